@@ -5,15 +5,13 @@
 mod arguments;
 mod batch;
 mod combinations;
-mod datasets;
 pub(crate) mod devices;
 mod effects;
 mod environment;
 mod findings;
+mod inputs;
 mod keys;
 pub(crate) mod machine;
-mod missing;
-mod models;
 mod offload;
 pub(crate) mod operators;
 mod optimizer;
@@ -22,7 +20,6 @@ mod refusals;
 mod subject;
 mod texts;
 mod values;
-mod variables;
 
 use crate::report::{Problem, Rule, RuleSubject, Severity};
 
@@ -43,17 +40,8 @@ const CONFIG: &[&[Check]] = &[
 ];
 
 /// Rules about the environment and the machine, which are also asked where there is no config.
-const LAUNCH: &[&[Check]] = &[
-    environment::RULES,
-    variables::RULES,
-    devices::RULES,
-    missing::RULES,
-    models::RULES,
-    datasets::RULES,
-    arguments::RULES,
-    arguments::INCOMPLETE,
-    texts::RULES,
-];
+const LAUNCH: &[&[Check]] =
+    &[environment::RULES, devices::RULES, inputs::RULES, arguments::RULES, arguments::INCOMPLETE, texts::RULES];
 
 /// Every rule.
 pub fn rules() -> impl Iterator<Item = &'static Check> {
@@ -63,7 +51,7 @@ pub fn rules() -> impl Iterator<Item = &'static Check> {
 /// Whether a rule is about what a start needs and a plan does not: what is on this machine, while a plan may be made for
 /// another one, and a complete command.
 pub(crate) fn is_about_the_start(rule: Rule) -> bool {
-    let about = [missing::RULES, models::RULES, datasets::RULES, devices::RULES, arguments::INCOMPLETE];
+    let about = [inputs::RULES, devices::RULES, arguments::INCOMPLETE];
     about.into_iter().flatten().any(|check| check.rule == rule)
 }
 

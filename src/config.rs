@@ -4,6 +4,6 @@ pub mod auto;
 pub mod layers;
 pub mod patch;
 pub(crate) mod places;
-pub(crate) mod schema;
+pub mod schema;
 pub mod template;
-pub(crate) mod zero;
+pub mod zero;

@@ -1,5 +1,6 @@
 //! Carries a plan out: writes the files, then becomes the program or starts the ranks. Nothing is decided here.
 
+mod environment;
 mod files;
 mod local;
 
@@ -24,7 +25,7 @@ use crate::base::vars;
 use crate::plan::environment::{Environment, Setting};
 use crate::plan::record::{self, Record};
 use crate::plan::{FileKind, Plan, PlannedConfig};
-use crate::report::{self, OutputFile, Problem};
+use crate::report::{self, OutputFile, Problem, Rule};
 
 use files::PendingFile;
 pub(crate) use files::{remove, write_new, write_program};
@@ -62,21 +63,9 @@ pub(crate) fn start(plan: &Plan) -> Result<u8, Problem> {
     }
     let mut command = Command::new(program);
     command.args(arguments);
-    apply_environment(&plan.environment, &mut command);
+    environment::apply(&plan.environment, &mut command);
     // std resets SIGPIPE, which Rust's runtime ignores, to its default; the program inherits everything else.
     Err(report::cannot_execute(program, &command.exec()))
-}
-
-/// Sets the variables of a program or rank that zlaunch starts.
-fn apply_environment(environment: &Environment, command: &mut Command) {
-    // Set by a shim for zlaunch alone: nobody behind it should see it.
-    command.env_remove(vars::ZLAUNCH_SHIM_OF);
-    for name in &environment.unset {
-        command.env_remove(name);
-    }
-    for setting in &environment.set {
-        command.env(&setting.name, &setting.value);
-    }
 }
 
 fn write_config(config: &PlannedConfig) -> Result<(), Problem> {
@@ -93,7 +82,12 @@ fn write_record(record: &Record) -> Result<(), Problem> {
     let written = files::in_private_folder(&record.folder, || {
         let _lock = lock(&record.folder);
         match record::foreign(&record.folder) {
-            Some(file) => Ok(Some(report::not_of_a_record(&file))),
+            Some(file) => {
+                let folder = file.parent().unwrap_or(&file).join("zlaunch");
+                let what = "this file is not part of a launch record, and is not overwritten";
+                let problem = Problem::error(Rule::Record, what).at(file.display());
+                Ok(Some(problem.help(format!("--record {}", folder.display()))))
+            }
             None => replace_record(record).map(|()| None),
         }
     });
@@ -106,7 +100,7 @@ fn replace_record(record: &Record) -> io::Result<()> {
     let [file, script, config] = [Record::FILE, Record::SCRIPT, Record::CONFIG].map(|name| record.folder.join(name));
     let text = record.text(SystemTime::now());
     let new_file = PendingFile::write(&file, text.as_bytes(), 0o600)?;
-    let new_script = PendingFile::write(&script, &record.script, 0o700)?;
+    let new_script = PendingFile::write(&script, &record.script, 0o600)?;
     let new_config =
         record.config.as_ref().map(|text| PendingFile::write(&config, text.as_bytes(), 0o600)).transpose()?;
     match fs::remove_file(&config) {

@@ -20,10 +20,10 @@ mod print;
 mod remedies;
 pub mod settings;
 pub mod strategy;
-mod textbook;
-pub mod weights;
+mod weights;
 pub mod workload;
 
+use anstyle::Style;
 use serde_json::Value;
 
 use crate::base::source::{Source, Sourced};
@@ -38,18 +38,18 @@ use crate::request::Launch;
 use crate::request::understood::UnderstoodLaunch;
 
 pub(crate) use allocator::{EXPANDABLE, UsedAllocator};
+use architecture::Weights;
 pub(crate) use candidates::AUTO;
 use candidates::Candidates;
 use choice::{MemoryKind, Recommendation, Scenario, TemplateRow, Verdict};
 pub(crate) use need::Accounting;
 use need::Cluster;
 pub(crate) use optimizer::Optimizer;
-pub use picture::View;
 use remedies::Remedy;
 use settings::TrainingSettings;
 pub(crate) use settings::{Attention, Dtype, TrainingArgs, Tuner};
 use strategy::Strategy;
-use weights::{ModelLookup, Weights};
+use weights::ModelLookup;
 use workload::Workload;
 
 /// The command line of `zlaunch fit`.
@@ -68,6 +68,20 @@ pub(crate) enum FitFormat {
     Json,
     /// A picture.
     Svg,
+}
+
+/// How text is shown: to the width of a terminal, and in colour.
+#[derive(Clone, Copy)]
+pub struct View {
+    /// Columns of the terminal, if there is one.
+    pub width: Option<usize>,
+    pub colour: bool,
+}
+
+impl View {
+    pub(super) fn painted(self, text: &str, style: Style) -> String {
+        if self.colour && !text.is_empty() { format!("{style}{text}{style:#}") } else { text.to_string() }
+    }
 }
 
 pub struct FitReport {
@@ -313,7 +327,7 @@ impl<'a> FitInputs<'a> {
             order: candidates::fastest_first(self.cluster.world_size()),
         };
         let rows = scenario.rows();
-        let recommended = scenario.recommend(&rows);
+        let recommended = scenario.recommend();
         let named = candidates
             .named
             .map(|row| NamedConfig { row, largest_micro_batch: scenario.largest_micro_batch(&candidates.all[row]) });

@@ -2,37 +2,24 @@
 //! files a user names. One function a sentence; the functions decide nothing but the words.
 
 mod effects;
-mod files;
-mod generated;
-mod machine;
 mod memory;
-mod prefixes;
 mod printing;
 mod problem;
 mod ranks;
 pub(crate) mod reading;
-mod record;
 mod rule;
-pub(crate) mod secrets;
-mod shims;
+pub mod secrets;
 mod suggestion;
-mod templates;
 mod trainers;
 mod usage;
 
 pub(crate) use effects::*;
-pub(crate) use files::*;
-pub(crate) use generated::*;
-pub(crate) use machine::*;
 pub(crate) use memory::*;
-pub(crate) use prefixes::*;
 pub(crate) use printing::*;
 pub use problem::*;
 pub(crate) use ranks::*;
-pub(crate) use record::*;
+pub(crate) use reading::{not_a_file, unreadable_file};
 pub(crate) use rule::{Rule, RuleSubject};
-pub(crate) use shims::*;
 pub(crate) use suggestion::*;
-pub(crate) use templates::*;
 pub(crate) use trainers::*;
 pub(crate) use usage::*;

@@ -1,20 +1,19 @@
 //! What was asked for, as plain values: `cli` makes them, everything behind reads them.
 
-pub(crate) mod piped;
 pub(crate) mod understood;
 mod unknown;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use crate::base::options::{Arity, launch, launch_option};
+use crate::base::options::{launch_option, takes_value};
 use crate::base::source::{Source, Sourced};
 use crate::command::trainer;
 use crate::config::layers::Layers;
 use crate::config::template::Search;
 use crate::ranks::launcher::{Launcher, OutputFlags};
 use crate::ranks::topology::{HostFlags, RankFlags};
-use crate::report::{Problem, Rule};
+use crate::report::{Problem, Rule, reading};
 
 /// A launch as it was said.
 #[derive(Default)]
@@ -49,12 +48,30 @@ impl Launch {
         Launch { output: self.output, command: self.command.clone(), trainer, ..Launch::default() }
     }
 
+    /// Reads the config that `--deepspeed` names, if it comes through a pipe: `--deepspeed -`, `--deepspeed <(…)`. A pipe can
+    /// be read once, so from here on its text stands in the place of its name, also for zlaunch behind a prefix and in the
+    /// record.
+    pub(crate) fn read_piped_config(&mut self) -> Result<(), Problem> {
+        let Some(spec) = self.deepspeed.as_mut().filter(|spec| spec.from.is_flag()) else { return Ok(()) };
+        let name = spec.value.clone();
+        if !read_if_piped(spec)? {
+            return Ok(());
+        }
+        for word in &mut self.options {
+            let text = word.to_str().and_then(|text| text.strip_suffix(&name));
+            if let Some(said) = text.filter(|said| said.is_empty() || *said == "--deepspeed=") {
+                *word = format!("{said}{}", spec.value).into();
+            }
+        }
+        Ok(())
+    }
+
     /// Our options as they were given, for zlaunch behind a prefix: without those that only print, and without those
     /// that were meant for srun itself.
     pub(crate) fn forwarded_options(&self) -> Vec<OsString> {
-        let mut dropped = vec![launch::DRY_RUN, launch::FORMAT];
+        let mut dropped = vec!["dry-run", "format"];
         if self.launcher.as_ref().is_some_and(|asked| asked.value == Launcher::Srun) {
-            dropped.extend([launch::LAUNCHER, launch::LAUNCHER_ARG]);
+            dropped.extend(["launcher", "launcher-arg"]);
         }
         let mut forwarded = Vec::new();
         let mut words = self.options.iter();
@@ -68,14 +85,22 @@ impl Launch {
                 continue;
             };
             let Some(option) = launch_option(long) else { continue };
-            let is_alone = option.arity == Arity::Switch || long.contains('=');
+            let is_alone = !takes_value(option) || long.contains('=');
             let value = if is_alone { None } else { words.next() };
-            if !dropped.contains(option) {
+            if !option.get_long().is_some_and(|long| dropped.contains(&long)) {
                 forwarded.extend(std::iter::once(word).chain(value).cloned());
             }
         }
         forwarded
     }
+}
+
+/// Puts the text of the pipe in the place of its name. Whether it was one.
+pub(crate) fn read_if_piped(spec: &mut Sourced<String>) -> Result<bool, Problem> {
+    let Some(piped) = reading::piped(&spec.value) else { return Ok(false) };
+    spec.value = piped?.to_string();
+    spec.from = Source::Input;
+    Ok(true)
 }
 
 /// What is shown, and whether anything is done.

@@ -6,13 +6,14 @@ pub use crate::base::source::Source;
 pub use crate::base::{engines, hash, json, options, python_value, recorded, rows, source, vars, yaml};
 pub use crate::command::{argv, trainer};
 pub use crate::config::template::search::BUILT_IN;
-pub use crate::config::{auto, layers, patch, template};
+pub use crate::config::{auto, layers, patch, schema, template, zero};
 pub use crate::host::Host;
 pub use crate::plan::Plan;
 pub use crate::ranks::topology;
-pub use crate::report::{Problem, Severity, When, secrets::Secrets};
+pub use crate::ranks::topology::engines::hostlist;
+pub use crate::report::{Problem, Severity, When, secrets};
 pub use crate::request::{Format, Launch};
-pub use crate::tools::{explain, generate};
+pub use crate::tools::{explain, generate, templates};
 
 pub mod arguments {
     pub use crate::command::arguments::options_table::recorded;
@@ -23,14 +24,12 @@ pub mod check {
 }
 
 pub mod cli {
-    pub use crate::cli::{
-        ABOUT_VARIABLES, EXAMPLE, EXIT_STATUS, ExplainRequest, Request, TemplatesRequest, command, completions, parse,
-    };
+    pub use crate::cli::{ABOUT_VARIABLES, EXAMPLE, EXIT_STATUS, Request, command, parse, shown_options};
 }
 
 pub mod fit {
     pub use crate::fit::{
-        View, algorithm, answer, architecture, cards, memory, need, optimizer, settings, strategy, weights, workload,
+        View, algorithm, answer, architecture, cards, memory, need, optimizer, settings, strategy, workload,
     };
 }
 

@@ -23,42 +23,12 @@ const FIELDS: [&str; 5] = ["prefixes", "about", "proxies", "proxy-option", "manu
 
 const TABLE: &str = include_str!("engines.txt");
 
-/// Where its blocks begin, found by the compiler: the table is not searched when zlaunch starts.
-const STARTS: [usize; count(TABLE.as_bytes())] = starts(TABLE.as_bytes());
-
-const fn is_start(text: &[u8], at: usize) -> bool {
-    at + 2 < text.len() && text[at] == b'\n' && text[at + 1] == b'=' && text[at + 2] == b' '
-}
-
-const fn count(text: &[u8]) -> usize {
-    let (mut at, mut count) = (0, 0);
-    while at < text.len() {
-        count += is_start(text, at) as usize;
-        at += 1;
-    }
-    count
-}
-
-const fn starts<const COUNT: usize>(text: &[u8]) -> [usize; COUNT] {
-    let (mut starts, mut at, mut found) = ([0; COUNT], 0, 0);
-    while found < COUNT {
-        if is_start(text, at) {
-            starts[found] = at;
-            found += 1;
-        }
-        at += 1;
-    }
-    starts
-}
-
 /// Every block, in the order the engines are asked.
 pub fn all() -> impl Iterator<Item = Block> {
-    let ends = STARTS[1..].iter().copied().chain([TABLE.len()]);
-    STARTS.iter().zip(ends).map(|(start, end)| Block::of(&TABLE[start + "\n= ".len()..end]))
+    blocks(TABLE)
 }
 
 /// The blocks of a text that is written like the table.
-#[cfg(any(test, feature = "testing"))]
 pub fn blocks(text: &'static str) -> impl Iterator<Item = Block> {
     text.split("\n= ").skip(1).map(Block::of)
 }
@@ -85,7 +55,7 @@ impl Block {
     /// What its example gives.
     #[cfg(any(test, feature = "testing"))]
     pub fn answer(&self) -> &'static str {
-        self.head.split_once(": ").unwrap().1
+        self.head.split_once(": ").map_or("", |(_, answer)| answer)
     }
 
     /// How the names of variables begin that show this engine.

@@ -15,7 +15,7 @@ pub(crate) const DEEPEST: usize = 128;
 pub struct SyntaxError {
     pub line: usize,
     pub column: usize,
-    pub(crate) what: String,
+    pub what: String,
 }
 
 pub fn parse(text: &str) -> Result<Value, SyntaxError> {
@@ -78,7 +78,7 @@ pub fn get<'a>(config: &'a Value, key: &str) -> Option<&'a Value> {
 }
 
 /// Looks up a dotted key to change what stands there.
-pub(crate) fn get_mut<'a>(config: &'a mut Value, key: &str) -> Option<&'a mut Value> {
+pub fn get_mut<'a>(config: &'a mut Value, key: &str) -> Option<&'a mut Value> {
     key.split('.').try_fold(config, |node, part| node.as_object_mut()?.get_mut(part))
 }
 
@@ -103,7 +103,7 @@ pub fn leaves(config: &Value, wanted: fn(&Value) -> bool) -> Vec<String> {
 }
 
 /// The dotted keys whose values are not the same, in the order of the first; lists count as values.
-pub(crate) fn differing(one: &Value, two: &Value) -> Vec<String> {
+pub fn differing(one: &Value, two: &Value) -> Vec<String> {
     fn walk<'a>(one: Option<&'a Value>, two: Option<&'a Value>, path: &mut Vec<&'a str>, found: &mut Vec<String>) {
         let [first, second] = [one, two].map(|side| side.and_then(Value::as_object));
         if first.is_none() && second.is_none() {
@@ -184,7 +184,7 @@ pub fn is_sensible(value: &Value) -> bool {
 
 /// Whether a value at that depth is not nested deeper than a file may be, and has no more values than there is `room` for.
 /// Takes them from the room.
-pub(crate) fn fits(value: &Value, depth: usize, room: &mut usize) -> bool {
+pub fn fits(value: &Value, depth: usize, room: &mut usize) -> bool {
     *room = room.saturating_sub(1);
     depth <= DEEPEST
         && *room > 0
@@ -197,7 +197,7 @@ pub(crate) fn fits(value: &Value, depth: usize, room: &mut usize) -> bool {
 
 /// Puts the keys of every object back into the order they had `before`; new keys follow in their own order.
 /// The patch operations remove a key by moving the last one into its place.
-pub(crate) fn restore_order(before: &Value, after: &mut Value) {
+pub fn restore_order(before: &Value, after: &mut Value) {
     let (Some(before), Some(after)) = (before.as_object(), after.as_object_mut()) else { return };
     let mut ordered = Map::new();
     for (key, old) in before {
@@ -267,7 +267,7 @@ fn end_of_string(text: &str) -> Option<usize> {
     Some(end? + 2)
 }
 
-pub(crate) fn fault_at(before: &[u8], what: String) -> SyntaxError {
+pub fn fault_at(before: &[u8], what: String) -> SyntaxError {
     let line = before.split(|b| *b == b'\n').count();
     let column = before.iter().rev().take_while(|b| **b != b'\n').count() + 1;
     SyntaxError { line, column, what }
@@ -314,101 +314,3 @@ fn looks_like_yaml(text: &str) -> bool {
 /// accelerate sets an infinite `steps_per_print` in every config, so a config that was saved from a run has it.
 const PYTHON_ONLY: &str = "only Python reads NaN, Infinity and numbers this large: write another number \
                        (\"steps_per_print\": 2000), or leave the key out";
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn value(text: &str) -> Value {
-        parse(text).unwrap()
-    }
-
-    #[test]
-    fn comments_and_trailing_commas_are_accepted() {
-        assert_eq!(value("// a\n{\"a\": 1, /* b\n */ \"c\": [1, 2,], }"), json!({"a": 1, "c": [1, 2]}));
-        assert_eq!(value(r#"{"url": "http://x/*y*/,}"}"#), json!({"url": "http://x/*y*/,}"}));
-        assert_eq!(value("{\"a\": 1, // last\n}"), json!({"a": 1}));
-        assert_eq!(value("\u{feff}{}"), json!({}));
-    }
-
-    #[test]
-    fn integral_numbers_become_integers_and_others_keep_their_value() {
-        for (text, written) in [
-            ("2e8", "200000000"),
-            ("1.0", "1"),
-            ("-3E2", "-300"),
-            ("5e-5", "0.00005"),
-            ("0.1", "0.1"),
-            ("1e-8", "1e-8"),
-            ("0.30000000000000004", "0.30000000000000004"),
-            ("123456789.125", "123456789.125"),
-            ("9223372036854775807", "9223372036854775807"),
-            ("1e19", "10000000000000000000"),
-            ("1e300", "1e+300"),
-            ("-0.0", "0"),
-        ] {
-            assert_eq!(value(text).to_string(), written, "{text}");
-            assert_eq!(value(written).to_string(), written, "{written} read again");
-        }
-    }
-
-    #[test]
-    fn faults_have_a_place() {
-        for (text, line, column, word) in [
-            ("", 1, 1, "empty"),
-            ("// nothing\n", 1, 1, "empty"),
-            ("{", 1, 1, "ends inside an object"),
-            ("{\"a\": 1,\n \"a\": 2}", 2, 4, "`a` stands here twice"),
-            ("{\"a\": NaN}", 1, 7, "only Python"),
-            ("{\"a\": 1,\n\"steps_per_print\": Infinity}", 2, 20, "\"steps_per_print\": 2000"),
-            ("{\"a\": -Infinity}", 1, 8, "only Python"),
-            ("{\"a\": 1e400}", 1, 11, "only Python"),
-            ("{\"a\": nan}", 1, 8, "a JSON value"),
-            ("{\"a\": 123456789012345678901234567890}", 1, 7, "more than 64 bits"),
-            ("{\"a\": 1e30, \"b\": -18446744073709551616, \"c\": 0.5}", 1, 18, "more than 64 bits"),
-            ("{\"a\": {\"b\": 2,,}}", 1, 15, "key"),
-            ("{,}", 1, 2, "key"),
-            ("[,]", 1, 2, "value"),
-            ("{} {}", 1, 4, "follows the end"),
-            ("{\n  /* x", 2, 3, "no end"),
-            ("{'a': 1}", 1, 2, "double quotes"),
-        ] {
-            let fault = parse(text).unwrap_err();
-            assert_eq!((fault.line, fault.column), (line, column), "{text}: {fault:?}");
-            assert!(fault.what.contains(word), "{text}: {fault:?}");
-        }
-        assert!(parse(&"[".repeat(100_000)).unwrap_err().what.contains("128 levels"));
-    }
-
-    #[test]
-    fn digits_in_a_text_are_no_integer() {
-        let text = r#"{"id": "123456789012345678901234567890", "n": 18446744073709551615}"#;
-        assert_eq!(parse_exactly(text).unwrap().to_string(), text.replace(": ", ":").replace(", ", ","));
-    }
-
-    #[test]
-    fn keys_have_a_position() {
-        let text = "// c\n{\"a\": 1, \"x\": {\"a\": [\"b\", {\"b\": 1}, 2],\n  /* \"b\": */ \"b\" : \"a\", \"c.d\": 1},\n\t\"b\": {}}";
-        for (key, place) in
-            [("a", (2, 2)), ("x", (2, 10)), ("x.a", (2, 16)), ("x.b", (3, 14)), ("x.c.d", (3, 25)), ("b", (4, 2))]
-        {
-            assert_eq!(positions(text).unwrap().get(key), Some(&place), "{key}");
-        }
-        assert_eq!(positions(text).unwrap().get("x.a.b"), Some(&(2, 28)));
-        assert_eq!(positions(text).unwrap().get("y"), None);
-    }
-
-    #[test]
-    fn order_survives_removal() {
-        let before = json!({"a": 1, "b": {"x": 1, "y": 2, "z": 3}, "c": 3, "d": 4});
-        let mut after = before.clone();
-        let object = after.as_object_mut().unwrap();
-        object.swap_remove("a");
-        object.insert("e".to_string(), json!(5));
-        object["b"].as_object_mut().unwrap().swap_remove("x");
-        restore_order(&before, &mut after);
-        assert_eq!(after.to_string(), r#"{"b":{"y":2,"z":3},"c":3,"d":4,"e":5}"#);
-    }
-}

@@ -5,10 +5,10 @@ use std::fmt;
 
 /// A version, by its first three numbers: those of `4.57.0.dev0` are 4, 57 and 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Version(pub(crate) [u32; 3]);
+pub struct Version(pub [u32; 3]);
 
 impl Version {
-    pub(crate) fn parse(text: &str) -> Self {
+    pub fn parse(text: &str) -> Self {
         let mut parts = text.split('.').map(|part| {
             let digits = part.find(|c: char| !c.is_ascii_digit()).unwrap_or(part.len());
             part[..digits].parse().unwrap_or(0)
@@ -16,7 +16,7 @@ impl Version {
         Version([(); 3].map(|()| parts.next().unwrap_or(0)))
     }
 
-    pub(crate) fn is_before(self, other: [u32; 3]) -> bool {
+    pub fn is_before(self, other: [u32; 3]) -> bool {
         self.0 < other
     }
 }
@@ -30,7 +30,7 @@ impl fmt::Display for Version {
 
 /// Which recorded version stands for one that is installed. This is the one policy for what was not recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum VersionMatch {
+pub enum VersionMatch {
     Exact(Version),
     /// The recorded ones before and after it: what both say is certain, what only the older says counts otherwise.
     Between(Version, Version),
@@ -40,7 +40,7 @@ pub(crate) enum VersionMatch {
 
 impl VersionMatch {
     /// `recorded`: from the oldest to the newest.
-    pub(crate) fn find(recorded: impl Iterator<Item = Version>, installed: Version) -> Self {
+    pub fn find(recorded: impl Iterator<Item = Version>, installed: Version) -> Self {
         let mut older = None;
         for version in recorded {
             match older {
@@ -54,7 +54,7 @@ impl VersionMatch {
     }
 
     /// The version whose answers count; of two, the older.
-    pub(crate) fn version(self) -> Version {
+    pub fn version(self) -> Version {
         match self {
             VersionMatch::Exact(version) | VersionMatch::Between(version, _) | VersionMatch::Nearest(version) => {
                 version
@@ -62,7 +62,7 @@ impl VersionMatch {
         }
     }
 
-    pub(crate) fn is_certain(self) -> bool {
+    pub fn is_certain(self) -> bool {
         !matches!(self, VersionMatch::Nearest(_))
     }
 }
@@ -72,13 +72,13 @@ impl VersionMatch {
 pub struct Table(pub &'static str);
 
 impl Table {
-    pub(crate) fn lines(self) -> impl DoubleEndedIterator<Item = &'static str> {
+    pub fn lines(self) -> impl DoubleEndedIterator<Item = &'static str> {
         self.0.lines().filter(|line| !line.starts_with('#'))
     }
 
     /// The lines from the first one on that is not smaller, by binary search: every key and every option of a launch is
     /// looked up.
-    pub(crate) fn from(self, start: &str) -> std::str::Lines<'static> {
+    pub fn from(self, start: &str) -> std::str::Lines<'static> {
         let (mut low, mut high) = (0, self.0.len());
         while low < high {
             let middle = low.midpoint(high);
@@ -93,71 +93,28 @@ impl Table {
     }
 
     /// What stands behind these words, at the beginning of each line that has them there.
-    pub(crate) fn below(self, words: &[&str]) -> impl Iterator<Item = &'static str> + use<> {
+    pub fn below(self, words: &[&str]) -> impl Iterator<Item = &'static str> + use<> {
         let start = words.join(" ") + " ";
         self.from(&start).map_while(move |line| line.strip_prefix(start.as_str()))
     }
 
     /// What stands behind these words.
-    pub(crate) fn find(self, words: &[&str]) -> Option<&'static str> {
+    pub fn find(self, words: &[&str]) -> Option<&'static str> {
         self.below(words).next()
     }
 }
 
 /// The versions of a line that lists them, the oldest first.
-pub(crate) fn versions(line: &'static str) -> impl DoubleEndedIterator<Item = Version> {
+pub fn versions(line: &'static str) -> impl DoubleEndedIterator<Item = Version> {
     line.split(' ').map(Version::parse)
 }
 
 /// What a history says since when, the oldest first: `4.40.2=bool 5.0.0=-`, or `=bool` where it was always so.
-pub(crate) fn history(line: &'static str) -> impl DoubleEndedIterator<Item = (&'static str, &'static str)> {
+pub fn history(line: &'static str) -> impl DoubleEndedIterator<Item = (&'static str, &'static str)> {
     line.split(' ').filter_map(|pair| pair.split_once('='))
 }
 
 /// What a history says of a version.
-pub(crate) fn at(line: &'static str, version: Version) -> Option<&'static str> {
+pub fn at(line: &'static str, version: Version) -> Option<&'static str> {
     history(line).rev().find(|(since, _)| Version::parse(since) <= version).map(|(_, value)| value)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn versions_are_compared_by_their_numbers() {
-        let before = |version: &str, other| Version::parse(version).is_before(other);
-        assert!(before("4.44.2", [4, 45, 0]) && before("4.9", [4, 45, 0]) && before("0.9.0", [0, 9, 1]));
-        assert!(!before("4.45.0.dev0", [4, 45, 0]) && !before("5.0.0rc1", [5, 0, 0]) && !before("10.1", [9, 9, 9]));
-    }
-
-    #[test]
-    fn a_version_is_judged_by_itself_or_by_its_neighbours() {
-        let found = |text| VersionMatch::find(versions("0.9.0 0.16.9 0.17.0"), Version::parse(text));
-        assert_eq!(found("0.16.9"), VersionMatch::Exact(Version([0, 16, 9])));
-        assert_eq!(found("0.16.99"), VersionMatch::Between(Version([0, 16, 9]), Version([0, 17, 0])));
-        assert_eq!(found("0.99.0"), VersionMatch::Nearest(Version([0, 17, 0])));
-        assert_eq!(found("0.1.0"), VersionMatch::Nearest(Version([0, 9, 0])));
-        assert_eq!(found("0.1.0").version().to_string(), "0.9.0");
-    }
-
-    #[test]
-    fn lines_are_found_by_their_beginning() {
-        let table = Table("# head\na b 1\na b2 2\na c =x\nb * 1.0.0 2.0.0\nb x 1.0.0=y 2.0.0=-\n");
-        assert_eq!(table.lines().count(), 5);
-        for (words, found) in [
-            (&["a", "b"][..], Some("1")),
-            (&["a", "b2"], Some("2")),
-            (&["b", "x"], Some("1.0.0=y 2.0.0=-")),
-            (&["a", "b1"], None),
-            (&["", ""], None),
-            (&["z"], None),
-        ] {
-            assert_eq!(table.find(words), found, "{words:?}");
-        }
-        assert_eq!(table.below(&["a"]).count(), 3);
-        assert_eq!((table.from("").count(), Table("").from("a").count()), (6, 0));
-        let at = |version| at("1.0.0=y 2.0.0=-", Version(version));
-        assert_eq!((at([0, 9, 0]), at([1, 5, 0]), at([2, 0, 0])), (None, Some("y"), Some("-")));
-        assert_eq!(super::at("=x", Version([0; 3])), Some("x"));
-    }
 }

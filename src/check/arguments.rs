@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use super::findings::{Check, Findings};
 use super::refusals::{self, Refusal};
 use super::subject::Subject;
-use crate::base::options::launch_option;
+use crate::base::options::{flag, launch_option};
 use crate::command::arguments::{ArgType, Parser, Rejected, Rejection, Versions};
 use crate::command::target::base_name;
 use crate::command::trainer::{ArgumentParser, UnknownOptions};
@@ -26,23 +26,15 @@ pub(super) const INCOMPLETE: &[Check] =
     )];
 
 /// What an option was called before, and what it is now.
-const RENAMED: &[(&str, &str)] = &[
-    ("evaluation_strategy", "eval_strategy"),
-    ("no_cuda", "use_cpu"),
-    ("lr", "learning_rate"),
-    ("bfloat16", "bf16"),
-    ("sft_type", "tuner_type"),
-    ("train_type", "tuner_type"),
-    ("tuner_type", "train_type"),
-    ("train_type", "sft_type"),
-    ("tuner_type", "sft_type"),
-    ("model", "model_id_or_path"),
-    ("template", "template_type"),
-    ("warmup_ratio", "warmup_steps"),
-    ("group_by_length", "train_sampling_strategy"),
-    ("torch_dtype", "dtype"),
-    ("max_seq_length", "max_length"),
-];
+const RENAMED: &str = "evaluation_strategy=eval_strategy no_cuda=use_cpu lr=learning_rate bfloat16=bf16 \
+    sft_type=tuner_type train_type=tuner_type tuner_type=train_type train_type=sft_type tuner_type=sft_type \
+    model=model_id_or_path template=template_type warmup_ratio=warmup_steps torch_dtype=dtype \
+    group_by_length=train_sampling_strategy max_seq_length=max_length";
+
+fn renamed(name: &str) -> impl Iterator<Item = &'static str> {
+    let pairs = RENAMED.split(' ').filter_map(|pair| pair.split_once('='));
+    pairs.filter(move |(old, _)| *old == name).map(|(_, new)| new)
+}
 
 /// What reads the arguments, and what it makes of those that are odd.
 struct Reading<'a> {
@@ -186,7 +178,7 @@ fn report_rejection(
             let tolerant = reading.tolerant.unwrap_or_default();
             let otherwise = if tolerant.is_empty() { "drop it" } else { tolerant };
             let help = match (ours, suggestion) {
-                (Some(ours), _) => report::put_in_front(&ours.flag()),
+                (Some(ours), _) => report::put_in_front(&flag(ours)),
                 (None, Some(near)) => format!("did you mean `{near}`? {tolerant}"),
                 (None, None) => otherwise.to_string(),
             };
@@ -206,7 +198,7 @@ fn report_rejection(
             }
             let listed: Vec<String> = names.iter().take(4).map(|name| format!("--{name}")).collect();
             let what = format!("the trainer refuses `{option}`: it may mean {}", listed.join(" or "));
-            let meant = RENAMED.iter().find(|(old, _)| *old == name).map(|(_, new)| format!("--{new}"));
+            let meant = renamed(&name).next().map(|new| format!("--{new}"));
             (what, option.clone(), meant.unwrap_or_else(|| listed[0].clone()))
         }
         Rejection::NoValue(kind) => {
@@ -228,23 +220,15 @@ fn report_rejection(
             (format!("the trainer refuses `{joined}`: it wants {wanted}"), joined, help)
         }
     };
-    let place = place(&given, &name, fault, mapping, subject);
+    // In the run file, or as it is given.
+    let sought = if let Rejection::WrongValue(value, _) = fault { value } else { &name };
+    let in_file = mapping.then(|| subject.job.place_in_run_file(sought, subject.host)).flatten();
+    let place = in_file.unwrap_or(given);
     found.at_with_severity(severity, &[place], format!("{what}{doubt}"), help.trim_end());
 }
 
-/// In the run file, or as it is given.
-fn place(given: &str, name: &str, fault: &Rejection, mapping: bool, subject: &Subject) -> String {
-    let sought = match fault {
-        Rejection::WrongValue(value, _) => value,
-        _ => name,
-    };
-    let in_file = mapping.then(|| subject.job.place_in_run_file(sought, subject.host)).flatten();
-    in_file.unwrap_or_else(|| given.to_string())
-}
-
 fn suggestion(name: &str, parser: &Parser, versions: &Versions) -> Option<String> {
-    let renamed = RENAMED.iter().filter(|(old, _)| *old == name).map(|(_, new)| *new);
-    let mut renamed = renamed.filter(|new| parser.has(new, versions));
+    let mut renamed = renamed(name).filter(|new| parser.has(new, versions));
     let near = || nearest(name, parser.names().filter(|known| parser.has(known, versions)));
     renamed.next().or_else(near).map(str::to_string)
 }

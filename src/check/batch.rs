@@ -25,10 +25,21 @@ pub(super) const RULES: &[Check] = &[
     Check::code(Rule::BatchTensor, Severity::Note, When::Silent, batch_tensor).doc(
         "with AutoTP every rank counts in train_batch_size, though a tensor-parallel group reads the same samples",
     ),
-    Check::code(Rule::LightningAccumulation, Severity::Error, When::Start, lightning_accumulation).doc(
-        "gradient_accumulation_steps for Lightning's Trainer, which sets it from accumulate_grad_batches and \
+    // Fabric leaves it alone.
+    Check::row(Rule::LightningAccumulation, Severity::Error, When::Start)
+        .holds(|subject| {
+            let is_lightning = subject.job.trainer.name == "lightning";
+            is_lightning && subject.get(STEPS).is_some() && !subject.script_says("Fabric(")
+        })
+        .says(
+            &[STEPS],
+            "Lightning's Trainer refuses `{key}` in the config: accumulate_grad_batches says it",
+            "--unset {key}",
+        )
+        .doc(
+            "gradient_accumulation_steps for Lightning's Trainer, which sets it from accumulate_grad_batches and \
              refuses it in the config",
-    ),
+        ),
 ];
 
 /// The three values as DeepSpeed reads them. null counts as missing.
@@ -148,18 +159,14 @@ fn batch_product(subject: &Subject, found: &mut Findings) {
     let keys: Vec<&str> = SIZES.into_iter().filter(|key| json::get(subject.config, key).is_some()).collect();
     // A script that splits the model has fewer data-parallel ranks than ranks.
     let fewer = global / (micro * steps);
-    let splits =
-        subject.is_plain() && fewer >= 1.0 && fewer.fract() == 0.0 && ranks % fewer == 0.0 && may_split(subject);
-    if splits {
+    let may_split = |text: &str| ["mpu", "PipelineModule", "mesh_device"].iter().any(|sign| text.contains(sign));
+    let divides = fewer >= 1.0 && fewer.fract() == 0.0 && ranks % fewer == 0.0;
+    if subject.is_plain() && divides && subject.script().is_none_or(may_split) {
         let what = format!("{what}, unless the script splits the model over {} ranks", ranks / fewer);
         found.key_with_severity(Severity::Warning, &keys, what, help);
     } else {
         found.key(&keys, what, help);
     }
-}
-
-fn may_split(subject: &Subject) -> bool {
-    subject.script().is_none_or(|text| ["mpu", "PipelineModule", "mesh_device"].iter().any(|sign| text.contains(sign)))
 }
 
 fn batch_sequence(subject: &Subject, found: &mut Findings) {
@@ -176,15 +183,6 @@ fn batch_tensor(subject: &Subject, found: &mut Findings) {
     if let Some(size) = subject.get(key).and_then(number).filter(|size| *size > 1.0) {
         let what = format!("`{GLOBAL}` counts every rank, though groups of {size} read the same samples");
         found.key(&[key], what, format!("the samples of a step are {GLOBAL} ÷ {size}"));
-    }
-}
-
-/// Fabric leaves it alone.
-fn lightning_accumulation(subject: &Subject, found: &mut Findings) {
-    let is_fabric = || subject.script().is_some_and(|text| text.contains("Fabric("));
-    if subject.job.trainer.name == "lightning" && subject.get(STEPS).is_some() && !is_fabric() {
-        let what = format!("Lightning's Trainer refuses `{STEPS}` in the config: accumulate_grad_batches says it");
-        found.key(&[STEPS], what, format!("--unset {STEPS}"));
     }
 }
 

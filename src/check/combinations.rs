@@ -33,8 +33,6 @@ pub(super) const RULES: &[Check] = &[
         .doc("compute_grad_norm false outside of stages 1 and 2")
         .holds(|subject| subject.is_on(GRADIENT_NORM) == Some(false) && subject.stage_is(&[0, 3]))
         .says(&[GRADIENT_NORM, STAGE], "`{key}` is false: that is for stages 1 and 2 only", "--set {key}=true"),
-    Check::code(Rule::GradientNormClipping, Severity::Error, When::Start, gradient_norm_clipping)
-        .doc("compute_grad_norm false with clipping (1.0 by default), offload or ZenFlow"),
     Check::code(Rule::SumOfGradients, Severity::Error, When::Parse, sum_of_gradients)
         .doc("gradient_allreduce_op sum with stage 3, ZenFlow or DeepCompile"),
     Check::code(Rule::PrescaledGradients, Severity::Error, When::Start, prescaled_gradients)
@@ -71,24 +69,6 @@ pub(super) const RULES: &[Check] = &[
         ),
 ];
 
-fn gradient_norm_clipping(subject: &Subject, found: &mut Findings) {
-    if subject.is_on(GRADIENT_NORM) != Some(false) || !subject.stage_is(&[1, 2]) {
-        return;
-    }
-    let clipping = subject.get("gradient_clipping");
-    if clipping.is_none_or(|value| value.as_f64().is_some_and(|norm| norm > 0.0)) {
-        let value = clipping.map_or("1.0 by default".to_string(), Value::to_string);
-        let what = format!(
-            "`{GRADIENT_NORM}` is false, but gradients are clipped by their norm (`gradient_clipping` is {value})"
-        );
-        found.key(&[GRADIENT_NORM, "gradient_clipping"], what, "--set gradient_clipping=0");
-    }
-    if subject.offloads_optimizer() || subject.zero_key("zenflow").is_some_and(Value::is_object) {
-        let what = format!("`{GRADIENT_NORM}` is false, which goes neither with offload nor with ZenFlow");
-        found.key(&[GRADIENT_NORM], what, format!("--set {GRADIENT_NORM}=true"));
-    }
-}
-
 fn sum_of_gradients(subject: &Subject, found: &mut Findings) {
     let key = "gradient_allreduce_op";
     if !subject.text(key).is_some_and(|op| op.eq_ignore_ascii_case("sum")) || subject.is_before([0, 19, 6]) {
@@ -96,7 +76,7 @@ fn sum_of_gradients(subject: &Subject, found: &mut Findings) {
     }
     for (with, why) in [
         (subject.stage_is(&[3]), "ZeRO stage 3"),
-        (subject.zero_key("zenflow").is_some_and(|it| !it.is_null() && *it != "auto"), "ZenFlow"),
+        (subject.zero_key("zenflow").is_some_and(|section| !section.is_null() && *section != "auto"), "ZenFlow"),
         (subject.is_on("compile.deepcompile") == Some(true), "DeepCompile"),
     ] {
         if with {
@@ -106,7 +86,7 @@ fn sum_of_gradients(subject: &Subject, found: &mut Findings) {
 }
 
 fn prescaled_gradients(subject: &Subject, found: &mut Findings) {
-    let prescaled = subject.get("prescale_gradients").is_some_and(|it| *it != "auto" && schema::is_true(it));
+    let prescaled = subject.get("prescale_gradients").is_some_and(|on| *on != "auto" && schema::is_true(on));
     let factor = subject.get("gradient_predivide_factor").and_then(Value::as_f64);
     let divided = factor.is_some_and(|factor| (factor - 1.0).abs() > 0.0);
     let key = if prescaled { "prescale_gradients" } else { "gradient_predivide_factor" };

@@ -2,7 +2,6 @@
 
 use super::findings::{Check, Findings};
 use super::subject::Subject;
-use crate::base::source::Sourced;
 use crate::base::vars;
 use crate::ranks::launcher::Launcher;
 use crate::ranks::topology::{DeviceFault, Role, Topology};
@@ -24,9 +23,11 @@ fn visible_devices(subject: &Subject, found: &mut Findings) {
     let devices = &topology.devices;
     let Some(fault) = devices.fault.as_ref().filter(|_| !subject.trains_on_cpu()) else { return };
     let seen = devices.names.as_ref().map_or(0, Vec::len);
-    let needed = if topology.ranks_exist() { 1 } else { topology.nproc_per_node.as_ref().map_or(1, |it| it.value) };
+    let needed =
+        if topology.ranks_exist() { 1 } else { topology.nproc_per_node.as_ref().map_or(1, |nproc| nproc.value) };
     // The number of ranks may have been counted by the faulty list.
-    let enough = seen >= needed as usize && topology.nproc_per_node.as_ref().is_none_or(|it| !devices.counted(it));
+    let enough =
+        seen >= needed as usize && topology.nproc_per_node.as_ref().is_none_or(|nproc| !devices.counted(nproc));
     let harmless = enough || matches!(fault, DeviceFault::MoreThanANumber(_));
     let severity = if harmless { Severity::Warning } else { Severity::Error };
     let place = format!("{}={}", devices.variable, subject.host.var(devices.variable).unwrap_or_default());
@@ -34,37 +35,23 @@ fn visible_devices(subject: &Subject, found: &mut Findings) {
 }
 
 fn ranks_share_gpus(subject: &Subject, found: &mut Findings) {
-    let shared = subject.topology.filter(|_| subject.runs_here()).and_then(shared);
+    let shared = subject.topology.filter(|_| subject.runs_here()).and_then(shared_gpus);
     let gloo = || ["ddp_backend", "backend", "dist_backend"].iter().any(|name| subject.argument_is(name, "gloo"));
-    let Some((nproc, gpus)) = shared.filter(|_| !subject.trains_on_cpu() && !gloo()) else { return };
+    let Some(problem) = shared.filter(|_| !subject.trains_on_cpu() && !gloo()) else { return };
     // What the driver does not list may not be there at all; a launcher with a run file, or a script, may use the CPU.
     let counted = subject.host.nvidia_gpus.is_some_and(|count| count > 0);
-    let perhaps_cpu = matches!(subject.launcher, Some(Launcher::Existing(_)))
-        || subject.script().is_some_and(|text| text.contains("gloo"));
+    let perhaps_cpu = matches!(subject.launcher, Some(Launcher::Existing(_))) || subject.script_says("gloo");
     let severity = if counted && !perhaps_cpu { Severity::Error } else { Severity::Warning };
-    found.at_with_severity(severity, &[nproc.place()], what(nproc, gpus), help(gpus));
+    found.at_with_severity(severity, &problem.places, problem.what, problem.help);
 }
 
-/// The same for `doctor` without a command.
+/// More ranks to be started here than GPUs, as a warning.
 pub(crate) fn shared_gpus(topology: &Topology) -> Option<Problem> {
-    let (nproc, gpus) = shared(topology)?;
-    let problem = Problem::found(RULES[1].rule, Severity::Warning, RULES[1].when, what(nproc, gpus));
-    Some(problem.at(nproc.place()).help(help(gpus)))
-}
-
-/// The ranks to be started here, and the fewer GPUs for them.
-fn shared(topology: &Topology) -> Option<(&Sourced<u32>, usize)> {
     let starts = matches!(topology.role, Role::Starter) && topology.pool.is_none() && topology.devices.fault.is_none();
     let gpus = topology.devices.names.as_ref().map(Vec::len).filter(|gpus| starts && *gpus > 0)?;
     let nproc = topology.nproc_per_node.as_ref().filter(|nproc| nproc.value as usize > gpus)?;
-    Some((nproc, gpus))
-}
-
-fn what(nproc: &Sourced<u32>, gpus: usize) -> String {
     let word = if gpus == 1 { "GPU" } else { "GPUs" };
-    format!("{} ranks would share {gpus} {word}, which NCCL refuses", nproc.value)
-}
-
-fn help(gpus: usize) -> String {
-    format!("--nproc-per-node {gpus}, or name more GPUs in {}", vars::CUDA_VISIBLE_DEVICES)
+    let what = format!("{} ranks would share {gpus} {word}, which NCCL refuses", nproc.value);
+    let help = format!("--nproc-per-node {gpus}, or name more GPUs in {}", vars::CUDA_VISIBLE_DEVICES);
+    Some(Problem::found(Rule::RanksShareGpus, Severity::Warning, When::Start, what).at(nproc.place()).help(help))
 }

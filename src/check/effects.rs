@@ -149,15 +149,11 @@ fn ineffective(found: &mut Findings, keys: &[IneffectiveKey]) {
 }
 
 fn clipping_ignored(subject: &Subject, found: &mut Findings) {
-    if !subject.is_hf() || subject.get("gradient_clipping").is_some() {
-        return;
-    }
-    if let Some(sourced) = subject.job.args.text("max_grad_norm") {
-        let what = format!(
-            "{} has no effect: the config has no `gradient_clipping`, and DeepSpeed clips by its own default",
-            sourced.place()
-        );
-        found.at(&[sourced.place(), (subject.place)("gradient_clipping")], what, "--set gradient_clipping=auto");
+    let ignored = subject.is_hf() && subject.get("gradient_clipping").is_none();
+    if let Some(given) = subject.job.args.text("max_grad_norm").filter(|_| ignored).map(|norm| norm.place()) {
+        let why = "the config has no `gradient_clipping`, and DeepSpeed clips by its own default";
+        let places = [given.clone(), (subject.place)("gradient_clipping")];
+        found.at(&places, format!("{given} has no effect: {why}"), "--set gradient_clipping=auto");
     }
 }
 
@@ -174,10 +170,10 @@ fn default_clipping(subject: &Subject, found: &mut Findings) {
 
 fn gathered_weights(subject: &Subject, found: &mut Findings) {
     let key = "zero_optimization.stage3_gather_16bit_weights_on_model_save";
-    let gathers = subject.zero_key("stage3_gather_16bit_weights_on_model_save").and_then(truth);
+    let value = subject.zero_key("stage3_gather_16bit_weights_on_model_save");
     let old = subject.zero_key("stage3_gather_fp16_weights_on_model_save").and_then(truth);
-    let open = subject.zero_key("stage3_gather_16bit_weights_on_model_save").is_some_and(|value| value == "auto");
-    if !subject.is_hf() || !subject.stage_is(&[3]) || open || gathers.or(old) == Some(true) {
+    let gathers = value.is_some_and(|value| value == "auto") || value.and_then(truth).or(old) == Some(true);
+    if !subject.is_hf() || !subject.stage_is(&[3]) || gathers {
         return;
     }
     // Adapters are gathered whatever it says.
@@ -186,25 +182,23 @@ fn gathered_weights(subject: &Subject, found: &mut Findings) {
         Some("full" | "freeze") => Severity::Warning,
         _ => Severity::Note,
     };
-    let what = "a full model is saved as ZeRO's shards (zero_to_fp32.py makes weights of them): `stage3_gather_16bit_weights_on_model_save` is not on".to_string();
+    let what = "a full model is saved as ZeRO's shards (zero_to_fp32.py makes weights of them): \
+                `stage3_gather_16bit_weights_on_model_save` is not on";
     found.key_with_severity(severity, &[key], what, format!("--set {key}=true"));
 }
 
 fn overlap_comm(subject: &Subject, found: &mut Findings) {
     let key = "zero_optimization.overlap_comm";
-    match subject.get(key) {
+    let what = match subject.get(key) {
         None | Some(Value::Null) if subject.zero().section.is_some() => {
-            let on = if subject.stage_is(&[3]) { "on" } else { "off" };
-            found.key(&[key], format!("`{key}` is {on} by default at this stage"), format!("--set {key}=false"));
+            format!("`{key}` is {} by default at this stage", if subject.stage_is(&[3]) { "on" } else { "off" })
         }
-        Some(value) if truth(value) == Some(true) => {
-            let what = format!(
-                "`{key}` takes about 4.5 × the buckets in memory, and was reported to diverge (DeepSpeed#4298, #5347)"
-            );
-            found.key(&[key], what, format!("--set {key}=false"));
-        }
-        _ => {}
-    }
+        Some(value) if truth(value) == Some(true) => format!(
+            "`{key}` takes about 4.5 × the buckets in memory, and was reported to diverge (DeepSpeed#4298, #5347)"
+        ),
+        _ => return,
+    };
+    found.key(&[key], what, format!("--set {key}=false"));
 }
 
 fn large_bucket(subject: &Subject, found: &mut Findings) {

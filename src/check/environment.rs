@@ -1,13 +1,17 @@
-//! Variables that nothing reads, that contradict each other, or that stop torch before it starts.
+//! Variables that nothing reads, that contradict each other, or that stop torch, accelerate or DeepSpeed.
+
+use std::path::Path;
 
 use serde_json::Value;
 
 use super::findings::{Check, Findings};
 use super::subject::Subject;
 use crate::base::vars;
+use crate::command::python::Presence;
+use crate::host::can_be_written;
 use crate::ranks::launcher::Launcher;
 use crate::ranks::topology::Role;
-use crate::report::{Rule, Severity, When};
+use crate::report::{Rule, Severity, When, reading};
 
 pub(super) const RULES: &[Check] = &[
     Check::code(Rule::DeadVariable, Severity::Warning, When::Silent, dead_variable)
@@ -30,6 +34,14 @@ pub(super) const RULES: &[Check] = &[
         .doc("RANK, LOCAL_RANK and WORLD_SIZE without MASTER_ADDR or MASTER_PORT: the ranks cannot meet"),
     Check::code(Rule::NohupUndone, Severity::Warning, When::Silent, nohup_undone)
         .doc("nohup in front of torchrun before torch 2.10, which takes SIGHUP back and ends on it"),
+    Check::code(Rule::ThreadCount, Severity::Warning, When::Start, thread_count).doc(
+        "an OMP_NUM_THREADS that is no number: OpenMP ignores it, and accelerate ends on it where it trains on \
+             the CPU",
+    ),
+    Check::code(Rule::TorchLogs, Severity::Error, When::Start, torch_logs)
+        .doc("a TORCH_LOGS with a name that the installed torch does not log by: torch stops on it"),
+    Check::code(Rule::ExtensionsFolder, Severity::Warning, When::Start, extensions_folder)
+        .doc("a TORCH_EXTENSIONS_DIR that cannot be made or written: the first operation that is compiled ends there"),
 ];
 
 /// Found in documents, read by no program.
@@ -38,37 +50,30 @@ const DEAD: &[&str] = &["DS_PIPE_RESERVE", "DS_SKIP_UNUSED_PARAMETERS", "DS_REUS
 fn dead_variable(subject: &Subject, found: &mut Findings) {
     for name in DEAD {
         if let Some(value) = subject.variable(name) {
-            let place = format!("{name}={}", value.to_string_lossy());
-            found.at(&[place], format!("nothing reads `{name}`"), format!("--unset-env {name}"));
+            found.variable(name, value, format!("nothing reads `{name}`"), format!("--unset-env {name}"));
         }
     }
-    let (old, new) = (vars::PYTORCH_CUDA_ALLOC_CONF, vars::PYTORCH_ALLOC_CONF);
-    if let (Some(value), None) = (subject.variable(new), subject.variable(old))
-        && let Some(torch) = subject.package("torch").filter(|torch| torch.is_before(NEW_ALLOCATOR_CONF))
-    {
-        let value = value.to_string_lossy();
+    let (old, new) = ALLOCATOR_CONF;
+    let torch = subject.package("torch").filter(|torch| torch.is_before(NEW_ALLOCATOR_CONF));
+    if let (Some(value), None, Some(torch)) = (subject.variable(new), subject.variable(old), torch) {
         let what = format!("torch {torch} does not read `{new}`: it came with 2.9");
-        found.at(&[format!("{new}={value}")], what, format!("--unset-env {new} --env {old}={value}"));
+        found.variable(new, value, what, format!("--unset-env {new} --env {old}={}", value.to_string_lossy()));
     }
 }
 
-/// torch reads PYTORCH_ALLOC_CONF since then.
+const ALLOCATOR_CONF: (&str, &str) = (vars::PYTORCH_CUDA_ALLOC_CONF, vars::PYTORCH_ALLOC_CONF);
+/// torch reads the second since then, and only where the first is not set.
 const NEW_ALLOCATOR_CONF: [u32; 3] = [2, 9, 0];
 
 fn allocator_conf(subject: &Subject, found: &mut Findings) {
-    for name in [vars::PYTORCH_CUDA_ALLOC_CONF, vars::PYTORCH_ALLOC_CONF] {
-        let Some(value) = subject.variable(name).and_then(|value| value.to_str()) else { continue };
-        // torch looks at the new name only where the old one is not set.
-        let unread = || {
-            name == vars::PYTORCH_ALLOC_CONF
-                && (subject.variable(vars::PYTORCH_CUDA_ALLOC_CONF).is_some()
-                    || subject.has_before("torch", NEW_ALLOCATOR_CONF))
-        };
-        if let Some(item) = wrong_item(value).filter(|_| !unread()) {
-            let what = format!("`{item}` in {name} is no name:value, and torch stops on it");
-            let help = format!("--env {name}=expandable_segments:True, or --unset-env {name}");
-            found.at(&[format!("{name}={value}")], what, help);
-        }
+    let (old, new) = ALLOCATOR_CONF;
+    let name = if subject.variable(old).is_some() { old } else { new };
+    let Some(value) = subject.variable(name) else { return };
+    let wrong = value.to_str().and_then(wrong_item);
+    if let Some(item) = wrong.filter(|_| name == old || !subject.has_before("torch", NEW_ALLOCATOR_CONF)) {
+        let what = format!("`{item}` in {name} is no name:value, and torch stops on it");
+        let help = format!("--env {name}=expandable_segments:True, or --unset-env {name}");
+        found.variable(name, value, what, help);
     }
 }
 
@@ -91,7 +96,7 @@ fn wrong_item(text: &str) -> Option<&str> {
 }
 
 fn two_allocator_confs(subject: &Subject, found: &mut Findings) {
-    let (old, new) = (vars::PYTORCH_CUDA_ALLOC_CONF, vars::PYTORCH_ALLOC_CONF);
+    let (old, new) = ALLOCATOR_CONF;
     if let (Some(one), Some(two)) = (subject.variable(old), subject.variable(new))
         && one != two
     {
@@ -102,13 +107,10 @@ fn two_allocator_confs(subject: &Subject, found: &mut Findings) {
 
 fn max_connections(subject: &Subject, found: &mut Findings) {
     let name = "CUDA_DEVICE_MAX_CONNECTIONS";
-    // What the template sets is its author's choice.
-    if subject.host.var(name) != Some("1") {
-        return;
-    }
+    let is_split = |key: &&str| subject.get(key).and_then(Value::as_u64).is_some_and(|size| size > 1);
     let parallel = ["tensor_parallel.autotp_size", "sequence_parallel_size"];
-    let splits = parallel.iter().any(|key| subject.get(key).and_then(Value::as_u64).is_some_and(|size| size > 1));
-    if !splits {
+    // What the template sets is its author's choice.
+    if subject.host.var(name) == Some("1") && !parallel.iter().any(is_split) {
         let what =
             format!("{name}=1 keeps communication from overlapping: it is meant for Megatron's tensor parallelism");
         found.at(&[format!("{name}=1")], what, format!("--unset-env {name}"));
@@ -128,25 +130,18 @@ fn nccl_contradiction(subject: &Subject, found: &mut Findings) {
     for (off, value, chooses, why) in NCCL {
         let switched = subject.host.var(off) == Some(value);
         if let Some(chosen) = subject.host.var(chooses).filter(|_| switched) {
-            found.at(
-                &[format!("{off}={value}"), format!("{chooses}={chosen}")],
-                (*why).to_string(),
-                format!("--unset-env {off}, or --unset-env {chooses}"),
-            );
+            let places = [format!("{off}={value}"), format!("{chooses}={chosen}")];
+            found.at(&places, *why, format!("--unset-env {off}, or --unset-env {chooses}"));
         }
     }
     if subject.host.var("NCCL_NET") == Some("IB") && subject.host.var("NCCL_IB_DISABLE") == Some("1") {
         let places = ["NCCL_NET=IB".to_string(), "NCCL_IB_DISABLE=1".to_string()];
-        found.at(
-            &places,
-            "NCCL is told to use InfiniBand and not to use it".to_string(),
-            "--unset-env NCCL_IB_DISABLE",
-        );
+        found.at(&places, "NCCL is told to use InfiniBand and not to use it", "--unset-env NCCL_IB_DISABLE");
     }
-    let several = subject.topology.and_then(|it| it.nnodes.as_ref()).is_some_and(|nodes| nodes.value > 1);
+    let several = subject.topology.and_then(|topology| topology.nnodes.as_ref()).is_some_and(|nodes| nodes.value > 1);
     if several && subject.host.var("NCCL_SOCKET_IFNAME") == Some("lo") {
         let places = ["NCCL_SOCKET_IFNAME=lo".to_string()];
-        found.at(&places, "no other machine is reached through `lo`".to_string(), "--unset-env NCCL_SOCKET_IFNAME");
+        found.at(&places, "no other machine is reached through `lo`", "--unset-env NCCL_SOCKET_IFNAME");
     }
 }
 
@@ -164,10 +159,8 @@ fn env_file_unread(subject: &Subject, found: &mut Findings) {
 fn incomplete_ranks(subject: &Subject, found: &mut Findings) {
     const MPI: &[&str] = &["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"];
     // zlaunch sets them for a task that an engine started.
-    if !subject.topology.is_some_and(|topology| matches!(topology.role, Role::Rank { .. })) {
-        return;
-    }
-    if MPI.iter().any(|name| subject.host.var_os(name).is_some()) {
+    let is_rank = subject.topology.is_some_and(|topology| matches!(topology.role, Role::Rank { .. }));
+    if !is_rank || MPI.iter().any(|name| subject.host.var_os(name).is_some()) {
         return;
     }
     for name in [vars::MASTER_ADDR, vars::MASTER_PORT] {
@@ -176,11 +169,8 @@ fn incomplete_ranks(subject: &Subject, found: &mut Findings) {
                 "this is a rank (RANK, LOCAL_RANK, WORLD_SIZE), but {name} is not set: it cannot meet the others"
             );
             let example = if name == vars::MASTER_ADDR { "HOST" } else { "29500" };
-            found.at(
-                &[name.to_string()],
-                what,
-                format!("--env {name}={example}, or --nnodes 1 to start ranks anew here"),
-            );
+            let help = format!("--env {name}={example}, or --nnodes 1 to start ranks anew here");
+            found.at(&[name.to_string()], what, help);
         }
     }
 }
@@ -188,13 +178,54 @@ fn incomplete_ranks(subject: &Subject, found: &mut Findings) {
 /// From 2.10 on, torchrun is told to leave SIGHUP as it finds it.
 fn nohup_undone(subject: &Subject, found: &mut Findings) {
     let by_torchrun = matches!(subject.launcher, Some(Launcher::Torchrun | Launcher::Existing(_)));
-    if !subject.host.ignores_hangup || !(by_torchrun || subject.job.trainer.launch.has_own_launcher) {
-        return;
-    }
-    if let Some(torch) = subject.package("torch").filter(|torch| torch.is_before([2, 10, 0])) {
+    let by_torchrun = by_torchrun || subject.job.trainer.launch.has_own_launcher;
+    let torch = || subject.package("torch").filter(|torch| torch.is_before([2, 10, 0]));
+    if let Some(torch) = (subject.host.ignores_hangup && by_torchrun).then(torch).flatten() {
         let what =
             format!("SIGHUP is ignored here (nohup), but the torchrun of torch {torch} takes it back and ends on it");
         found.at(&["SIGHUP".to_string()], what, "--launcher local, or `setsid` instead of `nohup`");
+    }
+}
+
+fn thread_count(subject: &Subject, found: &mut Findings) {
+    let name = "OMP_NUM_THREADS";
+    let Some(value) = subject.variable(name).and_then(|value| value.to_str()) else { return };
+    // OpenMP takes a number for each level.
+    if !value.is_empty() && !value.split(',').all(|count| count.trim().parse::<u32>().is_ok()) {
+        let what = format!("`{value}` is no number of threads");
+        found.variable(name, value, what, format!("--env {name}=8, or --unset-env {name}"));
+    }
+}
+
+fn torch_logs(subject: &Subject, found: &mut Findings) {
+    let name = vars::TORCH_LOGS;
+    let Some(value) = subject.variable(name).and_then(|value| value.to_str()) else { return };
+    let Some(python) = &subject.job.python else { return };
+    let Some(file) = python.file("torch/_logging/_registrations.py") else { return };
+    let text = reading::read_text(&file).unwrap_or_default();
+    let is_name = |name: &str| name == "help" || name == "all" || text.contains(&format!("\"{name}\""));
+    let wrong = value.split(',').map(|item| item.trim().trim_start_matches(['+', '-'])).find(|name| {
+        // Modules are names, too.
+        !name.is_empty()
+            && text.contains("register_log")
+            && !is_name(name)
+            && !name.contains(['.', ':'])
+            && python.seek(name, subject.host) == Presence::Missing
+    });
+    if let Some(wrong) = wrong {
+        let what = format!("torch has no log `{wrong}`, and stops on it");
+        found.variable(name, value, what, format!("TORCH_LOGS=help lists all, or --unset-env {name}"));
+    }
+}
+
+fn extensions_folder(subject: &Subject, found: &mut Findings) {
+    let Some(folder) = subject.host.path(vars::TORCH_EXTENSIONS_DIR).filter(|_| subject.runs_here()) else { return };
+    let kernel = ["/proc", "/sys"].iter().any(|root| folder.starts_with(Path::new(root)));
+    if kernel || !can_be_written(&folder) {
+        let (name, shown) = (vars::TORCH_EXTENSIONS_DIR, folder.display());
+        let what = format!("`{shown}` cannot be made or written, and DeepSpeed's operations are compiled there");
+        let help = format!("--env {name}=/tmp/torch_extensions, or --unset-env {name}");
+        found.at(&[format!("{name}={shown}")], what, help);
     }
 }
 
@@ -204,25 +235,13 @@ mod tests {
 
     #[test]
     fn allocator_settings() {
-        for good in [
-            "",
-            "expandable_segments:True",
-            "a:1,",
-            "a:1,,b:2",
-            "a:1, b:2",
-            "a:1,b:[2:3,4:5],c:0.9",
-            "roundup_power2_divisions:[256:1,512:2,>:4]",
-        ] {
+        let list = "roundup_power2_divisions:[256:1,512:2,>:4]";
+        for good in ["", "expandable_segments:True", "a:1,", "a:1,,b:2", "a:1, b:2", "a:1,b:[2:3,4:5],c:0.9", list] {
             assert_eq!(wrong_item(good), None, "{good}");
         }
-        for (bad, item) in [
-            ("x", "x"),
-            ("a:1,b", "b"),
-            ("a:", "a:"),
-            ("expandable_segments=True", "expandable_segments=True"),
-            (":1", ":1"),
-        ] {
-            assert_eq!(wrong_item(bad), Some(item), "{bad}");
+        for bad in ["x", "a:", "expandable_segments=True", ":1"] {
+            assert_eq!(wrong_item(bad), Some(bad));
         }
+        assert_eq!(wrong_item("a:1,b"), Some("b"));
     }
 }

@@ -1,5 +1,7 @@
 //! What a rule is, and how it says what it found.
 
+use std::ffi::OsStr;
+
 use super::subject::Subject;
 use crate::report::{Problem, Rule, Severity, When};
 
@@ -82,6 +84,17 @@ impl Findings<'_> {
             None => help.into(),
         };
         self.at_with_severity(severity, &places, what, help);
+    }
+
+    /// About a variable.
+    pub(super) fn variable(
+        &mut self,
+        name: &str,
+        value: impl AsRef<OsStr>,
+        what: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        self.at(&[format!("{name}={}", value.as_ref().to_string_lossy())], what, help);
     }
 
     /// About anything else.

@@ -28,13 +28,14 @@ fn why_unknown(key: &Key, subject: &Subject) -> Option<String> {
     let Some(entry) = key.entry else {
         return Some(format!("{} has no key `{}`", subject.judging_deepspeed(), key.path));
     };
-    let (deepspeed, path) = (|| subject.deepspeed(), &key.path);
-    match entry.known() {
-        Known::Yes | Known::Refused(_) => None,
-        Known::Later(since) => Some(format!("{} does not know `{path}` yet: it came with {}", deepspeed(), since)),
-        Known::Dropped(since) => Some(format!("{} no longer knows `{path}`: it was dropped in {}", deepspeed(), since)),
-        Known::Paused => Some(format!("{} does not read `{path}`, though older and newer versions do", deepspeed())),
-    }
+    let path = &key.path;
+    let why = match entry.known() {
+        Known::Yes | Known::Refused(_) => return None,
+        Known::Later(since) => format!("does not know `{path}` yet: it came with {since}"),
+        Known::Dropped(since) => format!("no longer knows `{path}`: it was dropped in {since}"),
+        Known::Paused => format!("does not read `{path}`, though older and newer versions do"),
+    };
+    Some(format!("{} {why}", subject.deepspeed()))
 }
 
 fn unknown_key(subject: &Subject, found: &mut Findings) {
@@ -60,15 +61,11 @@ fn ignored_key(subject: &Subject, found: &mut Findings) {
 fn between_versions(subject: &Subject, found: &mut Findings) {
     let VersionMatch::Between(_, newer) = subject.judge() else { return };
     for key in subject.keys() {
-        let (Some(one), Some(two)) = (key.entry, schema::find(&key.path, newer)) else { continue };
+        let (path, deepspeed) = (&key.path, subject.deepspeed());
+        let (Some(one), Some(two)) = (key.entry, schema::find(path, newer)) else { continue };
         if one.known() != two.known() || one.fault(key.value) != two.fault(key.value) {
-            let what = format!(
-                "`{}` is judged as {} would: DeepSpeed {} takes it otherwise",
-                key.path,
-                subject.deepspeed(),
-                newer
-            );
-            found.key(&[&key.path], what, "nothing to do, unless DeepSpeed refuses it");
+            let what = format!("`{path}` is judged as {deepspeed} would: DeepSpeed {newer} takes it otherwise");
+            found.key(&[path], what, "nothing to do, unless DeepSpeed refuses it");
         }
     }
 }
@@ -109,13 +106,9 @@ fn removed_key(subject: &Subject, found: &mut Findings) {
         let Some(entry) = key.entry else { continue };
         let Known::Refused(since) = entry.known() else { continue };
         let now = entry.replaced_by.map(|now| format!(", now `{now}`")).unwrap_or_default();
-        let what = format!(
-            "`{}` was removed in {}{now}: {} refuses a config that has it",
-            key.path,
-            since,
-            subject.deepspeed()
-        );
-        found.key_with_severity(subject.severity_of_keys(), &[&key.path], what, format!("--unset {}", key.path));
+        let (path, since, deepspeed) = (&key.path, since, subject.deepspeed());
+        let what = format!("`{path}` was removed in {since}{now}: {deepspeed} refuses a config that has it");
+        found.key_with_severity(subject.severity_of_keys(), &[path], what, format!("--unset {path}"));
     }
 }
 
@@ -123,11 +116,12 @@ fn two_names(subject: &Subject, found: &mut Findings) {
     let counts = |key: &Key| key.value != "auto" || key.keeps_auto;
     for key in subject.keys().iter().filter(|key| key.policy != UnknownKeys::Ignored && counts(key)) {
         let Some(other) = key.entry.and_then(|entry| entry.alias_of.or(entry.replaced_by)) else { continue };
-        let is_it =
-            |it: &Key| it.path == other || it.path != key.path && it.entry.is_some_and(|it| it.alias_of == Some(other));
-        if subject.keys().iter().any(|it| is_it(it) && counts(it)) {
-            let what = format!("`{}` and `{other}` are the same setting: DeepSpeed refuses both together", key.path);
-            found.key(&[&key.path, other], what, format!("--unset {}", key.path));
+        let path = &key.path;
+        let is_alias = |second: &Key| second.entry.is_some_and(|entry| entry.alias_of == Some(other));
+        let is_other = |second: &Key| second.path == other || second.path != *path && is_alias(second);
+        if subject.keys().iter().any(|second| is_other(second) && counts(second)) {
+            let what = format!("`{path}` and `{other}` are the same setting: DeepSpeed refuses both together");
+            found.key(&[path, other], what, format!("--unset {path}"));
         }
     }
 }

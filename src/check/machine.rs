@@ -7,13 +7,14 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::operators;
+use crate::base::size::size;
 use crate::base::vars;
 use crate::command::python::Python;
 use crate::command::trainer::Job;
 use crate::config::zero::{Device, Zero};
 use crate::host::machine::{Limit, Lock, Memory, locks_in};
 use crate::host::{Host, can_be_written};
-use crate::report::{self, Problem};
+use crate::report::{self, Problem, Rule, Severity};
 
 /// No compilation takes this long: the compiler was killed and left its lock.
 const STALE: Duration = Duration::from_secs(15 * 60);
@@ -84,7 +85,10 @@ const NEEDED: &[(&str, &str)] = &[("torch", "torch/distributed/run.py"), ("deeps
 /// A required package that is missing. If no packages are found at all, nothing is reported.
 pub(crate) fn missing_package(name: &str, python: &Python) -> Option<Problem> {
     let (name, _) = NEEDED.iter().find(|(needed, file)| *needed == name && python.lacks(file, name))?;
-    Some(report::package_missing(name, &python.program))
+    let program = python.program.display();
+    let problem = Problem::error(Rule::PackageMissing, format!("`{name}` is not installed for this Python"));
+    let help = format!("{program} -m pip install {name}, or activate the environment that has it");
+    Some(problem.at(program).help(help))
 }
 
 fn missing_packages(python: &Python) -> impl Iterator<Item = Problem> {
@@ -101,12 +105,27 @@ pub(crate) fn stale_locks(locks: &[Lock], python: Option<&Python>) -> Vec<Proble
         return Vec::new();
     }
     let torch = torch.map_or_else(|| "torch before 2.14".to_string(), |torch| format!("torch {torch}"));
-    stale.map(|lock| report::stale_lock(&lock.path, lock.age, &torch)).collect()
+    let problem = |Lock { path, age }: &Lock| {
+        let folder = path.parent().unwrap_or(path).display();
+        let (count, unit) = match age.as_secs() / 60 {
+            minutes if minutes < 120 => (minutes, "minutes"),
+            minutes if minutes < 48 * 60 => (minutes / 60, "hours"),
+            minutes => (minutes / 60 / 24, "days"),
+        };
+        let what = format!(
+            "this lock is {count} {unit} old: a rank of {torch} that needs {folder} waits as long as the file is there"
+        );
+        let help = format!("if nobody compiles there: rm -r {folder}");
+        Problem::warning(Rule::StaleLock, what).at(path.display()).help(help)
+    };
+    stale.map(problem).collect()
 }
 
 /// `key`: what names the folder.
 pub(crate) fn unusable_nvme(key: &str, path: &Path, host: &Host) -> Option<Problem> {
-    (!can_be_written(&host.absolute(path))).then(|| report::nvme_not_writable(key, path))
+    let what = format!("`{}` cannot be written: offloading to NVMe fails at start", path.display());
+    let help = format!("--set {key}=/local/nvme/$USER-$$");
+    (!can_be_written(&host.absolute(path))).then(|| Problem::error(Rule::NvmeFolder, what).at(key).help(help))
 }
 
 /// Whether other machines see this kind of file system too.
@@ -117,7 +136,9 @@ fn is_shared(kind: &str) -> bool {
 /// `kind`: the file system of the folder.
 pub(crate) fn shared_nvme(key: &str, path: &Path, kind: Option<&str>) -> Option<Problem> {
     let kind = kind.filter(|kind| is_shared(kind))?;
-    Some(report::nvme_is_shared(key, path, kind))
+    let what = format!("`{}` is on {kind}: slow, and other jobs may empty it", path.display());
+    let help = "give every job a folder of its own, on a disk of this machine";
+    Some(Problem::warning(Rule::NvmeFolder, what).at(key).help(help))
 }
 
 /// A config that several machines read. This one may export the folder to the others, so it is no error.
@@ -129,39 +150,63 @@ pub(crate) fn config_may_be_local(path: &Path, machines: usize, kind: Option<&st
 /// A folder in which ranks take locks.
 pub(crate) fn cache_on_nfs(what: &str, path: &Path, kind: Option<&str>, variable: &str) -> Option<Problem> {
     let kind = kind.filter(|kind| WITHOUT_GOOD_LOCKS.contains(kind))?;
-    Some(report::cache_on_nfs(what, path, kind, variable))
+    let help = format!("export {variable}=/tmp/$USER-{what}");
+    let what = format!("{what} is on {kind}: ranks that lock files there wait or fail");
+    Some(Problem::warning(Rule::CacheOnNfs, what).at(path.display()).help(help))
 }
 
 /// `needed`: what this launch needs, if that is known.
 pub(crate) fn no_compiler(compiler: bool, ninja: bool, needed: bool) -> Option<Problem> {
-    let missing: &[&str] = match (compiler, ninja) {
-        (true, true) => return None,
-        (false, true) => &["c++"],
-        (true, false) => &["ninja"],
-        (false, false) => &["c++", "ninja"],
-    };
-    Some(report::no_compiler(missing, needed))
+    let programs = [
+        (compiler, "c++", "apt install g++, or module load gcc"),
+        (ninja, "ninja", "pip install ninja, and activate that environment"),
+    ];
+    let (names, help): (Vec<_>, Vec<_>) =
+        programs.into_iter().filter(|(found, ..)| !found).map(|(_, name, help)| (name, help)).unzip();
+    let what = format!(
+        "no {} on PATH: DeepSpeed compiles its operators (cpu_adam, fused_adam, …) when a run first needs them",
+        names.join(" and no ")
+    );
+    let problem = Problem::warning(Rule::NoCompiler, what).at("PATH").help(help.join("; "));
+    let severity = if needed { Severity::Error } else { Severity::Warning };
+    (!names.is_empty()).then_some(Problem { severity, ..problem })
 }
 
 /// The hard limit counts: zlaunch raises the soft one to it. CUDA's own pinned memory is not counted by the kernel;
 /// what is registered for InfiniBand or locked for NVMe is.
 pub(crate) fn small_memlock(limit: Option<Limit>, wants: &Wants, infiniband: bool) -> Option<Problem> {
-    let hard = limit?.hard.filter(|hard| *hard < LEAST_LOCKED_MEMORY)?;
+    let hard = limit?.hard.filter(|hard| *hard < LEAST_LOCKED_MEMORY && (infiniband || !wants.nvme.is_empty()))?;
     let why = if infiniband { "InfiniBand registers memory" } else { "NVMe offload locks its buffers" };
-    (infiniband || !wants.nvme.is_empty()).then(|| report::small_memlock(hard, why))
+    let what = format!("only {} of memory may be locked, and {why}", size(hard));
+    Some(Problem::warning(Rule::SmallMemlock, what).at("ulimit -H -l").help(
+        "`memlock unlimited` in /etc/security/limits.conf, LimitMEMLOCK=infinity for slurmd, docker run --ulimit \
+         memlock=-1",
+    ))
 }
 
-pub(crate) fn small_shm(size: Option<u64>) -> Option<Problem> {
-    size.filter(|size| *size < LEAST_SHARED_MEMORY).map(report::small_shm)
+pub(crate) fn small_shm(bytes: Option<u64>) -> Option<Problem> {
+    let bytes = bytes.filter(|bytes| *bytes < LEAST_SHARED_MEMORY)?;
+    let what = format!("/dev/shm has {}: NCCL and data loader workers share memory there", size(bytes));
+    let help = "docker run --shm-size=16g (or --ipc=host); Kubernetes: an emptyDir of medium Memory at /dev/shm";
+    Some(Problem::warning(Rule::SmallShm, what).at("/dev/shm").help(help))
 }
 
 pub(crate) fn few_files(limit: Option<Limit>) -> Option<Problem> {
-    limit?.soft.filter(|most| *most < LEAST_FILES).map(report::few_files)
+    let most = limit?.soft.filter(|most| *most < LEAST_FILES)?;
+    let what = format!("only {most} files may be open: data loaders need more");
+    Some(Problem::warning(Rule::FewFiles, what).at("ulimit -n").help("ulimit -n 65536"))
 }
 
 pub(crate) fn not_enough_host_memory(needed: u64, memory: &Memory) -> Option<Problem> {
     let have = memory.most().filter(|have| *have < needed)?;
-    Some(report::not_enough_host_memory(needed, have, memory.limit.is_some()))
+    let whose = if memory.limit.is_some() { "the cgroup allows" } else { "this machine has" };
+    let (needed, have) = (size(needed), size(have));
+    let what = format!("offloading this model keeps about {needed} in host memory, but {whose} {have}");
+    Some(
+        Problem::error(Rule::NotEnoughHostMemory, what)
+            .at("zero_optimization.offload_optimizer, zero_optimization.offload_param")
+            .help("more machines, more memory for the job (srun --mem=0), offload less, or train adapters"),
+    )
 }
 
 #[cfg(test)]
@@ -170,7 +215,6 @@ mod tests {
 
     use super::*;
     use crate::fake::Sandbox;
-    use crate::report::Rule;
 
     fn offload() -> Wants {
         Wants::of(&json!({"zero_optimization": {
@@ -218,7 +262,7 @@ mod tests {
 
     #[test]
     fn small_shm_is_what_containers_give() {
-        assert!(small_shm(Some(64 << 20)).is_some_and(|it| it.rule == Rule::SmallShm && it.what.contains("64 MiB")));
+        assert!(small_shm(Some(64 << 20)).is_some_and(|problem| problem.what.contains("64 MiB")));
         assert!(small_shm(Some(16 << 30)).is_none() && small_shm(None).is_none());
     }
 
@@ -227,7 +271,8 @@ mod tests {
         assert!(few_files(Some(Limit { soft: Some(256), hard: None })).is_some());
         assert!(few_files(Some(Limit { soft: Some(1024), hard: None })).is_none());
         assert!(no_compiler(true, true, true).is_none());
-        assert!(no_compiler(true, false, true).is_some_and(|it| it.what.contains("ninja") && !it.what.contains("c++")));
+        let what = no_compiler(true, false, true).map(|problem| problem.what).unwrap();
+        assert!(what.contains("ninja") && !what.contains("c++"), "{what}");
     }
 
     #[test]
@@ -243,7 +288,8 @@ mod tests {
     #[test]
     fn host_memory_for_offloading() {
         let memory = Memory { total: Some(1 << 40), available: None, limit: Some(64 << 30) };
-        assert!(not_enough_host_memory(144_000_000_000, &memory).is_some_and(|it| it.what.contains("64 GiB")));
+        let short = not_enough_host_memory(144_000_000_000, &memory);
+        assert!(short.is_some_and(|problem| problem.what.contains("64 GiB")));
         assert!(not_enough_host_memory(16_000_000_000, &memory).is_none());
         assert!(not_enough_host_memory(u64::MAX, &Memory::default()).is_none());
     }

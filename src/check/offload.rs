@@ -3,9 +3,12 @@
 use serde_json::Value;
 
 use super::findings::{Check, Findings};
-use super::subject::{RATIO, STAGE, Subject};
+use super::subject::{STAGE, Subject};
+use crate::config::schema;
 use crate::config::zero::Device;
 use crate::report::{Rule, Severity, When};
+
+const RATIO: &str = "zero_optimization.offload_optimizer.ratio";
 
 pub(super) const RULES: &[Check] = &[
     Check::row(Rule::OffloadAtStage0, Severity::Error, When::Step)
@@ -27,7 +30,10 @@ pub(super) const RULES: &[Check] = &[
     Check::row(Rule::PartialOffload, Severity::Error, When::Parse)
         .doc("offload_optimizer.ratio below 1 is for stage 3 only")
         // With pydantic 1 the check looked at nothing.
-        .holds(|subject| subject.offloads_in_part() && subject.stage_is(&[0, 1, 2]) && !subject.is_before([0, 15, 0]))
+        .holds(|subject| {
+            let in_part = subject.get(RATIO).and_then(schema::real).is_some_and(|ratio| ratio < 1.0);
+            in_part && subject.stage_is(&[0, 1, 2]) && !subject.is_before([0, 15, 0])
+        })
         .says(
             &[RATIO, STAGE],
             "`{key}` is {value}: a part of the optimizer is offloaded at stage 3 only",

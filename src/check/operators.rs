@@ -117,9 +117,8 @@ pub(super) fn build_folder(python: &Python, host: &Host) -> Option<PathBuf> {
     let text = reading::read_text(&python.file("torch/version.py")?).ok()?;
     // `cuda: Optional[str] = '12.8'`, or `cuda = None`.
     let value = |name: &str| {
-        let line =
-            text.lines().find(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with([':', ' '])))?;
-        Some(line.rsplit_once("= ")?.1.trim_matches('\''))
+        let rest = text.lines().filter_map(|line| line.strip_prefix(name)).find(|rest| rest.starts_with([':', ' ']))?;
+        Some(rest.rsplit_once("= ")?.1.trim_matches('\''))
     };
     if value("hip") != Some("None") {
         return None;
@@ -138,19 +137,15 @@ fn first_compile(subject: &Subject, found: &mut Findings) {
         return;
     }
     let Some((missing, folder)) = not_built(subject.config, subject.job, subject.host) else { return };
-    let names: Vec<String> = missing.iter().map(|(name, _)| format!("`{name}`")).collect();
+    let (names, keys): (Vec<String>, Vec<&str>) =
+        missing.into_iter().map(|(name, key)| (format!("`{name}`"), key)).unzip();
     if names.is_empty() {
         return;
     }
     let (is, them) = if names.len() == 1 { ("is", "it") } else { ("are", "them") };
-    let what = format!(
-        "{} {is} not built yet: the first rank compiles {them} at start, once, in a minute or more, and the others wait",
-        names.join(" and ")
-    );
-    let keys: Vec<&str> = missing.iter().map(|(_, key)| *key).collect();
-    let help = format!(
-        "`zlaunch doctor` finds the compilers it takes (c++, ninja, nvcc with GPUs); it stays in {}",
-        folder.display()
-    );
-    found.key(&keys, what, help);
+    let (names, folder) = (names.join(" and "), folder.display());
+    let start = "at start, once, in a minute or more, and the others wait";
+    let what = format!("{names} {is} not built yet: the first rank compiles {them} {start}");
+    let compilers = "the compilers it takes (c++, ninja, nvcc with GPUs)";
+    found.key(&keys, what, format!("`zlaunch doctor` finds {compilers}; it stays in {folder}"));
 }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::findings::{Check, Findings};
-use super::subject::{RATIO, STAGE, Subject};
+use super::subject::{STAGE, Subject};
 use crate::base::python_value::typed;
 use crate::base::recorded::Version;
 use crate::config::schema;
@@ -18,23 +18,6 @@ pub(super) const RULES: &[Check] = &[
         .doc("a parameter that the optimizer does not take"),
     Check::code(Rule::UntestedOptimizer, Severity::Error, When::Start, untested_optimizer)
         .doc("an optimizer that ZeRO was not tested with, without zero_allow_untested_optimizer"),
-    Check::row(Rule::LambOffload, Severity::Error, When::Step)
-        .doc("Lamb has no version for host memory: its CUDA kernel is fed CPU tensors")
-        .holds(|subject| subject.offloads_optimizer() && is_named(subject, "lamb"))
-        .says(
-            &["optimizer.type", OFFLOAD],
-            "Lamb cannot run on {device}: its CUDA kernel would be fed CPU tensors",
-            "--set zero_optimization.offload_optimizer.device=none, or --set optimizer.type=AdamW",
-        ),
-    Check::code(Rule::PartialOffloadOptimizer, Severity::Error, When::Start, |subject, found| {
-        let works = |name: &String| matches!(name.as_str(), "adam" | "adamw");
-        let partial = subject.offloads_in_part() && subject.stage_is(&[3]) && subject.offloads_optimizer();
-        if let Some(name) = named(subject).filter(|name| partial && !works(name)) {
-            let what = format!("`{RATIO}` is below 1, which works with Adam and AdamW only, not with {name}");
-            found.key(&[RATIO, "optimizer.type"], what, format!("--set {RATIO}=1"));
-        }
-    })
-    .doc("offload_optimizer.ratio below 1 works with Adam and AdamW only"),
     Check::code(Rule::OptimizerReplaced, Severity::Warning, When::Silent, optimizer_replaced)
         .doc("with the optimizer in host memory accelerate replaces --optim by DeepSpeed's CPU Adam"),
     // Also where the section is empty or null. A later release may mend it, hence no error.
@@ -79,7 +62,9 @@ pub(super) const RULES: &[Check] = &[
         ),
     Check::row(Rule::AdamIsAdamw, Severity::Note, When::Silent)
         .doc("type Adam means AdamW (decoupled weight decay) unless adam_w_mode is false")
-        .holds(|subject| is_named(subject, "adam") && subject.get("optimizer.params.adam_w_mode").is_none())
+        .holds(|subject| {
+            named(subject).as_deref() == Some("adam") && subject.get("optimizer.params.adam_w_mode").is_none()
+        })
         .says(
             &["optimizer.type"],
             "`Adam` decouples the weight decay here: it is AdamW",
@@ -119,66 +104,20 @@ pub(super) const RULES: &[Check] = &[
         ),
 ];
 
-/// An optimizer of DeepSpeed, and the releases that have it.
-struct OwnOptimizer {
-    name: &'static str,
-    since: [u32; 3],
-    /// The first that does not have it any more.
-    until: [u32; 3],
-}
-
-/// Upper and lower case do not matter.
-const OPTIMIZERS: &[OwnOptimizer] = &[
-    own("adagrad"),
-    own("adam"),
-    own("adamw"),
-    own("lamb"),
-    own("muadam"),
-    own("muadamw"),
-    own("musgd"),
-    own("lion"),
-    OwnOptimizer { since: [0, 17, 6], ..own("muon") },
-    OwnOptimizer { until: [0, 19, 7], ..own("onebitadam") },
-    OwnOptimizer { until: [0, 19, 7], ..own("onebitlamb") },
-    OwnOptimizer { until: [0, 19, 7], ..own("zerooneadam") },
+const EVER: [u32; 3] = [u32::MAX; 3];
+/// DeepSpeed's optimizers, since which release it has them, and the first that has them no more. Case does not matter.
+const OPTIMIZERS: &[(&str, [u32; 3], [u32; 3])] = &[
+    ("adagrad adam adamw lamb muadam muadamw musgd lion", [0; 3], EVER),
+    ("muon", [0, 17, 6], EVER),
+    ("onebitadam onebitlamb zerooneadam", [0; 3], [0, 19, 7]),
 ];
-
-/// One that every release has.
-const fn own(name: &'static str) -> OwnOptimizer {
-    OwnOptimizer { name, since: [0; 3], until: [u32::MAX; 3] }
-}
-
-impl OwnOptimizer {
-    fn find(name: &str) -> Option<&'static Self> {
-        OPTIMIZERS.iter().find(|own| own.name == name)
-    }
-
-    fn is_in(&self, version: Version) -> bool {
-        !version.is_before(self.since) && version.is_before(self.until)
-    }
-}
-
-/// Classes of `torch.optim`, by their exact names; newer torch may have more.
-const TORCH: &[&str] = &[
-    "ASGD",
-    "Adadelta",
-    "Adafactor",
-    "Adagrad",
-    "Adam",
-    "AdamW",
-    "Adamax",
-    "LBFGS",
-    "Muon",
-    "NAdam",
-    "RAdam",
-    "RMSprop",
-    "Rprop",
-    "SGD",
-    "SparseAdam",
+/// Classes of `torch.optim`, by their exact names, and since when it has them; newer torch may have more.
+const TORCH: &[(&str, [u32; 3])] = &[
+    ("ASGD Adadelta Adagrad Adam AdamW Adamax LBFGS NAdam RAdam RMSprop Rprop SGD SparseAdam", [0; 3]),
+    ("Adafactor", [2, 5, 0]),
+    ("Muon", [2, 9, 0]),
 ];
-/// Those that came later.
-const TORCH_SINCE: &[(&str, [u32; 3])] = &[("Adafactor", [2, 5, 0]), ("Muon", [2, 9, 0])];
-/// The same in every release.
+/// DeepSpeed's schedulers, in every release.
 const SCHEDULERS: &[&str] = &["LRRangeTest", "OneCycle", "WarmupLR", "WarmupDecayLR", "WarmupCosineLR"];
 
 /// The optimizer of the config, in lower case if it is one of DeepSpeed's.
@@ -188,80 +127,89 @@ fn named(subject: &Subject) -> Option<String> {
     Some(if is_own(subject, &lower) { lower } else { name.to_string() })
 }
 
-fn is_named(subject: &Subject, name: &str) -> bool {
-    named(subject).as_deref() == Some(name)
-}
-
 /// Whether DeepSpeed insists on an optimizer of its own in host memory.
 fn forces_own(subject: &Subject) -> bool {
     subject.offloads_optimizer() && subject.get("zero_force_ds_cpu_optimizer").is_none_or(schema::is_true)
 }
 
+/// Since when DeepSpeed has an optimizer, and until when.
+fn releases(name: &str) -> Option<([u32; 3], [u32; 3])> {
+    let row = OPTIMIZERS.iter().find(|(names, ..)| names.split(' ').any(|known| known == name))?;
+    Some((row.1, row.2))
+}
+
 fn is_own(subject: &Subject, name: &str) -> bool {
-    OwnOptimizer::find(name).is_some_and(|own| own.is_in(subject.version()))
+    releases(name).is_some_and(|(since, until)| !subject.is_before(since) && subject.is_before(until))
+}
+
+fn torch_since(name: &str) -> Option<[u32; 3]> {
+    TORCH.iter().find(|(names, _)| names.split(' ').any(|known| known == name)).map(|(_, since)| *since)
 }
 
 /// Whether `torch.optim` has it; every torch may be there that is not seen.
 fn is_torch(subject: &Subject, name: &str) -> bool {
-    let is_later = |(later, since): &(&str, [u32; 3])| *later == name && subject.has_before("torch", *since);
-    TORCH.contains(&name) && !TORCH_SINCE.iter().any(is_later)
+    torch_since(name).is_some_and(|since| !subject.has_before("torch", since))
 }
 
 fn optimizer_type(subject: &Subject, found: &mut Findings) {
     let Some(name) = named(subject).filter(|name| !is_own(subject, name) && !is_torch(subject, name)) else { return };
     let key = "optimizer.type";
     let replaced = format!("--set {key}=AdamW");
-    if let Some(own) = OwnOptimizer::find(&name.to_ascii_lowercase()) {
-        let what = if subject.is_before(own.since) {
-            format!("{} has no optimizer `{name}`: it came with {}", subject.deepspeed(), Version(own.since))
+    if let Some((since, _)) = releases(&name.to_ascii_lowercase()) {
+        let what = if subject.is_before(since) {
+            format!("{} has no optimizer `{name}`: it came with {}", subject.deepspeed(), Version(since))
         } else {
             format!("{} no longer has the optimizer `{name}`", subject.deepspeed())
         };
         return found.key(&[key], what, replaced);
     }
     let what = format!("neither DeepSpeed nor torch.optim has an optimizer `{name}`");
-    let own = || OPTIMIZERS.iter().filter(|own| own.is_in(subject.version())).map(|own| own.name);
-    let torch = TORCH.iter().copied().filter(|torch| *torch != name);
+    let own = || OPTIMIZERS.iter().flat_map(|row| row.0.split(' ')).filter(|own| is_own(subject, own));
+    let torch = TORCH.iter().flat_map(|(names, _)| names.split(' ')).filter(|torch| *torch != name);
     let help = did_you_mean(nearest(&name, own().chain(torch)), &replaced);
     // torch may have a newer class of that name.
-    let is_wrong = TORCH.contains(&name.as_str()) || nearest(&name, own()).is_some();
+    let is_wrong = torch_since(&name).is_some() || nearest(&name, own()).is_some();
     let severity = if is_wrong { Severity::Error } else { Severity::Warning };
     found.key_with_severity(severity, &[key], what, help);
 }
 
-/// The parameters with the name they are recorded under.
-fn parameters<'a>(subject: &Subject<'a>, section: &str) -> Option<&'a Map<String, Value>> {
-    subject.get(&format!("{section}.params"))?.as_object()
+/// The parameters of a section, and what is said of those that are not among the known names.
+fn parameters<'a>(
+    subject: &Subject<'a>,
+    section: &str,
+    takes_no: &str,
+    known: &[&str],
+    found: &mut Findings,
+) -> Option<&'a Map<String, Value>> {
+    let params = subject.get(&format!("{section}.params"))?.as_object()?;
+    for given in params.keys().filter(|given| !known.contains(&given.as_str())) {
+        let key = format!("{section}.params.{given}");
+        let help = did_you_mean(nearest(given, known.iter().copied()), &format!("--unset {key}"));
+        found.key(&[&key], format!("{takes_no} takes no `{given}`"), help);
+    }
+    Some(params)
 }
 
 fn optimizer_parameter(subject: &Subject, found: &mut Findings) {
-    let (Some(name), Some(params)) = (named(subject), parameters(subject, "optimizer")) else { return };
-    if params.contains_key("max_grad_norm") {
-        let key = "optimizer.params.max_grad_norm";
+    let Some(name) = named(subject) else { return };
+    let key = "optimizer.params.max_grad_norm";
+    if let Some(norm) = subject.get(key) {
         let what = "DeepSpeed refuses `max_grad_norm` as a parameter of the optimizer";
-        let help = format!("--unset {key} --set gradient_clipping={}", params["max_grad_norm"]);
-        found.key(&[key], what, help);
+        found.key(&[key], what, format!("--unset {key} --set gradient_clipping={norm}"));
     }
-    if params.get("torch_adam").is_some_and(schema::is_true) {
-        return;
-    }
-    let mut known = schema::parameters("optimizer", &name, subject.version()).peekable();
-    if known.peek().is_none() {
-        return;
-    }
-    let known: Vec<&str> = known.map(|entry| entry.name()).collect();
-    for given in params.keys().filter(|given| *given != "max_grad_norm" && !known.contains(&given.as_str())) {
-        let key = format!("optimizer.params.{given}");
-        let what = format!("DeepSpeed's {name} takes no `{given}`");
-        found.key(&[&key], what, did_you_mean(nearest(given, known.iter().copied()), &format!("--unset {key}")));
+    let by_torch = subject.get("optimizer.params.torch_adam").is_some_and(schema::is_true);
+    let known = schema::parameters("optimizer", &name, subject.version()).map(|entry| entry.name());
+    let known: Vec<&str> = known.chain(["max_grad_norm"]).collect();
+    if known.len() > 1 && !by_torch {
+        parameters(subject, "optimizer", &format!("DeepSpeed's {name}"), &known, found);
     }
 }
 
 fn untested_optimizer(subject: &Subject, found: &mut Findings) {
     let untested = |name: &String| matches!(name.as_str(), "lamb" | "musgd") || is_torch(subject, name);
-    let Some(name) = named(subject).filter(untested) else { return };
     let allowed = subject.get("zero_allow_untested_optimizer").is_some_and(schema::is_true);
-    if !allowed && subject.stage_is(&[1, 2, 3]) {
+    let refused = !allowed && subject.stage_is(&[1, 2, 3]);
+    if let Some(name) = named(subject).filter(|name| refused && untested(name)) {
         let what = format!("`{name}` is not tested with ZeRO: DeepSpeed refuses it");
         found.key(&["optimizer.type"], what, "--set zero_allow_untested_optimizer=true");
     }
@@ -275,21 +223,14 @@ fn survives_offload(optim: &str) -> bool {
 }
 
 fn optimizer_replaced(subject: &Subject, found: &mut Findings) {
-    if !subject.is_hf() {
-        return;
-    }
-    let Some(sourced) = subject.job.args.text("optim") else { return };
+    let Some(sourced) = subject.job.args.text("optim").filter(|_| subject.is_hf()) else { return };
     if subject.get("optimizer").is_some_and(Value::is_object) {
         let what = format!("the config has an `optimizer` section: {} has no effect", sourced.place());
         found.at(&[sourced.place(), (subject.place)("optimizer")], what, "--unset optimizer, or drop the argument");
-        return;
-    }
-    if forces_own(subject) && !survives_offload(&sourced.value) {
-        let what = format!(
-            "the optimizer is on {}: accelerate silently replaces `{}` by DeepSpeed's CPU Adam",
-            subject.zero().optimizer,
-            sourced.value
-        );
+    } else if forces_own(subject) && !survives_offload(&sourced.value) {
+        let (device, value) = (subject.zero().optimizer, &sourced.value);
+        let what =
+            format!("the optimizer is on {device}: accelerate silently replaces `{value}` by DeepSpeed's CPU Adam");
         let help = "--optim adamw_torch, or --set zero_optimization.offload_optimizer.device=none";
         found.at(&[sourced.place(), (subject.place)(OFFLOAD)], what, help);
     }
@@ -309,27 +250,20 @@ fn scheduler_type(subject: &Subject, found: &mut Findings) {
 
 fn scheduler_parameter(subject: &Subject, found: &mut Findings) {
     let Some(name) = subject.text("scheduler.type").filter(|name| SCHEDULERS.contains(name)) else { return };
-    let empty = Map::new();
-    let params = parameters(subject, "scheduler").unwrap_or(&empty);
     let known: Vec<schema::KeySpec> = schema::parameters("scheduler", name, subject.version()).collect();
     let names: Vec<&str> = known.iter().map(schema::KeySpec::name).collect();
-    for given in params.keys().filter(|given| !names.contains(&given.as_str())) {
-        let key = format!("scheduler.params.{given}");
-        let help = did_you_mean(nearest(given, names.iter().copied()), &format!("--unset {key}"));
-        found.key(&[&key], format!("{name} takes no `{given}`"), help);
-    }
-    for (entry, wanted) in known.iter().zip(&names) {
-        if entry.default == "required" && !params.contains_key(*wanted) {
-            let key = format!("scheduler.params.{wanted}");
-            let help = if subject.is_hf() { format!("--set {key}=auto") } else { format!("--set {key}=1000") };
-            found.key(&["scheduler.type"], format!("{name} needs `{wanted}`"), help);
-        }
+    let params = parameters(subject, "scheduler", name, &names, found);
+    let is_missing = |wanted: &&str| params.is_none_or(|params| !params.contains_key(*wanted));
+    let required = known.iter().filter(|entry| entry.default == "required").map(schema::KeySpec::name);
+    for wanted in required.filter(is_missing) {
+        let value = if subject.is_hf() { "auto" } else { "1000" };
+        let help = format!("--set scheduler.params.{wanted}={value}");
+        found.key(&["scheduler.type"], format!("{name} needs `{wanted}`"), help);
     }
     let key = "scheduler.params.warmup_num_steps";
-    let steps = params.get("warmup_num_steps").filter(|steps| *steps != "auto" && names.contains(&"warmup_num_steps"));
-    if let Some(steps) = steps.filter(|steps| !schema::is_whole(steps) || steps.as_u64().is_none_or(|steps| steps == 0))
-        && !subject.is_before([0, 19, 3])
-    {
+    let judged = names.contains(&"warmup_num_steps") && !subject.is_before([0, 19, 3]);
+    let is_wrong = |steps: &&Value| !schema::is_whole(steps) || steps.as_u64().is_none_or(|steps| steps == 0);
+    if let Some(steps) = subject.get(key).filter(|steps| judged && *steps != "auto" && is_wrong(steps)) {
         let what = format!("`{key}` is {}, but {name} wants a whole number above 0", typed(steps));
         found.key(&[key], what, format!("--set {key}=100"));
     }

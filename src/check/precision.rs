@@ -29,14 +29,6 @@ pub(super) const RULES: &[Check] = &[
             "bf16 with gradients accumulated in fp32 is not implemented at stage 0",
             "--set zero_optimization.stage=1, or --unset data_types.grad_accum_dtype",
         ),
-    Check::row(Rule::Bf16Optimizer, Severity::Note, When::Silent)
-        .doc("bf16 with gradients accumulated in fp32 at stage 1 is another optimizer class, BF16_Optimizer")
-        .holds(|subject| subject.stage_is(&[1]) && !subject.offloads_optimizer() && accumulates_fp32(subject))
-        .says(
-            &["data_types.grad_accum_dtype"],
-            "stage 1 with bf16 and gradients in fp32 is trained by BF16_Optimizer, not by ZeRO's own",
-            "nothing to do; checkpoints of the two do not mix",
-        ),
     Check::code(Rule::PrecisionOfGpu, Severity::Warning, When::Start, precision_of_gpu)
         .doc("bf16 on a GPU that only emulates it, or fp16 on one that DeepSpeed does not take"),
 ];
@@ -184,15 +176,8 @@ mod tests {
         for name in ["Tesla V100-SXM2-32GB", "Tesla T4", "NVIDIA GeForce RTX 2080 Ti", "NVIDIA TITAN V"] {
             assert!(lacks(name, WITHOUT_BF16), "{name}");
         }
-        for name in [
-            "NVIDIA A100-SXM4-80GB",
-            "NVIDIA H200",
-            "NVIDIA GeForce RTX 4090",
-            "NVIDIA T400",
-            "NVIDIA L4",
-            "NVIDIA A40",
-            "NVIDIA RTX 2000 Ada Generation",
-        ] {
+        for name in "A100-SXM4-80GB,H200,GeForce RTX 4090,T400,L4,A40,RTX 2000 Ada Generation".split(',') {
+            let name = &format!("NVIDIA {name}");
             assert!(!lacks(name, WITHOUT_BF16) && !lacks(name, WITHOUT_FP16), "{name}");
         }
         assert!(lacks("NVIDIA GeForce GTX 1080", WITHOUT_FP16));

@@ -93,8 +93,10 @@ impl Condition {
 
     fn given_argument(&self) -> Option<&'static str> {
         match self {
-            Condition::On(name) | Condition::Is(name, _) => Some(name),
-            Condition::MissingText(name) | Condition::FewerRanks(name) => Some(name),
+            Condition::On(name)
+            | Condition::Is(name, _)
+            | Condition::MissingText(name)
+            | Condition::FewerRanks(name) => Some(name),
             _ => None,
         }
     }

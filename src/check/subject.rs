@@ -1,9 +1,8 @@
 //! What the rules look at: the config, the command, the ranks and the environment of one launch.
 
-use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
@@ -22,7 +21,6 @@ use crate::ranks::topology::{Role, Topology};
 use crate::report::{Severity, reading};
 
 pub(super) const STAGE: &str = "zero_optimization.stage";
-pub(super) const RATIO: &str = "zero_optimization.offload_optimizer.ratio";
 
 /// What the rules may look at.
 pub(crate) struct Subject<'a> {
@@ -46,7 +44,6 @@ pub(crate) struct Derived<'a> {
     zero: Zero<'a>,
     judge: VersionMatch,
     script: OnceCell<Option<String>>,
-    model: OnceCell<Option<PathBuf>>,
 }
 
 impl<'a> Derived<'a> {
@@ -54,17 +51,17 @@ impl<'a> Derived<'a> {
         let judge = schema::in_environment(job.python.as_ref());
         let mut keys = Vec::new();
         if let Some(object) = config.as_object() {
-            walk(&mut String::new(), object, UnknownKeys::Ignored, judge.version(), &mut keys);
+            walk("", object, UnknownKeys::Ignored, judge.version(), &mut keys);
         }
         let zero = Zero::of(config);
         let zero = if job.trainer.is_raw_deepspeed() { zero.without_auto() } else { zero };
-        Derived { keys, zero, judge, script: OnceCell::new(), model: OnceCell::new() }
+        Derived { keys, zero, judge, script: OnceCell::new() }
     }
 }
 
 /// One key of the config that DeepSpeed reads.
 pub(super) struct Key<'a> {
-    pub(super) path: Cow<'static, str>,
+    pub(super) path: String,
     pub(super) value: &'a Value,
     pub(super) entry: Option<KeySpec>,
     /// How its section treats unknown keys.
@@ -126,10 +123,6 @@ impl<'a> Subject<'a> {
         self.derived.zero.optimizer.is_off_gpu()
     }
 
-    pub(super) fn offloads_in_part(&self) -> bool {
-        self.get(RATIO).and_then(schema::real).is_some_and(|ratio| ratio < 1.0)
-    }
-
     pub(super) fn is_hf(&self) -> bool {
         self.job.trainer.is_hf()
     }
@@ -187,12 +180,9 @@ impl<'a> Subject<'a> {
     }
 
     /// Where the model is that the command names, if it is on this machine.
-    pub(super) fn model_folder(&self) -> Option<&Path> {
-        let seek = || {
-            let model = self.job.args.raw(self.job.trainer.model.argument)?;
-            Some(self.host.cwd.join(model.value)).filter(|folder| folder.is_dir())
-        };
-        self.derived.model.get_or_init(seek).as_deref()
+    pub(super) fn model_folder(&self) -> Option<PathBuf> {
+        let model = self.job.args.raw(self.job.trainer.model.argument)?;
+        Some(self.host.cwd.join(model.value)).filter(|folder| folder.is_dir())
     }
 
     /// `DeepSpeed`, with versions only where another one judges.
@@ -263,43 +253,29 @@ impl<'a> Subject<'a> {
 
 /// Collects the keys of all sections that this version reads.
 fn walk<'a>(
-    prefix: &mut String,
+    prefix: &str,
     section: &'a Map<String, Value>,
     policy: UnknownKeys,
     version: Version,
     keys: &mut Vec<Key<'a>>,
 ) {
-    let length = prefix.len();
     let strict = policy == UnknownKeys::Refused && section.get("strict").is_some_and(schema::is_true);
     let keeps_auto = strict || policy == UnknownKeys::RefusedPlainly;
     for (name, value) in section {
-        // Every pydantic model of DeepSpeed accepts it.
-        if policy == UnknownKeys::Refused && name == "strict" {
+        // Every pydantic model of DeepSpeed accepts `strict`, and the old name only counts where the new one is missing.
+        let is_accepted = policy == UnknownKeys::Refused && name == "strict";
+        let is_replaced = || section.get("bf16").is_some_and(|bf16| !bf16.is_null());
+        if is_accepted || prefix.is_empty() && name == "bfloat16" && is_replaced() {
             continue;
         }
-        // The old name only counts where the new one is missing.
-        if length == 0 && name == "bfloat16" && section.get("bf16").is_some_and(|bf16| !bf16.is_null()) {
-            continue;
-        }
-        if length > 0 {
-            prefix.push('.');
-        }
-        prefix.push_str(name);
-        let entry = schema::find(prefix, version);
+        let path = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
+        let entry = schema::find(&path, version);
         let known = entry.filter(|entry| entry.known() == Known::Yes);
         let judged = known.filter(|entry| entry.checked && (keeps_auto || value != "auto"));
         let fault = judged.and_then(|entry| entry.fault(value));
-        keys.push(Key {
-            path: entry.map_or_else(|| Cow::Owned(prefix.clone()), |entry| Cow::Borrowed(entry.key)),
-            value,
-            entry,
-            policy,
-            keeps_auto,
-            fault,
-        });
+        keys.push(Key { path: path.clone(), value, entry, policy, keeps_auto, fault });
         if let (Some(inner), Some(object)) = (known.and_then(|entry| entry.policy()), value.as_object()) {
-            walk(prefix, object, inner, version, keys);
+            walk(&path, object, inner, version, keys);
         }
-        prefix.truncate(length);
     }
 }

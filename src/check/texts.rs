@@ -15,17 +15,8 @@ pub(super) const RULES: &[Check] = &[Check::code(Rule::TextForNumber, Severity::
     )];
 
 /// What every training counts with: each was seen to end it.
-const ALWAYS_USED: &[&str] = &[
-    "learning_rate",
-    "weight_decay",
-    "max_grad_norm",
-    "num_train_epochs",
-    "max_steps",
-    "warmup_steps",
-    "gradient_accumulation_steps",
-    "per_device_train_batch_size",
-    "seed",
-];
+const ALWAYS_USED: &str = "learning_rate weight_decay max_grad_norm num_train_epochs max_steps warmup_steps \
+                           gradient_accumulation_steps per_device_train_batch_size seed";
 
 fn text_for_number(subject: &Subject, found: &mut Findings) {
     let job = subject.job;
@@ -42,7 +33,7 @@ fn text_for_number(subject: &Subject, found: &mut Findings) {
         let place = || job.place_in_run_file(name, subject.host).unwrap_or_else(|| format!("{name}: {text}"));
         if parser.takes(name, ArgType::is_number) {
             // A script may read its file in another way.
-            let certain = ALWAYS_USED.contains(&name.as_str()) && job.version().is_some();
+            let certain = ALWAYS_USED.split(' ').any(|used| used == name) && job.version().is_some();
             let severity = if certain { Severity::Error } else { Severity::Warning };
             let what =
                 format!("`{name}` is the text `{text}` to the trainer, which wants a number and converts nothing");

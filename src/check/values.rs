@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::batch::SIZES;
 use super::findings::{Check, Findings};
 use super::subject::{Key, Subject};
 use crate::base::python_value::{number, typed};
@@ -25,14 +26,11 @@ pub(super) const RULES: &[Check] = &[
 fn judge(subject: &Subject, found: &mut Findings, kind: ValueFault) {
     for key in subject.keys().iter().filter(|key| key.fault == Some(kind)) {
         if let Some(entry) = key.entry {
-            let severity = subject.severity_of_keys();
-            found.key_with_severity(severity, &[&key.path], sentence(key, &entry), advice(key, &entry));
+            let (path, value, wanted) = (&key.path, typed(key.value), entry.wanted());
+            let what = format!("`{path}` is {value}, but DeepSpeed wants {wanted}");
+            found.key_with_severity(subject.severity_of_keys(), &[path], what, advice(key, &entry));
         }
     }
-}
-
-fn sentence(key: &Key, entry: &KeySpec) -> String {
-    format!("`{}` is {}, but DeepSpeed wants {}", key.path, typed(key.value), entry.wanted())
 }
 
 /// Keys of a section that a single value is probably meant for.
@@ -54,7 +52,8 @@ fn advice(key: &Key, entry: &KeySpec) -> String {
     }
     let choices: Vec<String> = entry.wanted().trim_start_matches("one of ").split(", ").map(str::to_string).collect();
     let meant = key.value.as_str().and_then(|word| nearest(word, choices.iter().map(String::as_str)));
-    let default = Some(entry.default.trim_matches('"')).filter(|it| !matches!(*it, "-" | "null" | "" | "{}" | "[]"));
+    let default =
+        Some(entry.default.trim_matches('"')).filter(|value| !matches!(*value, "-" | "null" | "" | "{}" | "[]"));
     // A number between quotes.
     let unquoted = key.value.as_str().map(str::trim).filter(|text| {
         serde_json::from_str::<Value>(text).is_ok_and(|value| value.is_number() && entry.fault(&value).is_none())
@@ -80,14 +79,14 @@ const UNLISTED: &[Unlisted] = &[
     (CLOCK, "wants true or false", |subject| only_object(subject, CLOCK, FLOPS)),
     (FLOPS, "wants true or false", |subject| only_object(subject, FLOPS, CLOCK)),
     ("optimizer.params", "wants an object", |subject| {
-        optimizer_params(subject).filter(|it| !it.is_object()).map(typed)
+        optimizer_params(subject).filter(|params| !params.is_object()).map(typed)
     }),
     ("optimizer.params.max_grad_norm", "compares it with 0", |subject| {
         optimizer_params(subject)?.get("max_grad_norm").filter(|norm| number(norm).is_none()).map(typed)
     }),
     ("bfloat16", "wants an object", |subject| {
         let read = subject.get("bf16").is_none_or(Value::is_null);
-        subject.get("bfloat16").filter(|it| read && *it == "auto").map(Value::to_string)
+        subject.get("bfloat16").filter(|section| read && *section == "auto").map(Value::to_string)
     }),
     ("vocabulary_size", "divides it", |subject| {
         let wrong = |size: &&Value| schema::is_true(size) && *size != "auto" && number(size).is_none();
@@ -125,25 +124,17 @@ fn optimizer_params<'a>(subject: &Subject<'a>) -> Option<&'a Value> {
     subject.get("optimizer.params").filter(|params| !params.is_null())
 }
 
-fn is_odd(entry: &KeySpec, value: &Value) -> bool {
-    !entry.checked && entry.known() == Known::Yes && entry.is_odd(value)
-}
-
 fn odd_value(subject: &Subject, found: &mut Findings) {
-    const BATCH: &[&str] = &["train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"];
     for key in subject.keys() {
-        let Some(entry) = key.entry.filter(|entry| is_odd(entry, key.value)) else { continue };
+        let is_odd = |entry: &KeySpec| !entry.checked && entry.known() == Known::Yes && entry.is_odd(key.value);
+        let Some(entry) = key.entry.filter(is_odd) else { continue };
         // "auto" and the batch sizes have rules of their own; accelerate overwrites the third.
         let overwritten = key.path == "steps_per_print" && subject.is_hf();
-        if key.value == "auto" || BATCH.contains(&&*key.path) || overwritten {
+        if key.value == "auto" || SIZES.contains(&key.path.as_str()) || overwritten {
             continue;
         }
-        let what = format!(
-            "`{}` is {}, and DeepSpeed takes it as it is: {} is meant",
-            key.path,
-            typed(key.value),
-            entry.wanted()
-        );
-        found.key(&[&key.path], what, advice(key, &entry));
+        let (path, value, wanted) = (&key.path, typed(key.value), entry.wanted());
+        let what = format!("`{path}` is {value}, and DeepSpeed takes it as it is: {wanted} is meant");
+        found.key(&[path], what, advice(key, &entry));
     }
 }

@@ -1,21 +1,21 @@
 //! `zlaunch diff`: two configs, or one and what a launch would use.
 
-use clap::builder::ValueParser;
-use clap::{Arg, Command};
+use std::ffi::OsString;
 
-use super::args::{ParsedArgs, last_command};
-use super::launch;
-use super::values::{self, Suggested, one_of};
-use crate::base::options::launch::{ALL as LAUNCH, FORMAT};
-use crate::base::options::{DIFF, DIFF_OF_LAUNCH};
+use clap::Args;
+
+use super::launch::{self, TEMPLATES};
+use super::reader::Reader;
+use super::values::{self, one_of};
+use crate::base::options::{AnyValue, Given, LaunchOptions};
 use crate::base::source::{Source, Sourced};
 use crate::report::{self, Problem};
 use crate::request::{Format, Launch, Output};
 use crate::tools::diff::DiffRequest;
 
-const CONFIGS: &str = "CONFIGS";
+pub(super) const USAGE: &str = "zlaunch diff [OPTIONS] A B|A -- COMMAND [ARGS]...";
 
-const AFTER_HELP: &str =
+pub(super) const ABOUT: &str =
     "A config is a template, a file, JSON, `-` (standard input) or the folder of a record. With a command, B is what \
     this launch would use, and all options of a launch are accepted. Of a record, the environment, the words and the \
     versions are compared too.
@@ -27,30 +27,33 @@ Examples:
   zlaunch diff zero3 --deepspeed zero3 -- swift sft --model Qwen/Qwen3-8B
   zlaunch diff record --deepspeed zero3 -- swift sft --model Qwen/Qwen3-8B";
 
-pub(super) fn describe(command: Command) -> Command {
-    let configs = Arg::new(CONFIGS).num_args(1..=2).required(true).value_parser(ValueParser::os_string());
-    command
-        .after_help(AFTER_HELP)
-        .arg(configs.value_names(["A", "B"]).help("The configs to compare"))
-        .args(LAUNCH.iter().map(|option| launch::launch_arg(option).hide(!DIFF_OF_LAUNCH.contains(option))))
-        .mut_arg(FORMAT.name, |arg| arg.help("text or json").value_parser(Suggested(launch::REPORT_FORMATS)))
-        .arg(last_command())
+#[derive(Args)]
+pub(super) struct DiffArgs {
+    /// The configs to compare
+    #[arg(required = true, num_args = 1..=2, value_names = ["A", "B"], value_parser = AnyValue(TEMPLATES))]
+    configs: Vec<Given>,
+    #[command(flatten)]
+    launch: LaunchOptions,
+    #[arg(last = true, num_args = 1.., hide = true)]
+    command: Vec<OsString>,
 }
 
-pub(super) fn read(args: ParsedArgs) -> Result<DiffRequest, Vec<Problem>> {
-    let mut args = args.with_variables(launch::describe);
-    let specs = args.arguments(CONFIGS, &DIFF, values::text);
-    let launch = launch::read_described(&mut args);
+pub(super) fn read(args: DiffArgs, mut reader: Reader) -> Result<DiffRequest, Vec<Problem>> {
+    let DiffArgs { configs, launch: mut options, command } = args;
+    reader.split_off(&command);
+    // ZLAUNCH_FORMAT is about plans.
+    let format = options.output.format.take().filter(|format| format.from.is_flag());
+    let specs: Vec<_> = configs.into_iter().filter_map(|config| reader.one(Some(config), values::text)).collect();
+    let launch = launch::read_described(options, command, &mut reader);
     let wanted = if launch.command.is_empty() { 2 } else { 1 };
     if specs.len() < wanted {
-        args.problems.push(report::missing_argument("two configs", DIFF.usage));
+        reader.problems.push(report::missing_argument("two configs", USAGE));
     } else if specs.len() > wanted {
-        args.problems.push(report::unexpected_argument(&specs[wanted].value, DIFF.usage));
+        reader.problems.push(report::unexpected_argument(&specs[wanted].value, USAGE));
     }
-    // ZLAUNCH_FORMAT is about plans.
-    let format = args.flag(&FORMAT, one_of(launch::REPORT_FORMATS)).map_or(Format::Text, |format| format.value);
+    let format = reader.one(format, one_of(launch::REPORT_FORMATS)).map_or(Format::Text, |format| format.value);
     let output = Output { dry_run: Some(format), ..Output::default() };
     // What would be recorded is compared with a record; nothing is written.
     let record = Some(Sourced::new(".".into(), Source::Default));
-    args.finish(DiffRequest { specs, launch: Launch { output, record, ..launch }, format })
+    reader.finish(DiffRequest { specs, launch: Launch { record, output, ..launch }, format })
 }

@@ -1,38 +1,107 @@
 //! `zlaunch fit`: the options of a launch, and what the training is.
 
-use clap::{Arg, Command};
+use std::ffi::OsString;
 
-use super::args::{ParsedArgs, arg, trailing_command};
+use clap::{Args, Command};
+
+use super::did_you_mean::did_you_mean;
 use super::launch;
-use super::meant::meant;
-use super::values::{self, Suggested, Words, one_of};
-use crate::base::options::launch::{ALL as LAUNCH, FORMAT, NPROC_PER_NODE};
-use crate::base::options::{FIT, FIT_OF_LAUNCH, Opt, fit as opt};
-use crate::base::source::Sourced;
+use super::reader::Reader;
+use super::values::{self, Words, one_of};
+use crate::base::options::{AnyValue, Given, LaunchOptions};
+use crate::base::source::{Source, Sourced};
 use crate::fit::cards::Cards;
 use crate::fit::{Accounting, Attention, Dtype, FitFormat, FitRequest, Optimizer, TrainingArgs, Tuner};
 use crate::ranks::topology::Processes;
 use crate::report::{self, Problem};
 use crate::request::Launch;
 
-const AFTER_HELP: &str =
+pub(super) const ABOUT: &str =
     "What is not given here is taken from the training command. Exit status: 0, or 1 if it does not fit.
 
 Examples:
   zlaunch fit --params 8B --gpu H100x8
   zlaunch fit --gpus 8 -- swift sft --model Qwen/Qwen3-8B --tuner_type full --max_length 4096";
 
+#[derive(Args)]
+pub(super) struct FitArgs {
+    #[command(flatten)]
+    model: ModelOptions,
+    #[command(flatten)]
+    training: TrainingOptions,
+    /// real: what DeepSpeed allocates; textbook: 2 + 2 + 8 bytes a parameter
+    #[arg(long, value_name = "NAME", help_heading = "Output", value_parser = AnyValue(ACCOUNTINGS))]
+    accounting: Option<Given>,
+    #[command(flatten)]
+    launch: LaunchOptions,
+    #[arg(trailing_var_arg = true, num_args = 1.., hide = true)]
+    command: Vec<OsString>,
+}
+
+#[derive(Args)]
+#[command(next_help_heading = "Model")]
+struct ModelOptions {
+    /// A folder, or a name in the Hugging Face or ModelScope cache
+    #[arg(long, value_name = "MODEL")]
+    model: Option<Given>,
+    /// The number of parameters: 8B, 350M
+    #[arg(long, value_name = "N")]
+    params: Option<Given>,
+    /// The GPUs by their name, with their number: H100x8, "RTX 4090"
+    #[arg(long, value_name = "NAME")]
+    gpu: Option<Given>,
+}
+
+#[derive(Args)]
+#[command(next_help_heading = "Training")]
+struct TrainingOptions {
+    /// full, lora or qlora
+    #[arg(long, value_name = "NAME", value_parser = AnyValue(TUNERS))]
+    tuner: Option<Given>,
+    /// Rank of the adapters
+    #[arg(long, value_name = "N")]
+    lora_rank: Option<Given>,
+    /// Layers with an adapter: all-linear, or names with commas
+    #[arg(long, value_name = "NAMES")]
+    lora_targets: Option<Given>,
+    /// Bits of the frozen weights: 4 or 8
+    #[arg(long, value_name = "N", value_parser = AnyValue(BITS))]
+    quant_bits: Option<Given>,
+    /// bf16, fp16 or fp32
+    #[arg(long, value_name = "NAME", value_parser = AnyValue(DTYPES))]
+    dtype: Option<Given>,
+    /// adamw, adamw_8bit, adafactor, lion, muon or sgd
+    #[arg(long, value_name = "NAME", value_parser = AnyValue(OPTIMIZERS))]
+    optimizer: Option<Given>,
+    /// Sequences in one forward pass on one GPU
+    #[arg(long, value_name = "N")]
+    micro_batch: Option<Given>,
+    /// Micro batches in one step
+    #[arg(long, value_name = "N")]
+    grad_accum: Option<Given>,
+    /// Tokens in a sequence
+    #[arg(long, value_name = "N")]
+    seq_len: Option<Given>,
+    /// true or false: activations are recomputed in the backward pass
+    #[arg(long, value_name = "BOOL", value_parser = AnyValue(BOOLS))]
+    gradient_checkpointing: Option<Given>,
+    /// flash (or sdpa), or eager
+    #[arg(long, value_name = "NAME", value_parser = AnyValue(ATTENTIONS))]
+    attention: Option<Given>,
+    /// The loss never holds all logits at once (Liger)
+    #[arg(long)]
+    fused_loss: bool,
+}
+
+/// The options of a launch under the names and with the formats of `fit`.
 pub(super) fn describe(command: Command) -> Command {
-    let of_launch = LAUNCH.iter().map(|option| launch::launch_arg(option).hide(!FIT_OF_LAUNCH.contains(option)));
-    command
-        .after_help(AFTER_HELP)
-        .args(opt::ALL.iter().map(fit_arg))
-        .args(of_launch)
-        .mut_arg(NPROC_PER_NODE.name, |arg| {
-            arg.long("gpus").alias(NPROC_PER_NODE.name).help("Number of GPUs of each machine; also --nproc-per-node")
-        })
-        .mut_arg(FORMAT.name, |arg| arg.help("text, json or svg").value_parser(Suggested(FORMATS)))
-        .arg(trailing_command())
+    launch::as_report(command).mut_args(|arg| match arg.get_id().as_str() {
+        "nproc_per_node" => {
+            arg.long("gpus").alias("nproc-per-node").help("Number of GPUs of each machine; also --nproc-per-node")
+        }
+        "format" => arg.help("text, json or svg").value_parser(AnyValue(FORMATS)),
+        _ => arg,
+    })
 }
 
 const FORMATS: Words<FitFormat> =
@@ -46,47 +115,37 @@ const ATTENTIONS: Words<Attention> =
     || vec![("flash", Attention::Flash), ("sdpa", Attention::Flash), ("eager", Attention::Eager)];
 const ACCOUNTINGS: Words<Accounting> = || vec![("real", Accounting::Real), ("textbook", Accounting::Textbook)];
 
-fn fit_arg(option: &Opt) -> Arg {
-    let arg = arg(option);
-    match *option {
-        opt::TUNER => arg.value_parser(Suggested(TUNERS)),
-        opt::QUANT_BITS => arg.value_parser(Suggested(BITS)),
-        opt::DTYPE => arg.value_parser(Suggested(DTYPES)),
-        opt::OPTIMIZER => arg.value_parser(Suggested(OPTIMIZERS)),
-        opt::GRADIENT_CHECKPOINTING => arg.value_parser(Suggested(BOOLS)),
-        opt::ATTENTION => arg.value_parser(Suggested(ATTENTIONS)),
-        opt::ACCOUNTING => arg.value_parser(Suggested(ACCOUNTINGS)),
-        _ => arg,
-    }
-}
-
-pub(super) fn read(args: ParsedArgs) -> Result<FitRequest, Vec<Problem>> {
-    let mut args = args.with_variables(launch::describe);
-    let mut launch = launch::read_described(&mut args);
-    let card = read_cards(&mut args, &mut launch);
+pub(super) fn read(args: FitArgs, mut reader: Reader) -> Result<FitRequest, Vec<Problem>> {
+    let FitArgs { model, training, accounting, launch: mut options, command } = args;
+    reader.split_off(&command);
     // ZLAUNCH_FORMAT is about plans.
-    let format = args.flag(&FORMAT, one_of(FORMATS)).map_or(FitFormat::Text, |format| format.value);
-    let accounting =
-        args.one(&opt::ACCOUNTING, one_of(ACCOUNTINGS)).map_or(Accounting::Real, |accounting| accounting.value);
-    let training = read_training(&mut args);
-    let named = training.model.is_some()
-        || training.params.is_some()
-        || args.is_given(&opt::MODEL)
-        || args.is_given(&opt::PARAMS);
-    if launch.command.is_empty() && !named {
-        args.problems.push(report::nothing_to_fit());
+    let format = options.output.format.take().filter(|format| format.from.is_flag());
+    let mut launch = launch::read_described(options, command, &mut reader);
+    if let Some(count) = launch.topology.nproc_per_node.as_mut().filter(|count| count.from.is_flag()) {
+        count.from = Source::Flag("--nproc-per-node".to_string());
     }
-    args.problems.extend(meant(FIT.name, &args.options(), &launch.command, args.host));
-    if args.words.iter().any(|word| word.to_string_lossy().starts_with("--gpus")) {
-        args.problems.iter_mut().for_each(|problem| problem.spell(&NPROC_PER_NODE.flag(), "--gpus"));
+    let card = read_cards(model.gpu, &mut reader, &mut launch);
+    let format = reader.one(format, one_of(FORMATS)).map_or(FitFormat::Text, |format| format.value);
+    let accounting = reader.one(accounting, one_of(ACCOUNTINGS)).map_or(Accounting::Real, |given| given.value);
+    if launch.command.is_empty() && model.model.is_none() && model.params.is_none() {
+        reader.problems.push(report::nothing_to_fit());
     }
-    args.finish(FitRequest { launch, card, training, accounting, format })
+    let training = TrainingArgs {
+        model: reader.one(model.model, values::text),
+        params: reader.one(model.params, values::parameters),
+        ..read_training(training, &mut reader)
+    };
+    reader.problems.extend(did_you_mean("fit", reader.options, &launch.command, reader.host));
+    if reader.words.iter().any(|word| word.to_string_lossy().starts_with("--gpus")) {
+        reader.problems.iter_mut().for_each(|problem| problem.spell("--nproc-per-node", "--gpus"));
+    }
+    reader.finish(FitRequest { launch, card, training, accounting, format })
 }
 
 /// `--gpu H100x8` says what `--gpus 8 --gpu-memory …` says too. The more exact word counts: a card can be divided. Where
 /// nothing else counts them, a card is one.
-fn read_cards(args: &mut ParsedArgs, launch: &mut Launch) -> Option<&'static str> {
-    let Sourced { value: Cards { card, count }, from } = args.flag(&opt::GPU, values::cards)?;
+fn read_cards(given: Option<Given>, reader: &mut Reader, launch: &mut Launch) -> Option<&'static str> {
+    let Sourced { value: Cards { card, count }, from } = reader.one(given, values::cards)?;
     let said = launch.memory.gpu.take().filter(|memory| memory.from.is_flag());
     launch.memory.gpu = said.or_else(|| Some(Sourced::new(card.memory(), from.clone())));
     let is_counted = launch.topology.nproc_per_node.is_some() || !launch.command.is_empty();
@@ -94,42 +153,41 @@ fn read_cards(args: &mut ParsedArgs, launch: &mut Launch) -> Option<&'static str
     match launch.topology.nproc_per_node.as_ref().filter(|nproc| nproc.from.is_flag() && nproc.value != count) {
         Some(nproc) => {
             let one = format!("--gpu {}x{count}", card.name);
-            args.problems.push(report::contradicting_options(&one, &nproc.place(), &one));
+            reader.problems.push(report::contradicting_options(&one, &nproc.place(), &one));
         }
         None => launch.topology.nproc_per_node = Some(Sourced::new(count, from)),
     }
     Some(card.name)
 }
 
-fn read_training(args: &mut ParsedArgs) -> TrainingArgs {
+fn read_training(options: TrainingOptions, reader: &mut Reader) -> TrainingArgs {
     let number = || values::number(1, u64::from(u32::MAX), "1");
     TrainingArgs {
-        model: args.one(&opt::MODEL, values::text),
-        params: args.one(&opt::PARAMS, values::parameters),
-        micro_batch: args.one(&opt::MICRO_BATCH, number()),
-        grad_accum: args.one(&opt::GRAD_ACCUM, number()),
-        seq_len: args.one(&opt::SEQ_LEN, number()),
+        model: None,
+        params: None,
+        micro_batch: reader.one(options.micro_batch, number()),
+        grad_accum: reader.one(options.grad_accum, number()),
+        seq_len: reader.one(options.seq_len, number()),
         sequence_parallel: None,
-        tuner: read_tuner(args),
-        lora_rank: args.one(&opt::LORA_RANK, values::number(1, u64::from(u16::MAX), "1")),
-        lora_targets: args.one(&opt::LORA_TARGETS, values::text),
-        dtype: args.one(&opt::DTYPE, one_of(DTYPES)),
-        optimizer: args.one(&opt::OPTIMIZER, one_of(OPTIMIZERS)),
-        checkpointing: args.one(&opt::GRADIENT_CHECKPOINTING, one_of(BOOLS)),
-        attention: args.one(&opt::ATTENTION, one_of(ATTENTIONS)),
-        fused_loss: args.switched_on(&opt::FUSED_LOSS).map(|from| Sourced::new(true, from)),
+        tuner: read_tuner(options.tuner, options.quant_bits, reader),
+        lora_rank: reader.one(options.lora_rank, values::number(1, u64::from(u16::MAX), "1")),
+        lora_targets: reader.one(options.lora_targets, values::text),
+        dtype: reader.one(options.dtype, one_of(DTYPES)),
+        optimizer: reader.one(options.optimizer, one_of(OPTIMIZERS)),
+        checkpointing: reader.one(options.gradient_checkpointing, one_of(BOOLS)),
+        attention: reader.one(options.attention, one_of(ATTENTIONS)),
+        fused_loss: options.fused_loss.then(|| Sourced::new(true, Source::Flag("--fused-loss".to_string()))),
         dropout: None,
         algorithm: None,
     }
 }
 
 /// `qlora` is LoRA on weights of 4 bits, unless other bits are given; `lora` with bits is QLoRA, too.
-fn read_tuner(args: &mut ParsedArgs) -> Option<Sourced<Tuner>> {
-    let bits = args.one(&opt::QUANT_BITS, one_of(BITS));
-    match (args.one(&opt::TUNER, one_of(TUNERS)), bits) {
+fn read_tuner(tuner: Option<Given>, bits: Option<Given>, reader: &mut Reader) -> Option<Sourced<Tuner>> {
+    let bits = reader.one(bits, one_of(BITS));
+    match (reader.one(tuner, one_of(TUNERS)), bits) {
         (Some(Sourced { value: Tuner::Full, .. }), Some(bits)) => {
-            let bits = opt::QUANT_BITS.flag() + &format!(" {}", bits.value);
-            args.problems.push(report::contradicting_options("--tuner full", &bits, "--tuner qlora"));
+            reader.problems.push(report::contradicting_options("--tuner full", &bits.place(), "--tuner qlora"));
             None
         }
         (Some(tuner), Some(bits)) => Some(tuner.map(|_| Tuner::Quantised(bits.value))),

@@ -1,50 +1,39 @@
 //! The help, laid out by us: `zlaunch -h` and `zlaunch help` say what zlaunch does on one screen, `--help` and the pages of the
 //! sub-commands everything. In Chinese where that is the language: `help.zh.txt` has a line for every line of ours.
 
-use clap::builder::ValueParser;
-use clap::{Arg, ArgAction, Command};
+use std::ffi::OsString;
 
-use super::args::ParsedArgs;
-use super::completions::shown_options;
+use clap::{Arg, Command};
+
+use super::commands::{FIRST, USAGE, about, command, command_of, place_of, shown_options, usage_of, value_of};
+use super::reader::Reader;
+use super::tools::HelpArgs;
 use super::values;
 use crate::base::layout::{Line, TextTable, wrapped, wrapped_help};
-use crate::base::options::{HELP, MOST_USED, Opt, SUBCOMMANDS};
+use crate::base::options::{self, SUBCOMMANDS};
 use crate::host::{Host, terminal};
-use crate::report::{self, Problem};
+use crate::report::{self, Problem, Rule};
 use crate::tools::explain::Language;
 
-const COMMAND: &str = "SUBCOMMAND";
-
-pub(super) fn describe(command: Command) -> Command {
-    let argument = clap::Arg::new(COMMAND).value_parser(ValueParser::os_string()).value_name("COMMAND");
-    command
-        .arg(argument.help("A command of zlaunch; without one, the overview"))
-        .after_help("`zlaunch --help` has every option of a launch, `zlaunch explain` what the keys and variables of DeepSpeed mean.")
-}
-
-/// The flag that asks for a page. It has no heading, and is in no list of options.
-pub(super) fn flag() -> Arg {
-    Arg::new("help").short('h').long("help").action(ArgAction::Help)
-}
-
-/// The help of a sub-command, or the overview. `zlaunch` is the whole command line.
-pub(super) fn read(mut args: ParsedArgs, zlaunch: Command) -> Result<String, Vec<Problem>> {
-    let Some(asked) = args.arguments(COMMAND, &HELP, values::text).pop() else {
-        let text = overview(args.host);
-        return args.finish(text);
+/// The help of a sub-command, or the overview.
+pub(super) fn read(args: HelpArgs, mut reader: Reader) -> Result<String, Vec<Problem>> {
+    let asked = reader.one(args.command, values::text).map(|asked| asked.value);
+    let text = match &asked {
+        None => overview(reader.host),
+        Some(name) if SUBCOMMANDS.contains(&name.as_str()) => page(name, reader.host),
+        Some(name) => {
+            let help = match report::nearest(name, SUBCOMMANDS.iter().copied()) {
+                Some(nearest) => format!("did you mean `zlaunch help {nearest}`?"),
+                None => format!(
+                    "`zlaunch help` lists the commands, `zlaunch --help` the options of a launch; `zlaunch explain {name}` may know it"
+                ),
+            };
+            let what = format!("zlaunch has no command `{name}`");
+            return Err(Problem::error(Rule::Usage, what).at(format!("help {name}")).help(help).into());
+        }
     };
-    let name = &asked.value;
-    let Some(known) = SUBCOMMANDS.iter().find(|known| known.name == name) else {
-        let nearest = report::nearest(name, SUBCOMMANDS.iter().map(|known| known.name));
-        return Err(report::no_such_command(name, nearest).into());
-    };
-    let text = page(zlaunch, known.name, known.usage, args.host);
-    args.finish(text)
+    reader.finish(text)
 }
-
-pub(super) const FIRST: &str = "Launch a training with a DeepSpeed config that is filled in and checked first";
-
-const USAGE: &str = "zlaunch [OPTIONS] [--] COMMAND [ARGS]...";
 
 const EXAMPLES: &str = "  zlaunch --deepspeed zero3_offload -- swift sft --model Qwen/Qwen3-8B
   zlaunch -n --deepspeed zero2 -- python train.py  # only show it
@@ -52,33 +41,50 @@ const EXAMPLES: &str = "  zlaunch --deepspeed zero3_offload -- swift sft --model
 
 const MORE: &str = "`zlaunch --help` has all options, `zlaunch help COMMAND` those of a command.";
 
+/// The options that `zlaunch -h` shows.
+const MOST_USED: &[&str] =
+    &["deepspeed", "set", "nproc_per_node", "nnodes", "launcher", "env", "record", "dry_run", "quiet", "verbose"];
+
+/// The page that `-h` or `--help` among the words asks for: `zlaunch check --help`, `zlaunch --help check`.
+pub(super) fn asked_by(words: &[OsString], host: &Host) -> String {
+    let place = match words {
+        [_, second] if SUBCOMMANDS.iter().any(|name| second == name) => place_of(&words[1..]),
+        _ => place_of(words),
+    };
+    let is_short = |word: &str| word.starts_with('-') && !word.starts_with("--") && word.contains('h');
+    let asks = words.iter().filter_map(|word| word.to_str()).find(|word| *word == "--help" || is_short(word));
+    if place.is_empty() && asks.is_some_and(is_short) { overview(host) } else { page(place, host) }
+}
+
 /// One screen, as wide as the terminal.
 pub(super) fn overview(host: &Host) -> String {
     let page = Page::new(host);
+    let zlaunch = command();
     // The first part of what `--help` says.
-    let brief = |option: &Opt| page.say(option.help).split([';', '；']).next().unwrap_or_default().to_string();
-    let options = MOST_USED.iter().map(|option| (spelled(option.short, option.name, option.value), brief(option)));
+    let brief = |arg: &Arg| page.say(&about(arg)).split([';', '；']).next().unwrap_or_default().to_string();
+    let options = MOST_USED.iter().filter_map(|id| zlaunch.get_arguments().find(|arg| arg.get_id() == id));
     [
         wrapped(page.say(FIRST), 0, page.width),
         format!("\n{} {USAGE}\n", page.title("Usage")),
         format!("\n{}\n{EXAMPLES}", page.title("Examples")),
-        page.commands(),
-        page.section("Options", options),
+        page.commands(&zlaunch),
+        page.section("Options", options.map(|arg| (spelled(arg), brief(arg)))),
         format!("\n{}", wrapped(page.say(MORE), 0, page.width)),
     ]
     .concat()
 }
 
 /// Everything about the sub-command of this name, or else about a launch.
-pub(super) fn page(mut zlaunch: Command, name: &str, usage: &str, host: &Host) -> String {
-    zlaunch.build();
+pub(super) fn page(name: &str, host: &Host) -> String {
     let page = Page::new(host);
-    let (command, is_launch) = zlaunch.find_subcommand(name).map_or((&zlaunch, true), |command| (command, false));
-    let about = command.get_about().map(ToString::to_string).unwrap_or_default();
-    let mut text = wrapped(page.say(&about), 0, page.width);
-    text += &format!("\n{} {}\n", page.title("Usage"), usage);
+    let command = command_of(name);
+    let is_launch = name.is_empty();
+    let mut usage = usage_of(name);
+    usage.extend(command.get_subcommands().map(|it| format!("\n       {}", usage_of(it.get_name()))));
+    let mut text = wrapped(page.say(&command.get_about().map(ToString::to_string).unwrap_or_default()), 0, page.width);
+    text += &format!("\n{} {usage}\n", page.title("Usage"));
     if is_launch {
-        text += &page.commands();
+        text += &page.commands(&command);
     }
     let shown = |arg: &&Arg| !arg.is_hide_set() && arg.get_help().is_some();
     let arguments = command.get_positionals().filter(shown).map(|arg| (value_of(arg), page.help_of(arg)));
@@ -87,14 +93,14 @@ pub(super) fn page(mut zlaunch: Command, name: &str, usage: &str, host: &Host) -
     let asks = asks.into_iter().take(if is_launch { 2 } else { 1 });
     text += &page.section("Options", asks.map(|(name, about)| (name.to_string(), page.say(about).to_string())));
     let mut headings: Vec<&str> = Vec::new();
-    for heading in shown_options(command).filter_map(Arg::get_help_heading) {
+    for heading in shown_options(&command).filter_map(Arg::get_help_heading) {
         if !headings.contains(&heading) {
             headings.push(heading);
         }
     }
     for heading in headings {
-        let options = shown_options(command).filter(|arg| arg.get_help_heading() == Some(heading));
-        text += &page.section(heading, options.map(|arg| (spelled_arg(arg), page.help_of(arg))));
+        let options = shown_options(&command).filter(|arg| arg.get_help_heading() == Some(heading));
+        text += &page.section(heading, options.map(|arg| (spelled(arg), page.help_of(arg))));
     }
     let more = command.get_after_help().map(ToString::to_string).unwrap_or_default();
     text + &page.paragraphs(&more)
@@ -120,15 +126,17 @@ impl Page {
     }
 
     fn help_of(&self, arg: &Arg) -> String {
-        self.say(&arg.get_help().map(ToString::to_string).unwrap_or_default()).to_string()
+        self.say(&about(arg)).to_string()
     }
 
     fn title(&self, text: &str) -> String {
         format!("\x1b[1m\x1b[4m{}{}\x1b[0m", self.say(text), if self.chinese { "：" } else { ":" })
     }
 
-    fn commands(&self) -> String {
-        self.section("Commands", SUBCOMMANDS.iter().map(|it| (it.name.to_string(), self.say(it.about).to_string())))
+    fn commands(&self, zlaunch: &Command) -> String {
+        let about = |command: &Command| command.get_about().map(ToString::to_string).unwrap_or_default();
+        let row = |command: &Command| (command.get_name().to_string(), self.say(&about(command)).to_string());
+        self.section("Commands", zlaunch.get_subcommands().map(row))
     }
 
     /// Names with what they are for, under a title; nothing where there are none.
@@ -160,36 +168,18 @@ fn in_chinese(english: &str) -> Option<&'static str> {
 }
 
 /// `-n, --dry-run`, `    --set KEY=VALUE`.
-fn spelled(short: Option<char>, long: &str, value: &str) -> String {
-    let short = short.map_or("    ".to_string(), |short| format!("-{short}, "));
-    let space = if value.is_empty() { "" } else { " " };
-    format!("{short}--{long}{space}{value}")
-}
-
-fn spelled_arg(arg: &Arg) -> String {
-    spelled(arg.get_short(), arg.get_long().unwrap_or_default(), &value_of(arg))
-}
-
-/// `A B`; nothing of a switch.
-fn value_of(arg: &Arg) -> String {
-    if !arg.get_num_args().is_none_or(|count| count.takes_values()) {
-        return String::new();
-    }
-    match arg.get_value_names() {
-        Some(names) => names.iter().map(clap::builder::Str::as_str).collect::<Vec<_>>().join(" "),
-        None => arg.get_id().to_string(),
-    }
+fn spelled(arg: &Arg) -> String {
+    let short = arg.get_short().map_or("    ".to_string(), |short| format!("-{short}, "));
+    format!("{short}{} {}", options::flag(arg), value_of(arg)).trim_end().to_string()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::command;
 
     /// Every text of every page, but for names and examples.
     fn texts() -> Vec<String> {
-        let mut zlaunch = command();
-        zlaunch.build();
+        let zlaunch = command();
         let mut texts: Vec<String> =
             [FIRST, MORE, "Usage", "Examples", "Commands", "Arguments", "Options", "Print help", "Print version"]
                 .map(str::to_string)

@@ -1,24 +1,12 @@
 //! What clap refuses, in our words.
 
+use clap::Arg;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use crate::base::options::{GENERATE, fit, generate, launch, schema};
+use super::commands::{about, command_of, usage_of, value_of};
+use crate::base::options::flag;
 use crate::config::template::Search;
-use crate::report::{self, Problem};
-use crate::request::Launch;
-
-/// Why the words are refused.
-pub struct Refused {
-    pub problems: Vec<Problem>,
-    /// The launch that they probably mean, without what is wrong about them.
-    pub(crate) meant: Option<Box<Launch>>,
-}
-
-impl From<Vec<Problem>> for Refused {
-    fn from(problems: Vec<Problem>) -> Self {
-        Refused { problems, meant: None }
-    }
-}
+use crate::report::{self, Problem, Rule};
 
 /// The option or argument that clap refuses.
 pub(super) fn refused_argument(why: &clap::Error) -> Option<String> {
@@ -33,39 +21,51 @@ fn context(why: &clap::Error, kind: ContextKind) -> Option<String> {
     }
 }
 
-/// A refusal of clap as a problem of ours.
-pub(super) fn refusal(why: &clap::Error, usage: &str) -> Problem {
+/// A refusal of clap as a problem of ours. `place`: the sub-command.
+pub(super) fn refusal(why: &clap::Error, place: &str) -> Problem {
     let given = refused_argument(why).unwrap_or_default();
+    let usage = usage_of(place);
     match why.kind() {
-        ErrorKind::UnknownArgument if usage == GENERATE.usage && Search::default().knows(&given) => {
+        ErrorKind::UnknownArgument if place == "generate" && Search::default().knows(&given) => {
             report::meant(&given, "a template", &format!("zlaunch generate --from {given}"))
         }
-        ErrorKind::UnknownArgument if !given.starts_with('-') => report::unexpected_argument(&given, usage),
-        ErrorKind::UnknownArgument => report::unknown_option("zlaunch", &given, None),
+        ErrorKind::UnknownArgument => report::unexpected_argument(&given, &usage),
         ErrorKind::TooManyValues => {
             let value = context(why, ContextKind::InvalidValue).unwrap_or_default();
             if given.starts_with('-') {
-                report::takes_no_value(&given, &value)
+                takes_no_value(&given, &value)
             } else {
-                report::unexpected_argument(&value, usage)
+                report::unexpected_argument(&value, &usage)
             }
         }
-        ErrorKind::InvalidValue | ErrorKind::TooFewValues => needs_value(&given),
-        ErrorKind::MissingRequiredArgument => report::missing_argument(given.trim_matches(['<', '>', '[', ']']), usage),
+        ErrorKind::InvalidValue | ErrorKind::TooFewValues => needs_value(&given, place),
+        ErrorKind::MissingRequiredArgument => {
+            report::missing_argument(given.trim_matches(['<', '>', '[', ']']), &usage)
+        }
         _ => {
             let text = why.to_string();
             let first = text.lines().next().unwrap_or_default();
-            report::usage(first.strip_prefix("error: ").unwrap_or(first))
+            Problem::error(Rule::Usage, first.strip_prefix("error: ").unwrap_or(first))
+                .at("the command line")
+                .help("`zlaunch --help` lists the options")
         }
     }
 }
 
 /// `given` is the option as clap shows it: `--set <KEY=VALUE>`.
-fn needs_value(given: &str) -> Problem {
-    let flag = given.split(' ').next().unwrap_or(given);
-    let mut tables = [launch::ALL, fit::ALL, generate::ALL, schema::ALL].into_iter().flatten();
-    match tables.find(|option| option.flag() == flag) {
-        Some(option) => report::option_needs_value(flag, option.value, option.help),
-        None => report::option_needs_value(flag, "VALUE", "`zlaunch --help`"),
-    }
+fn needs_value(given: &str, place: &str) -> Problem {
+    let name = given.split(' ').next().unwrap_or(given);
+    let command = command_of(place);
+    let option: Option<&Arg> = command.get_arguments().find(|arg| flag(arg) == name);
+    let text = option.map_or("`zlaunch --help`".to_string(), |arg| format!("{}: {}", value_of(arg), about(arg)));
+    Problem::error(Rule::Usage, format!("`{name}` needs a value")).at(name).help(format!("{name} {text}"))
+}
+
+fn takes_no_value(name: &str, value: &str) -> Problem {
+    let help = match value.to_ascii_lowercase().as_str() {
+        "text" | "json" | "shell" if name == "--dry-run" => format!("--dry-run --format {value}"),
+        "0" | "false" | "no" | "off" => format!("leave {name} out"),
+        _ => name.to_string(),
+    };
+    Problem::error(Rule::Usage, format!("`{name}` takes no value")).at(format!("{name}={value}")).help(help)
 }

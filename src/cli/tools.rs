@@ -1,108 +1,118 @@
-//! The sub-commands with few arguments: `templates`, `explain`, `schema` and `shims`.
+//! The sub-commands with few arguments: `templates`, `explain`, `schema`, `shims`, `completions` and `help`.
 
-use clap::builder::ValueParser;
-use clap::{Arg, Command, ValueHint};
+use clap::{Args, ValueHint};
+use clap_complete::Shell;
 
-use super::args::{ParsedArgs, arg};
-use super::values::{self, Suggested, Words, one_of};
-use crate::base::options::launch::{PATCH, SET, TEMPLATE_DIR, UNSET};
-use crate::base::options::{EXPLAIN, SHIMS, TEMPLATES, schema, templates};
-use crate::base::source::Sourced;
-use crate::config::layers::Layers;
-use crate::config::template::Search;
+use super::launch::TEMPLATES;
+use super::reader::Reader;
+use super::values::{self, Words, one_of};
+use crate::base::options::{AnyValue, Given, LayerOptions, SUBCOMMANDS, SearchOptions};
 use crate::report::{self, Problem};
+use crate::tools::explain::ExplainRequest;
 use crate::tools::schema::SchemaRequest;
 use crate::tools::shims::{Action, Shims};
+use crate::tools::templates::TemplatesRequest;
 
-pub struct TemplatesRequest {
-    /// Without one, all are listed.
-    pub name: Option<Sourced<String>>,
-    pub(crate) raw: bool,
-    pub search: Search,
-    pub(crate) layers: Layers,
+#[derive(Args)]
+pub(super) struct TemplatesArgs {
+    /// Print this template
+    #[arg(value_parser = AnyValue(TEMPLATES))]
+    name: Option<Given>,
+    /// Print the file as it is
+    #[arg(long, help_heading = "Output", requires = "name")]
+    raw: bool,
+    #[command(flatten, next_help_heading = "Config")]
+    search: SearchOptions,
+    #[command(flatten, next_help_heading = "Config")]
+    layers: LayerOptions,
 }
 
-pub struct ExplainRequest {
-    /// Without any, what can be explained is listed.
-    pub words: Option<String>,
-    pub search: Search,
+pub(super) fn read_templates(args: TemplatesArgs, mut reader: Reader) -> Result<TemplatesRequest, Vec<Problem>> {
+    let name = reader.one(args.name, values::text);
+    let (search, layers) = (reader.search(args.search), reader.layers(args.layers));
+    reader.finish(TemplatesRequest { name, raw: args.raw, search, layers })
 }
 
-const NAME: &str = "NAME";
-const WORD: &str = "WORD";
-const ACTION: &str = "ACTION";
-const DIR: &str = "DIR";
+pub(super) const ABOUT_EXPLAIN: &str =
+    "The help and what is translated of the explanations are in Chinese if ZLAUNCH_LANG or the locale is zh.";
 
-pub(super) fn describe_templates(command: Command) -> Command {
-    command
-        .arg(argument(NAME).help("Print this template"))
-        .args(templates::ALL.iter().map(|option| arg(option).requires(NAME)))
-        .arg(arg(&TEMPLATE_DIR))
-        .args([PATCH, UNSET, SET].iter().map(|option| arg(option).requires(NAME)))
+#[derive(Args)]
+pub(super) struct ExplainArgs {
+    /// A key, `stage 3`, a variable, a template, a rule; without one, list what can be explained
+    word: Vec<Given>,
+    #[command(flatten, next_help_heading = "Config")]
+    search: SearchOptions,
 }
 
-pub(super) fn read_templates(mut args: ParsedArgs) -> Result<TemplatesRequest, Vec<Problem>> {
-    let name = args.arguments(NAME, &TEMPLATES, values::text).pop();
-    let (raw, search, layers) = (args.is_on(&templates::RAW), args.search(), args.layers());
-    let request = TemplatesRequest { name, raw, search, layers };
-    args.finish(request)
-}
-
-pub(super) fn describe_explain(command: Command) -> Command {
-    let help = "A key, `stage 3`, a variable, a template, a rule; without one, list what can be explained";
-    command
-        .after_help(
-            "The help and what is translated of the explanations are in Chinese if ZLAUNCH_LANG or the locale is zh.",
-        )
-        .arg(argument(WORD).num_args(0..).help(help))
-        .arg(arg(&TEMPLATE_DIR))
-}
-
-pub(super) fn read_explain(mut args: ParsedArgs) -> Result<ExplainRequest, Vec<Problem>> {
-    let words = args.arguments(WORD, &EXPLAIN, values::text).into_iter();
+pub(super) fn read_explain(args: ExplainArgs, mut reader: Reader) -> Result<ExplainRequest, Vec<Problem>> {
+    let words = args.word.into_iter().filter_map(|word| reader.one(Some(word), values::text));
     let words: Vec<String> = words.map(|word| word.value).collect();
     let words = Some(words.join(" ")).filter(|words| !words.trim().is_empty());
-    let request = ExplainRequest { words, search: args.search() };
-    args.finish(request)
+    let search = reader.search(args.search);
+    reader.finish(ExplainRequest { words, search })
 }
 
-fn argument(id: &'static str) -> Arg {
-    Arg::new(id).value_parser(ValueParser::os_string())
+pub(super) const ABOUT_SCHEMA: &str =
+    "The descriptions are in Chinese if ZLAUNCH_LANG or the locale is zh. docs/editor.md shows how editors use it.";
+
+#[derive(Args)]
+#[command(next_help_heading = "Schema")]
+pub(super) struct SchemaArgs {
+    /// For this version of DeepSpeed; by default the one that is installed, else the newest known
+    #[arg(long, value_name = "VERSION")]
+    deepspeed_version: Option<Given>,
+    /// For templates: with the `$zlaunch` header, and null removes a key
+    #[arg(long)]
+    template: bool,
 }
 
-fn folder(help: &'static str) -> Arg {
-    argument(DIR).help(help).value_hint(ValueHint::DirPath)
+pub(super) fn read_schema(args: SchemaArgs, mut reader: Reader) -> Result<SchemaRequest, Vec<Problem>> {
+    let version = reader.one(args.deepspeed_version, values::release).map(|version| version.value);
+    reader.finish(SchemaRequest { version, template: args.template })
 }
 
-pub(super) fn describe_schema(command: Command) -> Command {
-    command
-        .after_help("The descriptions are in Chinese if ZLAUNCH_LANG or the locale is zh. docs/editor.md shows how editors use it.")
-        .args(schema::ALL.iter().map(arg))
-}
+pub(super) const SHIMS_USAGE: &str = "zlaunch shims install|remove|list [DIR]";
 
-pub(super) fn read_schema(mut args: ParsedArgs) -> Result<SchemaRequest, Vec<Problem>> {
-    let version = args.one(&schema::DEEPSPEED_VERSION, values::release).map(|version| version.value);
-    let request = SchemaRequest { version, template: args.is_on(&schema::TEMPLATE) };
-    args.finish(request)
+#[derive(Args)]
+pub(super) struct ShimsArgs {
+    #[arg(value_parser = AnyValue(ACTIONS))]
+    action: Given,
+    /// Where the shims are; by default ~/.local/share/zlaunch/shims
+    #[arg(value_hint = ValueHint::DirPath)]
+    dir: Option<Given>,
 }
 
 const ACTIONS: Words<Action> =
     || vec![("install", Action::Install), ("remove", Action::Remove), ("list", Action::List)];
 
-pub(super) fn describe_shims(command: Command) -> Command {
-    command
-        .arg(Arg::new(ACTION).required(true).value_parser(Suggested(ACTIONS)))
-        .arg(folder("Where the shims are; by default ~/.local/share/zlaunch/shims"))
-}
-
-pub(super) fn read_shims(mut args: ParsedArgs) -> Result<Shims, Vec<Problem>> {
-    let action = args.arguments(ACTION, &SHIMS, one_of(ACTIONS)).pop();
-    let folder = args.arguments(DIR, &SHIMS, values::path).pop().map(|folder| folder.value);
+pub(super) fn read_shims(args: ShimsArgs, mut reader: Reader) -> Result<Shims, Vec<Problem>> {
+    let action = reader.one(Some(args.action), one_of(ACTIONS));
+    let folder = reader.one(args.dir, values::path).map(|folder| folder.value);
     if folder.as_ref().is_some_and(|folder| folder.as_os_str().is_empty()) {
-        args.problems.push(report::missing_argument(DIR, SHIMS.usage));
+        reader.problems.push(report::missing_argument("DIR", SHIMS_USAGE));
     }
     match action {
-        Some(action) if args.problems.is_empty() => Ok(Shims::new(action.value, folder.as_deref(), args.host)?),
-        _ => Err(args.problems),
+        Some(action) if reader.problems.is_empty() => Ok(Shims::new(action.value, folder.as_deref(), reader.host)?),
+        _ => Err(reader.problems),
     }
 }
+
+#[derive(Args)]
+pub(super) struct CompletionsArgs {
+    #[arg(value_parser = AnyValue(SHELLS))]
+    pub(super) shell: Given,
+}
+
+pub(super) const SHELLS: Words<Shell> = || vec![("bash", Shell::Bash), ("zsh", Shell::Zsh), ("fish", Shell::Fish)];
+
+pub(super) const ABOUT_HELP: &str =
+    "`zlaunch --help` has every option of a launch, `zlaunch explain` what the keys and variables of DeepSpeed mean.";
+
+#[derive(Args)]
+pub(super) struct HelpArgs {
+    /// A command of zlaunch; without one, the overview
+    #[arg(value_parser = AnyValue(COMMANDS))]
+    pub(super) command: Option<Given>,
+}
+
+const COMMANDS: Words<()> = || SUBCOMMANDS.iter().map(|name| (*name, ())).collect();

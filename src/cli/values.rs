@@ -1,14 +1,12 @@
-//! How the values of our options are read. clap only tells which words are values: it would stop at the first one that
-//! cannot be read, while zlaunch tells all mistakes at once.
+//! How the values of our options are read.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::builder::{PossibleValue, TypedValueParser};
-use clap::{Arg, Command};
 use serde_json::Value as Json;
 
 use crate::base::json;
+use crate::base::options::Given;
 use crate::base::recorded::Version;
 use crate::base::size::parse_count;
 use crate::base::source::Sourced;
@@ -17,10 +15,7 @@ use crate::fit::cards::{self, Cards};
 use crate::ranks::topology::Processes;
 use crate::report::{self, Problem, nearest};
 
-/// A value as it was given.
-pub(super) type Given = Sourced<OsString>;
-
-/// The words that an option knows, and what they stand for. The list is made only when it is needed.
+/// The words that an option knows, and what they stand for.
 pub(super) type Words<T> = fn() -> Vec<(&'static str, T)>;
 
 pub(super) fn text(given: &Given) -> Result<String, Problem> {
@@ -155,20 +150,4 @@ fn is_dotted_key(key: &str) -> bool {
     !key.is_empty()
         && key.split('.').count() <= 32 // DeepSpeed's deepest key has seven parts
         && key.split('.').all(|part| !part.is_empty() && part.trim() == part)
-}
-
-/// For clap: takes any value, and names these words to completions and the help.
-#[derive(Clone)]
-pub(super) struct Suggested<T>(pub(super) Words<T>);
-
-impl<T: Clone + Send + Sync + 'static> TypedValueParser for Suggested<T> {
-    type Value = OsString;
-
-    fn parse_ref(&self, _: &Command, _: Option<&Arg>, value: &OsStr) -> Result<OsString, clap::Error> {
-        Ok(value.to_os_string())
-    }
-
-    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        Some(Box::new((self.0)().into_iter().map(|(word, _)| PossibleValue::new(word))))
-    }
 }

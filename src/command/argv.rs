@@ -8,7 +8,7 @@ use crate::base::python_value;
 use crate::base::recorded::Table;
 use crate::base::source::{Source, Sourced};
 use crate::command::option_names::{self, is_spelling, starts_dashed};
-use crate::report::{self, Problem};
+use crate::report::{self, Problem, Rule};
 
 /// How many words follow an option, as argparse's `nargs` says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +23,12 @@ pub enum Nargs {
 
 /// An option that zlaunch reads, by its name with underscores.
 pub type Field = (&'static str, Nargs);
+
+/// Fields in one text, with a `?` behind those that may stand without a value.
+pub fn fields(list: &'static str) -> impl Iterator<Item = Field> {
+    list.split_ascii_whitespace()
+        .map(|word| word.strip_suffix('?').map_or((word, Nargs::One), |name| (name, Nargs::Optional)))
+}
 
 /// The options of a front end. argparse accepts an abbreviation that fits one of them only.
 #[derive(Clone, Copy)]
@@ -123,12 +129,12 @@ impl Args {
     }
 
     /// Whether an option is written with dashes that its name does not have.
-    pub(crate) fn has_dashes(&self) -> bool {
+    pub fn has_dashes(&self) -> bool {
         self.occurrences.iter().any(Occurrence::is_dashed)
     }
 
     /// As a parser reads them that knows the names with underscores only.
-    pub(crate) fn without_dashes(mut self) -> Self {
+    pub fn without_dashes(mut self) -> Self {
         self.occurrences.retain(|occurrence| !occurrence.is_dashed());
         self
     }
@@ -140,12 +146,12 @@ impl Args {
         (!later).then_some(last)
     }
 
-    pub(crate) fn is_given(&self, name: &str) -> bool {
+    pub fn is_given(&self, name: &str) -> bool {
         self.last(name).is_some()
     }
 
     /// Whether the option stands there without a value.
-    pub(crate) fn is_bare(&self, name: &str) -> bool {
+    pub fn is_bare(&self, name: &str) -> bool {
         self.last(name).is_some_and(|option| option.value.is_none())
     }
 
@@ -154,7 +160,7 @@ impl Args {
         self.unclear.iter().find(|(_, _, field)| *field == name).map(|(_, word, _)| word.as_str())
     }
 
-    pub(crate) fn raw(&self, name: &str) -> Option<Sourced<&OsStr>> {
+    pub fn raw(&self, name: &str) -> Option<Sourced<&OsStr>> {
         let option = self.last(name)?;
         Some(Sourced::new(option.value.as_deref()?, Source::Argument(option.spelled.clone())))
     }
@@ -188,7 +194,10 @@ impl Args {
     ) -> Result<Option<Sourced<T>>, ArgumentError> {
         let Some(option) = self.last(name) else { return Ok(None) };
         let Some(value) = &option.value else {
-            return Err(ArgumentError::Refused(report::argument_needs_value(&option.spelled, wanted, example)));
+            let (spelled, example) = (&option.spelled, report::usual(&option.spelled, example));
+            let what = format!("the trainer refuses `{spelled}` without a value: it wants {wanted}");
+            let help = format!("{spelled} {example}; a value that starts with `-` needs {spelled}=VALUE");
+            return Err(ArgumentError::Refused(Problem::error(Rule::Argument, what).at(spelled).help(help)));
         };
         let text = value.to_string_lossy();
         match read(&text) {
@@ -201,7 +210,7 @@ impl Args {
     }
 
     /// The option of this name as it is spelled, and all the words that belong to it. Of several, the last counts.
-    pub(crate) fn list(&self, name: &str) -> Option<(String, Vec<&OsStr>)> {
+    pub fn list(&self, name: &str) -> Option<(String, Vec<&OsStr>)> {
         let words = &self.words[..options_end(&self.words)];
         let is_it = |word: &OsString| {
             let option = word.as_bytes().strip_prefix(b"--").and_then(|text| text.split_at_checked(name.len()));
@@ -236,7 +245,7 @@ impl Args {
     }
 
     /// Option words that are neither in the lists nor a prefix of one in them.
-    pub(crate) fn unknown<'a>(&'a self, lists: &'a [Table]) -> impl Iterator<Item = &'a str> {
+    pub fn unknown<'a>(&'a self, lists: &'a [Table]) -> impl Iterator<Item = &'a str> {
         let words = self.words[..options_end(&self.words)].iter().filter_map(|word| word.to_str());
         let options = words.filter(|word| word.starts_with("--") && !word.contains(' '));
         let given = options.map(|word| word.split('=').next().unwrap_or(word));
@@ -249,12 +258,12 @@ impl Args {
 }
 
 /// What follows a bare `--` is positional.
-pub(super) fn options_end(words: &[OsString]) -> usize {
+pub fn options_end(words: &[OsString]) -> usize {
     words.iter().position(|word| word == "--").unwrap_or(words.len())
 }
 
 /// Whether argparse takes a word as a value: not an option, except for negative numbers and words with a space.
-pub(super) fn is_value(word: &OsStr) -> bool {
+pub fn is_value(word: &OsStr) -> bool {
     let bytes = word.as_bytes();
     !bytes.starts_with(b"-") || bytes.len() == 1 || is_negative_number(&bytes[1..]) || bytes.contains(&b' ')
 }
@@ -266,117 +275,10 @@ fn is_negative_number(digits: &[u8]) -> bool {
 }
 
 /// The words of HF's `string_to_bool`, in any case.
-pub(crate) fn hf_bool(text: &str) -> Option<bool> {
+pub fn hf_bool(text: &str) -> Option<bool> {
     match text.to_ascii_lowercase().as_str() {
         "yes" | "true" | "t" | "y" | "1" => Some(true),
         "no" | "false" | "f" | "n" | "0" => Some(false),
         _ => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const FIELDS: &[Field] = &[
-        ("per_device_train_batch_size", Nargs::One),
-        ("learning_rate", Nargs::One),
-        ("bf16", Nargs::Optional),
-        ("deepspeed", Nargs::One),
-    ];
-    const ALL: &str = "per_device_train_batch_size\nper_device_eval_batch_size\nlearning_rate\nbf16\nbf16_full_eval\ndeepspeed\ndeepspeed_autotp_size";
-
-    fn args(line: &str) -> Args {
-        Args::read(line.split(' ').map(OsString::from).collect(), FIELDS, OptionList::Known(&[Table(ALL)]))
-    }
-
-    fn micro(line: &str) -> Option<i64> {
-        args(line).int("per_device_train_batch_size").unwrap().map(|sourced| sourced.value)
-    }
-
-    #[test]
-    fn what_a_shell_or_omegaconf_would_replace_is_no_wrong_value() {
-        let rate = |value: &str| args(&format!("--learning_rate={value}")).float("learning_rate");
-        assert!(matches!(rate("${lr}"), Err(ArgumentError::Unresolved(place)) if place == "--learning_rate ${lr}"));
-        assert!(matches!(rate("fast"), Err(ArgumentError::Refused(_))));
-        assert!(matches!(args("--learning_rate").float("learning_rate"), Err(ArgumentError::Refused(_))));
-    }
-
-    #[test]
-    fn both_spellings_both_forms_and_the_last_one_wins() {
-        assert_eq!(micro("--per_device_train_batch_size 4"), Some(4));
-        assert_eq!(micro("--per-device-train-batch-size=4"), Some(4));
-        assert_eq!(micro("--per_device-train_batch_size 4"), None);
-        assert_eq!(micro("--per_device_train_batch_size 4 --per-device-train-batch-size 8"), Some(8));
-        assert_eq!(micro("--per_device_train_batch_size 4 -- --per_device_train_batch_size 8"), Some(4));
-        assert_eq!(micro("-per_device_train_batch_size 4"), None);
-    }
-
-    #[test]
-    fn a_parser_may_know_no_dashes() {
-        let args = args("--per_device_train_batch_size 4 --per-device-train-batch-size 8 --learning-rate 1");
-        assert!(args.has_dashes());
-        let args = args.without_dashes();
-        assert_eq!(args.int("per_device_train_batch_size").unwrap().unwrap().value, 4);
-        assert!(!args.is_given("learning_rate") && args.words().len() == 6 && !args.has_dashes());
-    }
-
-    #[test]
-    fn a_prefix_must_fit_one_option_string() {
-        assert_eq!(micro("--per_device_train 4"), Some(4));
-        assert_eq!(micro("--per_device_t=4"), Some(4));
-        assert_eq!(micro("--per_device_ 4"), None); // train and eval
-        assert_eq!(micro("--per-device-t 4"), Some(4));
-        let learning = |line| args(line).float("learning_rate").unwrap().map(|sourced| sourced.value);
-        assert_eq!(learning("--learning_ 2e-5"), Some(2e-5));
-        assert_eq!(learning("--learning 2e-5"), None); // --learning_rate and --learning-rate
-        assert!(!args("--deep zero2").is_given("deepspeed"));
-        assert!(args("--deepspeed zero2").is_given("deepspeed"));
-    }
-
-    #[test]
-    fn an_open_list_leaves_an_abbreviation_unclear() {
-        // The later word may win.
-        for line in ["--per_device_train 4", "--per_device_train_batch_size 4 --per_device_train 8"] {
-            let args = Args::read(line.split(' ').map(OsString::from).collect(), FIELDS, OptionList::Open);
-            assert_eq!(args.int("per_device_train_batch_size").unwrap(), None, "{line}");
-            assert_eq!(args.unclear("per_device_train_batch_size"), Some("--per_device_train"), "{line}");
-        }
-    }
-
-    #[test]
-    fn booleans_with_and_without_a_value() {
-        let bf16 = |line| args(line).bool("bf16", true).map(|sourced| sourced.map(|sourced| sourced.value));
-        assert_eq!(bf16("--bf16").unwrap(), Some(true));
-        assert_eq!(bf16("--bf16 --x").unwrap(), Some(true));
-        assert_eq!(bf16("--bf16 False").unwrap(), Some(false));
-        assert_eq!(bf16("--bf16=YES").unwrap(), Some(true));
-        assert_eq!(bf16("--x 1").unwrap(), None);
-        assert!(bf16("--bf16 out").is_err());
-        assert!(args("--bf16").bool("bf16", false).is_err());
-    }
-
-    #[test]
-    fn values_are_words_that_are_no_options() {
-        let rate = |line| args(line).float("learning_rate").unwrap().map(|sourced| sourced.value);
-        assert_eq!(rate("--learning_rate -1"), Some(-1.0));
-        assert_eq!(rate("--learning_rate -.5"), Some(-0.5));
-        assert!(args("--learning_rate -1e-5").float("learning_rate").is_err());
-        assert_eq!(rate("--learning_rate=-1e-5"), Some(-1e-5));
-        assert!(is_value(OsStr::new("--x=1 2")) && is_value(OsStr::new("-")) && is_value(OsStr::new("")));
-        assert!(!is_value(OsStr::new("-x")) && !is_value(OsStr::new("--")) && !is_value(OsStr::new("-1.")));
-    }
-
-    #[test]
-    fn the_value_is_replaced_where_it_stands() {
-        let replaced = |line: &str| {
-            let words = args(line).with("deepspeed", OsStr::new("/c.json"));
-            words.iter().map(|word| word.to_str().unwrap()).collect::<Vec<_>>().join(" ")
-        };
-        assert_eq!(replaced("--deepspeed zero2 --x 1"), "--deepspeed /c.json --x 1");
-        assert_eq!(replaced("--deepspeed=zero2 --x 1"), "--deepspeed=/c.json --x 1");
-        assert_eq!(replaced("--deepspeed zero1 --deepspeed zero2"), "--deepspeed zero1 --deepspeed /c.json");
-        assert_eq!(replaced("--x 1"), "--x 1 --deepspeed /c.json");
-        assert_eq!(replaced("--x 1 -- y"), "--x 1 --deepspeed /c.json -- y");
     }
 }

@@ -1,32 +1,16 @@
-//! What a front end is: one `Trainer`, which says how its command is recognised, what each rank runs, how its arguments
-//! are spelled and how the config reaches it. Each file in `trainer/` holds one.
+//! What can be said of a front end: how it is started, how the config reaches it, what its arguments and its model are. The
+//! files in `trainer/` say it.
 
 use crate::base::recorded::Version;
-use crate::command::argv::{Args, ArgumentError, Field, Nargs, OptionList};
+use crate::command::argv::{Args, ArgumentError, OptionList};
 use crate::command::defaults::ArgumentClass;
 use crate::command::inputs::Input;
-use crate::command::job::Job;
 use crate::command::model::{HiddenSizeLookup, Hub};
 use crate::command::python::Python;
 use crate::command::shipped::ShippedConfigs;
 use crate::command::target::{ParsedCommand, Target};
 use crate::host::Host;
 use crate::report::Problem;
-
-pub struct Trainer {
-    pub name: &'static str,
-    /// The rows of this front end in the documents' table.
-    #[cfg_attr(not(feature = "testing"), expect(dead_code, reason = "the tests write the documents"))]
-    pub usage: &'static [Usage],
-    /// The package whose version is the trainer's, by the name pip knows.
-    pub(crate) distribution: Option<&'static str>,
-    /// Recognises a command and says what each rank runs.
-    pub(crate) recognise: fn(&ParsedCommand, &Host) -> Option<Job>,
-    pub(crate) launch: LaunchTraits,
-    pub(crate) config: ConfigTraits,
-    pub(crate) arguments: ArgumentTraits,
-    pub(crate) model: ModelTraits,
-}
 
 /// How a front end is started, and what its ranks need.
 pub(crate) struct LaunchTraits {
@@ -57,8 +41,8 @@ pub(crate) struct ConfigTraits {
 
 /// What its arguments are, and what they are without being given.
 pub(crate) struct ArgumentTraits {
-    /// Those that zlaunch reads, besides `COMMON_FIELDS`.
-    pub(crate) fields: &'static [Field],
+    /// Those that zlaunch reads, besides `COMMON_FIELDS` (`argv::fields`).
+    pub(crate) fields: &'static str,
     /// All of its options.
     pub(crate) options: fn(&Target) -> OptionList<'static>,
     /// Those that name a model, a dataset or a checkpoint.
@@ -86,64 +70,6 @@ pub(crate) struct ModelTraits {
     /// Why they may stay "auto".
     pub(crate) precision_unknown: Option<&'static str>,
     pub(crate) training: TrainingDefaults,
-}
-
-impl Trainer {
-    /// Executed as it stands: zlaunch neither hands a config over nor starts ranks.
-    pub(crate) fn is_passthrough(&self) -> bool {
-        self.config.filler.is_none()
-    }
-
-    /// Whether transformers reads the config and its arguments.
-    pub(crate) fn is_hf(&self) -> bool {
-        matches!(self.config.filler, Some(AutoFiller::HfTrainer))
-    }
-
-    /// Whether this is one of its console scripts, with `python` in front of it or not, or the module behind one.
-    pub(crate) fn is_console(&self, target: &Target) -> bool {
-        self.launch.consoles.iter().any(|name| target.is_console(name))
-            || self.launch.console_modules.iter().any(|module| target.is_module(module))
-    }
-
-    /// Whether the script passes the config to DeepSpeed as it is.
-    pub(crate) fn is_raw_deepspeed(&self) -> bool {
-        matches!(self.config.filler, Some(AutoFiller::Nobody))
-    }
-
-    /// Whether accelerate reads the config: for transformers' trainer, or for a script with a loop of its own.
-    pub(crate) fn uses_accelerate(&self) -> bool {
-        matches!(self.config.filler, Some(AutoFiller::HfTrainer | AutoFiller::Accelerate(_)))
-    }
-
-    /// Whether transformers' arguments come from the script's own code or settings, which are not read.
-    pub(crate) fn args_set_in_script(&self) -> bool {
-        self.is_hf() && matches!(self.config.hand_over, HandOver::Environment { .. } | HandOver::Nested)
-    }
-
-    /// Whether the trainer sets what is not in the config.
-    pub(crate) fn sets_what_is_absent(&self) -> bool {
-        matches!(self.config.filler, Some(AutoFiller::IfMissing(_)))
-    }
-
-    /// Where the program itself takes the value of an "auto" from.
-    pub(crate) fn source_of_auto(&self, key: &str) -> Option<&'static str> {
-        self.config.filler.and_then(AutoFiller::source)?(key)
-    }
-
-    /// Whether the trainer itself fills or overwrites this key of the config.
-    pub(crate) fn sets(&self, key: &str) -> bool {
-        matches!(self.config.filler, Some(AutoFiller::Trainer(source)) if source(key).is_some())
-    }
-}
-
-/// A row of the documents' table of front ends.
-#[cfg_attr(not(feature = "testing"), expect(dead_code, reason = "the tests write the documents"))]
-pub struct Usage {
-    /// Commands that are recognised; a test plans each of them. `…` stands for more arguments.
-    pub commands: &'static [&'static str],
-    /// What is executed, in Markdown.
-    pub runs: &'static str,
-    pub runs_zh: &'static str,
 }
 
 /// Who replaces an "auto" that is still in the config when the trainer starts.
@@ -256,40 +182,10 @@ pub(crate) enum DefaultArguments {
 }
 
 /// Names of transformers' `TrainingArguments` that every HF front end shares.
-pub(crate) const COMMON_FIELDS: &[Field] = {
-    use Nargs::{One, Optional};
-    &[
-        ("per_device_train_batch_size", One),
-        ("gradient_accumulation_steps", One),
-        ("learning_rate", One),
-        ("weight_decay", One),
-        ("adam_beta1", One),
-        ("adam_beta2", One),
-        ("adam_epsilon", One),
-        ("max_grad_norm", One),
-        ("max_steps", One),
-        ("warmup_steps", One),
-        ("warmup_ratio", One),
-        ("auto_find_batch_size", Optional),
-        ("parallelism_config", One),
-        ("fp16", Optional),
-        ("bf16", Optional),
-        ("half_precision_backend", One),
-        ("fp16_backend", One),
-        ("fp16_full_eval", Optional),
-        ("bf16_full_eval", Optional),
-        ("deepspeed", One),
-        ("output_dir", One),
-        ("model_revision", One),
-        ("optim", One),
-        ("fsdp", One),
-        ("save_only_model", Optional),
-        ("load_best_model_at_end", Optional),
-        ("tuner_type", One),
-        ("train_type", One),
-        ("finetuning_type", One),
-    ]
-};
+pub(crate) const COMMON_FIELDS: &str = "per_device_train_batch_size gradient_accumulation_steps learning_rate weight_decay \
+    adam_beta1 adam_beta2 adam_epsilon max_grad_norm max_steps warmup_steps warmup_ratio auto_find_batch_size? \
+    parallelism_config fp16? bf16? half_precision_backend fp16_backend fp16_full_eval? bf16_full_eval? deepspeed output_dir \
+    model_revision optim fsdp save_only_model? load_best_model_at_end? tuner_type train_type finetuning_type";
 
 /// Why a command takes no config, and what to do instead.
 #[derive(Clone, Debug, PartialEq, Eq)]

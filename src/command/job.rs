@@ -11,7 +11,8 @@ use crate::base::source::{Source, Sourced};
 use crate::base::yaml::Dialect;
 use crate::command::argv::{Args, OptionList};
 use crate::command::front_end::{
-    ArgumentParser, HandOver, NoConfig, Ranks, TakesConfig, Trainer, Variable, console_python,
+    ArgumentParser, ArgumentTraits, AutoFiller, ConfigTraits, HandOver, LaunchTraits, ModelTraits, NoConfig, Ranks,
+    TakesConfig, Variable, console_python,
 };
 use crate::command::nested;
 use crate::command::option_names;
@@ -23,6 +24,67 @@ use crate::command::shipped::{self, ShippedConfig, ShippedConfigs};
 use crate::command::target::{ParsedCommand, Target};
 use crate::host::Host;
 use crate::report::{Problem, reading};
+
+/// A front end: how its command is recognised, and what is special about it. Each file in `trainer/` holds one.
+pub struct Trainer {
+    pub name: &'static str,
+    /// The package whose version is the trainer's, by the name pip knows.
+    pub(crate) distribution: Option<&'static str>,
+    /// Recognises a command and says what each rank runs.
+    pub(crate) recognise: fn(&ParsedCommand, &Host) -> Option<Job>,
+    pub(crate) launch: LaunchTraits,
+    pub(crate) config: ConfigTraits,
+    pub(crate) arguments: ArgumentTraits,
+    pub(crate) model: ModelTraits,
+}
+
+impl Trainer {
+    /// Executed as it stands: zlaunch neither hands a config over nor starts ranks.
+    pub(crate) fn is_passthrough(&self) -> bool {
+        self.config.filler.is_none()
+    }
+
+    /// Whether transformers reads the config and its arguments.
+    pub(crate) fn is_hf(&self) -> bool {
+        matches!(self.config.filler, Some(AutoFiller::HfTrainer))
+    }
+
+    /// Whether this is one of its console scripts, with `python` in front of it or not, or the module behind one.
+    pub(crate) fn is_console(&self, target: &Target) -> bool {
+        self.launch.consoles.iter().any(|name| target.is_console(name))
+            || self.launch.console_modules.iter().any(|module| target.is_module(module))
+    }
+
+    /// Whether the script passes the config to DeepSpeed as it is.
+    pub(crate) fn is_raw_deepspeed(&self) -> bool {
+        matches!(self.config.filler, Some(AutoFiller::Nobody))
+    }
+
+    /// Whether accelerate reads the config: for transformers' trainer, or for a script with a loop of its own.
+    pub(crate) fn uses_accelerate(&self) -> bool {
+        matches!(self.config.filler, Some(AutoFiller::HfTrainer | AutoFiller::Accelerate(_)))
+    }
+
+    /// Whether transformers' arguments come from the script's own code or settings, which are not read.
+    pub(crate) fn args_set_in_script(&self) -> bool {
+        self.is_hf() && matches!(self.config.hand_over, HandOver::Environment { .. } | HandOver::Nested)
+    }
+
+    /// Whether the trainer sets what is not in the config.
+    pub(crate) fn sets_what_is_absent(&self) -> bool {
+        matches!(self.config.filler, Some(AutoFiller::IfMissing(_)))
+    }
+
+    /// Where the program itself takes the value of an "auto" from.
+    pub(crate) fn source_of_auto(&self, key: &str) -> Option<&'static str> {
+        self.config.filler.and_then(AutoFiller::source)?(key)
+    }
+
+    /// Whether the trainer itself fills or overwrites this key of the config.
+    pub(crate) fn sets(&self, key: &str) -> bool {
+        matches!(self.config.filler, Some(AutoFiller::Trainer(source)) if source(key).is_some())
+    }
+}
 
 /// What a front end made of a command: what each rank runs.
 pub(crate) struct Job {

@@ -9,26 +9,15 @@ use serde_json::{Map, Value};
 use crate::base::json;
 use crate::base::yaml::{self, Dialect};
 use crate::host::Host;
-use crate::report::reading;
-use crate::report::{self, Problem};
+use crate::report::{Problem, Rule, reading};
 
 /// Arguments that are numbers. HF's `parse_dict` converts nothing: `max_grad_norm: false` becomes a `gradient_clipping` of
 /// false.
-const NUMBERS: &[&str] = &[
-    "per_device_train_batch_size",
-    "gradient_accumulation_steps",
-    "learning_rate",
-    "weight_decay",
-    "adam_beta1",
-    "adam_beta2",
-    "adam_epsilon",
-    "max_grad_norm",
-    "max_steps",
-    "warmup_steps",
-];
+const NUMBERS: &str = "per_device_train_batch_size gradient_accumulation_steps learning_rate weight_decay adam_beta1 \
+    adam_beta2 adam_epsilon max_grad_norm max_steps warmup_steps";
 
 /// Arguments that are booleans.
-const SWITCHES: &[&str] = &["fp16", "bf16", "fp16_full_eval", "bf16_full_eval", "auto_find_batch_size"];
+const SWITCHES: &str = "fp16 bf16 fp16_full_eval bf16_full_eval auto_find_batch_size";
 
 /// The run file that the arguments start with.
 pub(crate) fn first(words: &[OsString]) -> Option<&OsString> {
@@ -108,7 +97,9 @@ fn mapping(text: &str, path: &Path, dialect: Dialect) -> Result<Option<Map<Strin
     })? {
         Value::Object(object) => Ok(Some(object)),
         Value::Null => Ok(None),
-        _ => Err(report::run_file_is_no_mapping(path)),
+        _ => Err(Problem::error(Rule::RunFile, "a run file must hold `key: value` lines")
+            .at(path.display())
+            .help("model: Qwen/Qwen3-8B")),
     }
 }
 
@@ -153,12 +144,13 @@ pub(crate) fn texts(entries: &Map<String, Value>) -> Vec<(String, String)> {
 }
 
 fn is_usable(key: &str, value: &Value, converts: bool) -> bool {
+    let is_in = |list: &str| list.split(' ').any(|name| name == key);
     match value {
-        Value::Number(_) => !SWITCHES.contains(&key),
-        Value::Bool(_) => !NUMBERS.contains(&key),
+        Value::Number(_) => !is_in(SWITCHES),
+        Value::Bool(_) => !is_in(NUMBERS),
         // An interpolation is passed on, so that the plan can say that it is not resolved yet.
         Value::String(text) if text.contains("${") => key != "deepspeed",
-        Value::String(_) => converts || !NUMBERS.contains(&key) && !SWITCHES.contains(&key),
+        Value::String(_) => converts || !is_in(NUMBERS) && !is_in(SWITCHES),
         Value::Object(_) => key == "deepspeed",
         _ => false,
     }

@@ -67,8 +67,7 @@ impl ScriptSource {
     /// The modules that lie in the script's folder and are imported by it or by one of them.
     pub(crate) fn modules(&self) -> &[ScriptFile] {
         self.modules.get_or_init(|| {
-            let mut paths: Vec<PathBuf> = self.imported(&self.text, &self.file);
-            let mut found = Vec::new();
+            let (mut paths, mut found) = (self.imported(&self.text, &self.file), Vec::new());
             let mut at = 0;
             while let Some(path) = paths.get(at).cloned().filter(|_| at < MOST_MODULES) {
                 at += 1;
@@ -87,50 +86,42 @@ impl ScriptSource {
 
     /// The files of the script's folder that a text imports.
     fn imported(&self, text: &str, file: &Path) -> Vec<PathBuf> {
-        let mut found = Vec::new();
-        for (module, names) in imports(text) {
-            let relative = module.bytes().take_while(|b| *b == b'.').count();
-            let base = match relative {
-                0 => self.folder.clone(),
-                levels => file.ancestors().nth(levels).unwrap_or(&self.folder).to_path_buf(),
-            };
-            let inside = base.join(module[relative..].replace('.', "/"));
-            let candidates = names.iter().map(|name| inside.join(name)).chain([inside.clone()]);
-            for path in candidates {
-                found.extend([path.with_extension("py"), path.join("__init__.py")].into_iter().find(|it| it.is_file()));
-            }
-        }
-        found
+        let file_of = |name: String| {
+            let levels = name.bytes().take_while(|byte| *byte == b'.').count();
+            let base = if levels == 0 { None } else { file.ancestors().nth(levels) }.unwrap_or(&self.folder);
+            let path = base.join(name[levels..].replace('.', "/"));
+            [path.with_extension("py"), path.join("__init__.py")].into_iter().find(|path| path.is_file())
+        };
+        imports(text).into_iter().filter_map(file_of).collect()
     }
 }
 
-/// `import a.b as c`, `from a.b import c, d`: each module with the names that are taken from it.
-pub(super) fn imports(text: &str) -> Vec<(&str, Vec<&str>)> {
+/// What is imported, as dotted names: `a.b` for `import a.b as c`, `a.b.c` and `a.b` for `from a.b import c`.
+pub(super) fn imports(text: &str) -> Vec<String> {
+    let is_dotted = |name: &str| name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '.');
+    let words = |list: &str| -> Vec<String> {
+        let first = list.split([',', '(', ')']).filter_map(|words| words.split_whitespace().next());
+        first.filter(|name| is_dotted(name)).map(str::to_string).collect()
+    };
     let mut found = Vec::new();
-    let mut at = 0;
-    for whole in text.split_inclusive('\n') {
-        let (line, rest) = (whole.trim(), &text[at..]);
-        at += whole.len();
-        if let Some(from) = line.strip_prefix("from ") {
-            let Some((module, names)) = from.split_once(" import") else { continue };
-            // The names may go on over several lines, in parentheses.
-            let names = match names.trim_start().strip_prefix('(') {
-                Some(_) => rest.split_once('(').and_then(|(_, rest)| rest.split(')').next()).unwrap_or_default(),
-                None => names,
-            };
-            let names = names.split(',').filter_map(|name| name.split_whitespace().next());
-            found.push((module.trim(), names.filter(|name| is_name(name)).collect()));
-        } else if let Some(modules) = line.strip_prefix("import ") {
-            let modules = modules.split(',').filter_map(|module| module.split_whitespace().next());
-            found.extend(modules.map(|module| (module, Vec::new())));
+    let mut lines = text.lines().map(str::trim);
+    while let Some(line) = lines.next() {
+        if let Some(modules) = line.strip_prefix("import ") {
+            found.extend(words(modules));
+        } else if let Some((module, names)) = line.strip_prefix("from ").and_then(|from| from.split_once(" import")) {
+            let mut names = names.to_string();
+            // They may go on over several lines, in parentheses.
+            while names.contains('(') && !names.contains(')') {
+                let Some(line) = lines.next() else { break };
+                names.extend([",", line.split('#').next().unwrap_or_default()]);
+            }
+            let dot = if module.ends_with('.') { "" } else { "." };
+            found.extend(words(&names).iter().map(|name| format!("{module}{dot}{name}")));
+            found.push(module.to_string());
         }
     }
-    found.retain(|(module, _)| module.split('.').all(|part| part.is_empty() || is_name(part)));
+    found.retain(|name| is_dotted(name));
     found
-}
-
-fn is_name(text: &str) -> bool {
-    !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || c == '_')
 }
 
 fn text_of(path: &Path) -> Option<String> {

@@ -7,17 +7,17 @@ use crate::base::options::SUBCOMMANDS;
 use crate::base::source::Sourced;
 use crate::base::vars;
 use crate::command::arguments::DASHES_SINCE;
-use crate::command::argv::{Args, Field};
+use crate::command::argv::{self, Args, Field};
 use crate::command::front_end::COMMON_FIELDS;
 use crate::command::python::Python;
 use crate::command::target::{ParsedCommand, Target, base_name};
 use crate::host::{Host, is_shim};
-use crate::report::{self, Problem};
+use crate::report::{self, NOT_EXECUTABLE, NOT_FOUND, Problem, Rule};
 
 pub(crate) use crate::command::front_end::{
-    ArgumentParser, AutoFiller, DefaultArguments, NoConfig, Precision, Ranks, Trainer, TrainingDefaults, UnknownOptions,
+    ArgumentParser, AutoFiller, DefaultArguments, NoConfig, Precision, Ranks, TrainingDefaults, UnknownOptions,
 };
-pub(crate) use crate::command::job::Job;
+pub(crate) use crate::command::job::{Job, Trainer};
 
 mod accelerate;
 mod axolotl;
@@ -78,7 +78,7 @@ pub(crate) fn recognise(command: &ParsedCommand, named: Option<&Sourced<&'static
     if job.python.is_none() {
         (job.python, job.blocker) = interpreter(command, host);
     }
-    let fields: Vec<Field> = trainer.arguments.fields.iter().chain(COMMON_FIELDS).copied().collect();
+    let fields: Vec<Field> = argv::fields(trainer.arguments.fields).chain(argv::fields(COMMON_FIELDS)).collect();
     let options = (trainer.arguments.options)(&job.target);
     let read = |words: &[OsString], python| known_to(trainer, python, Args::read(words.to_vec(), &fields, options));
     let given = read(&job.words, job.python.as_ref());
@@ -156,11 +156,11 @@ pub(crate) fn missing_program(word: &OsStr, host: &Host) -> Option<Problem> {
 fn not_found(word: &OsStr, host: &Host) -> Problem {
     let name = word.to_string_lossy();
     if name.contains('/') {
-        return report::no_such_program(&name, host.absolute(Path::new(word)).exists());
+        return no_such_program(&name, host.absolute(Path::new(word)).exists());
     }
     let folders = host.var_os(vars::PATH).map(std::env::split_paths).into_iter().flatten();
     if let Some(file) = folders.map(|folder| folder.join(word)).find(|file| file.is_file() && !is_shim(file)) {
-        return report::no_such_program(&file.to_string_lossy(), true);
+        return no_such_program(&file.to_string_lossy(), true);
     }
     let package = match &*name {
         "torchrun" => Some("torch"),
@@ -168,17 +168,37 @@ fn not_found(word: &OsStr, host: &Host) -> Problem {
         _ => of_console(&name).and_then(|trainer| trainer.distribution),
     };
     let nearest = nearest_command(&name);
-    report::not_on_path(&name, package, nearest.as_deref(), host.var_os(vars::PATH).unwrap_or_default())
+    let help = match (nearest, package) {
+        (Some(meant), _) => format!("did you mean `{meant}`?"),
+        (None, Some(package)) => {
+            format!("activate the environment that has `{name}`; pip install {package} provides it")
+        }
+        (None, None) => format!("activate the environment that has `{name}`"),
+    };
+    let path = host.var_os(vars::PATH).unwrap_or_default();
+    Problem::error(Rule::NotFound, format!("`{name}` is not on PATH"))
+        .at(format!("PATH={}", path.to_string_lossy()))
+        .help(help)
+        .status(NOT_FOUND)
+}
+
+fn no_such_program(path: &str, exists: bool) -> Problem {
+    if exists {
+        return Problem::error(Rule::NotFound, format!("`{path}` is not a file that can be executed"))
+            .at(path)
+            .help(format!("is it the right path? a script needs chmod +x {path}"))
+            .status(NOT_EXECUTABLE);
+    }
+    Problem::error(Rule::NotFound, format!("`{path}` does not exist")).at(path).help("check the path").status(NOT_FOUND)
 }
 
 /// The sub-command of zlaunch or the program of a trainer that a misspelt name is close to.
 fn nearest_command(name: &str) -> Option<String> {
-    let ours: Vec<&str> = SUBCOMMANDS.iter().map(|subcommand| subcommand.name).collect();
-    let mut known = ours.clone();
+    let mut known = SUBCOMMANDS.to_vec();
     for trainer in ALL {
         known.extend(trainer.launch.consoles);
     }
     known.extend(["torchrun", "deepspeed", "accelerate", "python"]);
     let nearest = report::nearest(name, known.iter().copied()).filter(|nearest| *nearest != name)?;
-    Some(if ours.contains(&nearest) { format!("zlaunch {nearest}") } else { nearest.to_string() })
+    Some(if SUBCOMMANDS.contains(&nearest) { format!("zlaunch {nearest}") } else { nearest.to_string() })
 }

@@ -2,8 +2,7 @@
 //! for messages, so the files are read again when the first one is made, and once.
 
 use std::cell::OnceCell;
-use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::Value;
 
@@ -20,8 +19,6 @@ pub(crate) struct Places<'a> {
     template: &'a Template,
     layers: &'a Layers,
     host: &'a Host,
-    /// The number of the last `--set` of each key.
-    set: OnceCell<HashMap<&'a str, usize>>,
     patch: OnceCell<Option<Positions>>,
     /// The files in the template's chain.
     files: OnceCell<Vec<(&'a Path, Positions)>>,
@@ -30,8 +27,7 @@ pub(crate) struct Places<'a> {
 impl<'a> Places<'a> {
     /// `config`: with the layers, before "auto" was filled.
     pub(crate) fn new(config: &'a Value, template: &'a Template, layers: &'a Layers, host: &'a Host) -> Self {
-        let (set, patch, files) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
-        Places { config, template, layers, host, set, patch, files }
+        Places { config, template, layers, host, patch: OnceCell::new(), files: OnceCell::new() }
     }
 
     pub(crate) fn of(&self, key: &str) -> String {
@@ -56,20 +52,13 @@ impl<'a> Places<'a> {
 
     /// The last `--set` of the key itself or of a section around it.
     fn set_at(&self, key: &str) -> Option<&Sourced<(String, Value)>> {
-        let all = &self.layers.set;
-        let set = self.set.get_or_init(|| all.iter().enumerate().map(|(at, it)| (it.value.0.as_str(), at)).collect());
-        let ends = key.match_indices('.').map(|(at, _)| at).chain([key.len()]);
-        ends.filter_map(|end| set.get(&key[..end])).max().map(|at| &all[*at])
+        let is_around = |rest: &str| rest.is_empty() || rest.starts_with('.');
+        self.layers.set.iter().rev().find(|set| key.strip_prefix(set.value.0.as_str()).is_some_and(is_around))
     }
 
     fn files(&self) -> &[(&'a Path, Positions)] {
-        self.files.get_or_init(|| {
-            let files = self.template.origins.iter().filter_map(|origin| match origin {
-                Origin::File(path) => Some(PathBuf::as_path(path)),
-                _ => None,
-            });
-            files.filter_map(|path| Some((path, positions(path)?))).collect()
-        })
+        let read = || self.template.files().filter_map(|path| Some((path, positions(path)?))).collect();
+        self.files.get_or_init(read)
     }
 }
 

@@ -15,7 +15,7 @@ use crate::command::python::Python;
 pub(crate) use coercion::{is_true, is_whole, real, truth, whole};
 use keys::{at, columns, lines_from};
 pub(crate) use keys::{name_of, names_below};
-pub(crate) use value_type::{UnknownKeys, ValueFault};
+pub use value_type::{UnknownKeys, ValueFault};
 use value_type::{ValueRange, ValueType, is_flag};
 
 /// Before that, DeepSpeed's models were those of pydantic 1.
@@ -25,12 +25,12 @@ const PYDANTIC_2: Version = Version([0, 15, 0]);
 const VERSIONS: Table = Table(include_str!("../recorded/deepspeed-versions.txt"));
 
 /// Judges where no DeepSpeed is found.
-pub(crate) fn newest() -> Version {
+pub fn newest() -> Version {
     VERSIONS.lines().next_back().map(Version::parse).unwrap_or_default()
 }
 
 /// Which recorded version judges for this one.
-pub(crate) fn version_match(version: Version) -> VersionMatch {
+pub fn version_match(version: Version) -> VersionMatch {
     VersionMatch::find(VERSIONS.lines().map(Version::parse), version)
 }
 
@@ -42,8 +42,8 @@ pub(crate) fn in_environment(python: Option<&Python>) -> VersionMatch {
 
 /// What a version of DeepSpeed knows about a key.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct KeySpec {
-    pub(crate) key: &'static str,
+pub struct KeySpec {
+    pub key: &'static str,
     pub(crate) version: Version,
     kind: ValueType,
     /// null is accepted too.
@@ -62,7 +62,7 @@ pub(crate) struct KeySpec {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Removed {
+pub struct Removed {
     pub(crate) version: Version,
     /// DeepSpeed refuses the key by name. Otherwise it is an unknown key like any other.
     pub(crate) refused: bool,
@@ -70,7 +70,7 @@ pub(crate) struct Removed {
 
 /// Whether and why a version does not read a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Known {
+pub enum Known {
     Yes,
     /// It came with a later version.
     Later(Version),
@@ -82,23 +82,23 @@ pub(crate) enum Known {
     Paused,
 }
 
-pub(crate) fn find(key: &str, version: Version) -> Option<KeySpec> {
+pub fn find(key: &str, version: Version) -> Option<KeySpec> {
     let line = lines_from(key).next()?;
     Some(KeySpec::read(line, version)).filter(|entry| entry.key == key)
 }
 
 /// Every key with that last part.
-pub(crate) fn named(name: &str, version: Version) -> impl Iterator<Item = KeySpec> {
+pub fn named(name: &str, version: Version) -> impl Iterator<Item = KeySpec> {
     keys::lines_named(name).map(move |line| KeySpec::read(line, version))
 }
 
 /// The parameters an optimizer or a scheduler takes; none for those that are not recorded.
-pub(crate) fn parameters(section: &str, name: &str, version: Version) -> impl Iterator<Item = KeySpec> {
+pub fn parameters(section: &str, name: &str, version: Version) -> impl Iterator<Item = KeySpec> {
     known_below(format!("{section}.params@{name}."), version)
 }
 
 /// The parameters of every optimizer or scheduler that is recorded.
-pub(crate) fn all_parameters(section: &str, version: Version) -> impl Iterator<Item = KeySpec> {
+pub fn all_parameters(section: &str, version: Version) -> impl Iterator<Item = KeySpec> {
     known_below(format!("{section}.params@"), version)
 }
 
@@ -132,11 +132,11 @@ impl KeySpec {
     }
 
     /// The last part of the key.
-    pub(crate) fn name(&self) -> &'static str {
+    pub fn name(&self) -> &'static str {
         name_of(self.key)
     }
 
-    pub(crate) fn known(&self) -> Known {
+    pub fn known(&self) -> Known {
         match (self.since, self.removed) {
             (Some(since), _) if self.version < since => Known::Later(since),
             (_, Some(removed)) if self.version >= removed.version && removed.refused => Known::Refused(removed.version),
@@ -147,7 +147,7 @@ impl KeySpec {
     }
 
     /// A section of known keys, and what it does with others. Nothing is read in one that the version does not know.
-    pub(crate) fn policy(&self) -> Option<UnknownKeys> {
+    pub fn policy(&self) -> Option<UnknownKeys> {
         self.kind.policy().filter(|_| self.known() == Known::Yes)
     }
 
@@ -161,7 +161,7 @@ impl KeySpec {
     }
 
     /// Whether DeepSpeed refuses the value.
-    pub(crate) fn fault(&self, value: &Value) -> Option<ValueFault> {
+    pub fn fault(&self, value: &Value) -> Option<ValueFault> {
         if value.is_null() {
             let taken = self.nullable || matches!(self.kind, ValueType::SectionOrFalsy | ValueType::Any);
             return (!taken).then_some(ValueFault::Type);
@@ -179,7 +179,7 @@ impl KeySpec {
     }
 
     /// Whether an unchecked key has a value of another type than it should. Such values are not coerced.
-    pub(crate) fn is_odd(&self, value: &Value) -> bool {
+    pub fn is_odd(&self, value: &Value) -> bool {
         if value.is_null() {
             return !self.nullable;
         }
@@ -192,7 +192,7 @@ impl KeySpec {
     }
 
     /// What the key takes as JSON Schema: one of these must hold. Of a section, the object itself is left out.
-    pub(crate) fn forms(&self) -> Vec<Value> {
+    pub fn forms(&self) -> Vec<Value> {
         let range = self.bounds();
         let mut forms = match self.kind {
             _ if BATCH_SIZES.contains(&self.key) => vec![json_schema::batch_size()],
@@ -210,7 +210,7 @@ impl KeySpec {
     }
 
     /// What the key takes, in words.
-    pub(crate) fn wanted(&self) -> String {
+    pub fn wanted(&self) -> String {
         self.kind.wanted(self.bounds()) + if self.nullable { " or null" } else { "" }
     }
 }
@@ -218,7 +218,7 @@ impl KeySpec {
 const BATCH_SIZES: [&str; 3] = ["train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"];
 
 /// What the forms of many keys refer to.
-pub(crate) fn definitions(version: Version) -> Map<String, Value> {
+pub fn definitions(version: Version) -> Map<String, Value> {
     json_schema::definitions(version < PYDANTIC_2)
 }
 
@@ -228,7 +228,7 @@ fn is_monitor(key: &str) -> bool {
 
 /// Whether "auto" in this place makes DeepSpeed refuse the config when it reads it. In the sections that pydantic models
 /// describe it is dropped instead.
-pub(crate) fn refuses_auto(key: &str, version: Version) -> bool {
+pub fn refuses_auto(key: &str, version: Version) -> bool {
     let Some(entry) = find(key, version).filter(|entry| entry.known() == Known::Yes) else { return false };
     let section = key.rsplit_once('.').map(|(section, _)| find(section, version));
     let in_model = match section {
@@ -248,93 +248,7 @@ pub(crate) fn refuses_auto(key: &str, version: Version) -> bool {
 
 /// Since then a `sequence_parallel_size` that does not divide the ranks is an error. Before, DeepSpeed went on as if there were
 /// one rank.
-pub(crate) const SEQUENCE_JUDGED: [u32; 3] = [0, 19, 3];
+pub const SEQUENCE_JUDGED: [u32; 3] = [0, 19, 3];
 
 /// Since then DeepSpeed divides the ranks by `sequence_parallel_size`.
-pub(crate) const SEQUENCE_DIVIDES: [u32; 3] = [0, 17, 0];
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn fault(key: &str, value: &Value) -> Option<ValueFault> {
-        find(key, newest()).unwrap().fault(value)
-    }
-
-    /// Each pair was seen on DeepSpeed 0.19.8 with pydantic 2.14.
-    #[test]
-    fn values_are_judged_as_pydantic_judges_them() {
-        let key = "zero_optimization.sub_group_size";
-        for good in [json!(true), json!(2), json!("2"), json!(" 1 "), json!("+1"), json!("1_000"), json!("1.00")] {
-            assert_eq!(fault(key, &good), None, "{good}");
-        }
-        for bad in [
-            json!(null),
-            json!(1.5),
-            json!(1e30),
-            json!(""),
-            json!("1__0"),
-            json!("1."),
-            json!("1e3"),
-            json!([]),
-            json!("１"),
-        ] {
-            assert_eq!(fault(key, &bad), Some(ValueFault::Type), "{bad}");
-        }
-        assert_eq!(fault(key, &json!(-1)), Some(ValueFault::Value));
-        for (good, bad) in [(json!("Y"), json!(" true")), (json!(1), json!(2)), (json!("off"), json!(null))] {
-            assert_eq!(fault("zero_optimization.reduce_scatter", &good), None, "{good}");
-            assert!(fault("zero_optimization.reduce_scatter", &bad).is_some(), "{bad}");
-        }
-        assert_eq!(fault("zero_optimization.overlap_comm", &json!(null)), None);
-        assert_eq!(fault("fp16.loss_scale", &json!("1_000")), None);
-        assert!(fault("fp16.loss_scale", &json!(true)).is_some() && fault("fp16.loss_scale", &json!("nan")).is_some());
-        assert!(fault("fp16.loss_scale_window", &json!("1.0")).is_some());
-        assert!(fault("zero_optimization.zenflow.topk_ratio", &json!(1)).is_some());
-        assert_eq!(fault("zero_optimization.zenflow.update_interval", &json!(0)), Some(ValueFault::Value));
-        assert_eq!(fault("zero_optimization.stage", &json!("1.0")), None);
-        assert_eq!(fault("zero_optimization.stage", &json!(4)), Some(ValueFault::Value));
-    }
-
-    #[test]
-    fn a_range_is_that_of_the_version() {
-        let fault = |version| find("zero_optimization.reduce_bucket_size", Version(version)).unwrap().fault(&json!(0));
-        assert_eq!((fault([0, 19, 5]), fault([0, 19, 6])), (None, Some(ValueFault::Value)));
-    }
-
-    #[test]
-    fn a_key_is_found_by_its_whole_name() {
-        assert_eq!(find("zero_optimization.stage", newest()).unwrap().key, "zero_optimization.stage");
-        for wrong in ["", "zzz", "zero_optimization.", "zero_optimization.stag"] {
-            assert!(find(wrong, newest()).is_none());
-        }
-    }
-
-    #[test]
-    fn a_key_is_known_from_one_version_to_another() {
-        let known = |key: &str, version| find(key, Version(version)).unwrap().known();
-        assert_eq!(known("tensor_parallel", [0, 16, 3]), Known::Later(Version([0, 16, 4])));
-        assert_eq!(known("tensor_parallel", [0, 16, 4]), Known::Yes);
-        assert_eq!(known("amp", [0, 19, 7]), Known::Yes);
-        assert_eq!(known("amp", [0, 19, 8]), Known::Refused(Version([0, 19, 8])));
-        assert_eq!(known("aio.thread_count", [0, 16, 4]), Known::Dropped(Version([0, 16, 4])));
-        assert_eq!(
-            [[0, 14, 3], [0, 14, 4], [0, 16, 6]].map(|version| known("compile", version)),
-            [Known::Yes, Known::Paused, Known::Yes]
-        );
-    }
-
-    #[test]
-    fn auto_is_dropped_by_models_only() {
-        for key in
-            ["train_batch_size", "communication_data_type", "optimizer", "zero_optimization", "torch_autocast.dtype"]
-        {
-            assert!(refuses_auto(key, newest()), "{key}");
-        }
-        for key in
-            ["zero_optimization.stage", "fp16.loss_scale", "gradient_clipping", "aio.block_size", "wandb", "timers"]
-        {
-            assert!(!refuses_auto(key, newest()), "{key}");
-        }
-    }
-}
+pub const SEQUENCE_DIVIDES: [u32; 3] = [0, 17, 0];

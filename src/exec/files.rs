@@ -77,7 +77,7 @@ fn make_private_folder(folder: &Path) -> io::Result<()> {
 
 /// Makes a folder that the user named and writes into it. If that fails, the folders that were not there before are gone.
 pub(super) fn in_private_folder<T>(folder: &Path, write: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
-    let missing: Vec<&Path> = folder.ancestors().take_while(|it| fs::symlink_metadata(it).is_err()).collect();
+    let missing: Vec<&Path> = folder.ancestors().take_while(|path| fs::symlink_metadata(path).is_err()).collect();
     let written = make_private_folder(folder).and_then(|()| write());
     if written.is_err() {
         for folder in missing {

@@ -17,6 +17,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, close, getpid, getppid};
 
+use super::environment;
 use crate::base::vars;
 use crate::host::{Host, IgnoredSignals};
 use crate::plan::Plan;
@@ -40,7 +41,7 @@ pub(super) fn run(local: &LocalRanks, plan: &Plan, port: Option<u16>) -> Result<
     }
     let failed = |why: io::Error| report::cannot_watch_ranks(&why);
     let mut supervisor = Supervisor::new(local.grace).map_err(failed)?;
-    // A rank writes here why its program was not executed. It inherits the pipe and opens it again, so that exec closes it.
+    // Ranks write here why their program was not executed. They inherit it and open it again, so that exec closes it.
     let (mut exec_errors, exec_error) = io::pipe().map_err(failed)?;
     fcntl(&exec_error, FcntlArg::F_SETFD(FdFlag::empty())).map_err(|why| failed(why.into()))?;
     let started = (0..local.count).try_for_each(|rank| {
@@ -74,7 +75,7 @@ fn rank_command(rank: u32, plan: &Plan, port: Option<u16>, exec_error: &io::Pipe
     // In a process group of its own: Ctrl-C reaches zlaunch alone, which passes it on.
     command.arg0(RANK).process_group(0);
     command.args([getpid().to_string(), exec_error.as_raw_fd().to_string()]).args(&plan.argv);
-    super::apply_environment(&plan.environment, &mut command);
+    environment::apply(&plan.environment, &mut command);
     command.envs(PER_RANK.iter().map(|name| (name, rank.to_string())));
     command.envs(port.map(|port| (vars::MASTER_PORT, port.to_string())));
     // The first rank may read a file or a pipe. In the background, a terminal would stop it.
@@ -110,7 +111,7 @@ enum Phase {
 struct Supervisor {
     ranks: Vec<Rank>,
     signals: SignalFd,
-    /// Those of who was before us in this process. What they leave behind becomes ours as well, and is not our business.
+    /// Of who was before us in this process. What they leave behind becomes ours as well, and is not our business.
     has_foreign_children: bool,
     grace: Duration,
     phase: Phase,
@@ -152,8 +153,7 @@ impl Supervisor {
                     return Ok(());
                 }
                 // What the ranks left behind must not stay.
-                let is_killed = matches!(self.phase, Phase::Killing(_));
-                let signal = if is_killed { Signal::SIGKILL } else { Signal::SIGTERM };
+                let signal = if matches!(self.phase, Phase::Killing(_)) { Signal::SIGKILL } else { Signal::SIGTERM };
                 self.stop(signal);
                 for orphan in orphans {
                     // They fail only if it has just exited: nobody but us collects it, so the number is still its own.
@@ -294,7 +294,7 @@ pub(crate) fn become_rank(words: &[OsString]) -> Option<u8> {
     let number = exec_error.to_str()?.parse().ok()?;
     let mut exec_error = OpenOptions::new().write(true).open(format!("/proc/self/fd/{number}")).ok()?;
     close::<RawFd>(number).ok()?;
-    let why = Command::new(program).args(arguments).exec();
-    let _ = exec_error.write_all(&why.raw_os_error().unwrap_or(Errno::EINVAL as i32).to_ne_bytes());
+    let errno = Command::new(program).args(arguments).exec().raw_os_error().unwrap_or(Errno::EINVAL as i32);
+    let _ = exec_error.write_all(&errno.to_ne_bytes());
     Some(report::NOT_EXECUTABLE)
 }

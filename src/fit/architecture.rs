@@ -3,20 +3,16 @@
 //! counts.
 
 mod experts;
-mod known;
+pub mod known;
 mod recurrent;
 
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::weights::Weights;
 use crate::base::rows;
 
 pub(crate) use known::Scores;
-use known::{Architecture, Mlp, Norm, NormedBy, Presence, Projections};
-
-/// The architectures, as `architectures.txt` says.
-pub const ARCHITECTURES: &str = include_str!("architecture/architectures.txt");
+use known::{Architecture, Mlp, Norm, NormedBy, Projections};
 
 /// The keys of a config whose numbers are multiplied, with their other spellings and how large they can be.
 pub const KEYS: &str = include_str!("architecture/keys.txt");
@@ -64,6 +60,34 @@ pub struct Shape {
     pub(crate) linears: Vec<Linear>,
     /// Inputs and outputs of what LoRA adapts in the routed experts of all layers.
     pub(crate) routed: u64,
+}
+
+/// The parameters of a model, and its shape.
+#[derive(Clone, Debug, Default)]
+pub struct Weights {
+    pub params: u64,
+    /// Parameters that a quantised model keeps in 16 bits: embedding, head and norms.
+    pub unquantised: u64,
+    pub shape: Shape,
+    /// Where the number comes from.
+    pub from: String,
+    /// Assumptions behind the number.
+    pub assumed: Vec<String>,
+}
+
+impl Weights {
+    /// The same shape with a more reliable number.
+    pub(super) fn with_params(self, params: u64, from: String) -> Self {
+        Weights { params, unquantised: self.unquantised.min(params), from, ..self }
+    }
+
+    /// Without the head and its logits; the embedding is the only large tensor then, as if they were one.
+    pub(super) fn without_head(&self) -> Self {
+        let head = if self.shape.tied { 0 } else { self.shape.embedding };
+        let shape = Shape { tied: true, vocab: 0, ..self.shape.clone() };
+        let (params, unquantised) = (self.params.saturating_sub(head), self.unquantised.saturating_sub(head));
+        Weights { params, unquantised, shape, ..self.clone() }
+    }
 }
 
 /// `params`: as the headers of its checkpoint count them, for all parts of the model. `None` if the config lacks the basic
@@ -126,20 +150,19 @@ impl ModelConfig<'_> {
         self.text.get(name).and_then(Value::as_bool)
     }
 
-    fn holds(&self, presence: &Presence) -> bool {
-        match presence {
-            Presence::Never => false,
-            Presence::Always => true,
-            Presence::If(key) => self.flag(key).unwrap_or(false),
-            Presence::Unless(key) => self.flag(key).unwrap_or(true),
+    fn holds(&self, presence: &str) -> bool {
+        match presence.split_once(' ') {
+            Some(("if", key)) => self.flag(key) == Some(true),
+            Some(("unless", key)) => self.flag(key) != Some(false),
+            _ => presence == "always",
         }
     }
 
-    fn bias(&self, bias: &Presence, size: u64) -> u64 {
-        let has_bias = match bias {
+    fn bias(&self, presence: &str, size: u64) -> u64 {
+        let has_bias = match presence.strip_prefix("if ") {
             // The remote code of older GLM models has only `add_qkv_bias`.
-            Presence::If(key) if self.flag(key).is_none() => self.flag("add_qkv_bias").unwrap_or(false),
-            bias => self.holds(bias),
+            Some(key) if self.flag(key).is_none() => self.flag("add_qkv_bias") == Some(true),
+            _ => self.holds(presence),
         };
         if has_bias { size } else { 0 }
     }

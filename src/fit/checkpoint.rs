@@ -2,6 +2,7 @@
 //! checkpoint of any size.
 
 use std::collections::{BTreeSet, HashMap};
+use std::error::Error;
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
@@ -62,8 +63,8 @@ fn unreadable(path: &Path, why: &io::Error) -> Problem {
         .help("download it again; a file of a few bytes is a Git LFS pointer")
 }
 
-fn invalid(why: impl ToString) -> io::Error {
-    io::Error::new(ErrorKind::InvalidData, why.to_string())
+fn invalid(why: impl Into<Box<dyn Error + Send + Sync>>) -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, why)
 }
 
 fn read_index(path: &Path) -> io::Result<CheckpointIndex> {

@@ -3,13 +3,13 @@
 use serde::Serialize;
 
 use super::allocator::{Allocator, UsedAllocator};
+use super::architecture::Weights;
 use super::candidates::Candidate;
+use super::memory;
 use super::need::{Accounting, Cluster, MemoryNeed};
 use super::settings::TrainingSettings;
 use super::strategy::Strategy;
-use super::weights::Weights;
 use super::workload::Workload;
-use super::{memory, textbook};
 
 /// The largest micro batch that is tried.
 pub(super) const LARGEST_MICRO_BATCH: u64 = 4096;
@@ -45,7 +45,6 @@ pub(crate) struct Judgement {
 #[derive(Clone, Debug)]
 pub(crate) struct TemplateRow {
     pub(crate) name: String,
-    pub(crate) strategy: Strategy,
     pub(crate) need: MemoryNeed,
     pub(crate) judgement: Judgement,
     pub(crate) allocator: UsedAllocator,
@@ -99,13 +98,12 @@ impl<'a> Scenario<'a> {
     pub(super) fn rows(&self) -> Vec<TemplateRow> {
         let workload = self.workload();
         let row = |candidate: &Candidate| {
-            let Candidate { name, strategy, allocator } = candidate;
-            let need = self.need(&workload, strategy);
+            let need = self.need(&workload, &candidate.strategy);
             let judgement = self.judge(&workload, &need, candidate);
             let plain = Scenario { allocator: Some(Allocator::Plain), ..*self };
             let plain = plain.judge(&workload, &need, candidate).verdict;
-            let (name, strategy, allocator) = (name.clone(), strategy.clone(), allocator.clone());
-            TemplateRow { name, strategy, need, judgement, allocator, plain }
+            let (name, allocator) = (candidate.name.clone(), candidate.allocator.clone());
+            TemplateRow { name, need, judgement, allocator, plain }
         };
         self.templates.iter().map(row).collect()
     }
@@ -113,7 +111,7 @@ impl<'a> Scenario<'a> {
     pub(super) fn need(&self, workload: &Workload, strategy: &Strategy) -> MemoryNeed {
         match self.accounting {
             Accounting::Real => memory::need(workload, strategy, self.cluster),
-            Accounting::Textbook => textbook::need(workload.params, strategy, self.cluster),
+            Accounting::Textbook => MemoryNeed::of_textbook(workload.params, strategy, self.cluster),
         }
     }
 
@@ -155,31 +153,25 @@ impl<'a> Scenario<'a> {
         !is_measured && self.gpu_memory.is_some_and(|memory| least() <= memory)
     }
 
-    fn fits(&self, workload: &Workload, candidate: &Candidate) -> bool {
-        self.judge(workload, &self.need(workload, &candidate.strategy), candidate).verdict == Verdict::Fits
-    }
-
     /// The fastest template that fits, and what it needs.
-    pub(super) fn first_fit(&self) -> Option<(&'a str, MemoryNeed)> {
+    pub(super) fn first_fit(&self) -> Option<(&'a Candidate, MemoryNeed)> {
         let workload = self.workload();
         self.order.iter().find_map(|name| {
             let candidate = self.templates.iter().find(|known| known.name == *name)?;
             let need = self.need(&workload, &candidate.strategy);
-            (self.judge(&workload, &need, candidate).verdict == Verdict::Fits).then_some((*name, need))
+            (self.judge(&workload, &need, candidate).verdict == Verdict::Fits).then_some((candidate, need))
         })
     }
 
-    pub(super) fn recommend(&self, rows: &[TemplateRow]) -> Option<Recommendation> {
-        let mut known = self.order.iter().filter_map(|name| rows.iter().find(|row| row.name == **name));
-        let row = known.find(|row| row.verdict() == Verdict::Fits)?;
-        let candidate = self.templates.iter().find(|known| known.name == row.name)?;
-        let faster: Vec<&str> = self.order.iter().copied().take_while(|name| *name != row.name).collect();
+    pub(super) fn recommend(&self) -> Option<Recommendation> {
+        let (candidate, _) = self.first_fit()?;
+        let faster: Vec<&str> = self.order.iter().copied().take_while(|name| *name != candidate.name).collect();
         let mut why = if faster.is_empty() {
             "the fastest, and it fits".to_string()
         } else {
             format!("the first that fits after {}", faster.join(", "))
         };
-        if row.strategy.offloads() {
+        if candidate.strategy.offloads() {
             // As a common guide says; not measured here.
             why += "; offload makes a step 2–3× slower";
         }
@@ -187,13 +179,16 @@ impl<'a> Scenario<'a> {
             Accounting::Real => self.largest_micro_batch(candidate),
             Accounting::Textbook => self.settings.micro_batch,
         };
-        Some(Recommendation { template: row.name.clone(), why, largest_micro_batch })
+        Some(Recommendation { template: candidate.name.clone(), why, largest_micro_batch })
     }
 
     pub(super) fn largest_micro_batch(&self, candidate: &Candidate) -> u64 {
         let workload = self.workload();
-        let fits = |micro_batch| self.fits(&Workload { micro_batch, ..workload.clone() }, candidate);
-        largest(LARGEST_MICRO_BATCH, fits)
+        largest(LARGEST_MICRO_BATCH, |micro_batch| {
+            let workload = Workload { micro_batch, ..workload.clone() };
+            let need = self.need(&workload, &candidate.strategy);
+            self.judge(&workload, &need, candidate).verdict == Verdict::Fits
+        })
     }
 }
 

@@ -1,6 +1,8 @@
-//! The memory that a training needs, as the accountings of `memory` and `textbook` report it.
+//! The memory that a training needs, as `memory` sums it up, or textbooks do.
 
 use serde::Serialize;
+
+use super::strategy::{StateLocation, Strategy};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -104,6 +106,33 @@ pub struct MemoryNeed {
 }
 
 impl MemoryNeed {
+    /// The accounting of textbooks: 2 bytes per weight, 2 per gradient, 8 for Adam, and nothing else.
+    pub(crate) fn of_textbook(params: u64, strategy: &Strategy, cluster: Cluster) -> Self {
+        let world_size = cluster.world_size().max(1);
+        let stage = strategy.stage.unwrap_or(0);
+        let split_from = |first_stage: u64, bytes: u64| {
+            if stage >= first_stage { (bytes * params).div_ceil(world_size) } else { bytes * params }
+        };
+        let (parameters, gradients, optimizer) = (split_from(3, 2), split_from(2, 2), split_from(1, 8));
+        let on = |location: StateLocation| {
+            let bytes = |placed: StateLocation, bytes: u64| if placed == location { bytes } else { 0 };
+            (bytes(strategy.params, parameters), bytes(strategy.optimizer, optimizer))
+        };
+        let on_node = |location: StateLocation| {
+            let (parameters, optimizer) = on(location);
+            cluster.gpus * (parameters + optimizer)
+        };
+        let (parameters, optimizer) = on(StateLocation::Gpu);
+        MemoryNeed {
+            usage: GpuUsage { parameters, gradients, optimizer, ..GpuUsage::default() },
+            peak: StepPhase::Whole,
+            fragments: false,
+            start: 0,
+            host: on_node(StateLocation::Host),
+            disk: on_node(StateLocation::Disk),
+        }
+    }
+
     /// Bytes on each GPU.
     pub(crate) fn gpu(&self) -> u64 {
         self.usage.total()

@@ -3,24 +3,10 @@
 
 use anstyle::{AnsiColor, Style};
 
-use super::FitReport;
 use super::choice::{TemplateRow, Verdict};
 use super::need::GpuUsage;
+use super::{FitReport, View};
 use crate::base::layout::{columns, visible};
-
-/// How text is shown: to the width of a terminal, and in colour.
-#[derive(Clone, Copy)]
-pub struct View {
-    /// Columns of the terminal, if there is one.
-    pub width: Option<usize>,
-    pub colour: bool,
-}
-
-impl View {
-    pub(super) fn painted(self, text: &str, style: Style) -> String {
-        if self.colour && !text.is_empty() { format!("{style}{text}{style:#}") } else { text.to_string() }
-    }
-}
 
 /// What a part of a bar stands for, and how it is drawn.
 struct Part {

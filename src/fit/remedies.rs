@@ -65,8 +65,8 @@ pub(super) fn remedies(scenario: &Scenario, others: &Scenario) -> Vec<Remedy> {
 }
 
 fn fit(scenario: &Scenario, change: impl FnOnce() -> String) -> Option<Remedy> {
-    let (template, need) = scenario.first_fit()?;
-    Some(Remedy { change: change(), template: template.to_string(), need })
+    let (candidate, need) = scenario.first_fit()?;
+    Some(Remedy { change: change(), template: candidate.name.clone(), need })
 }
 
 fn with_settings(scenario: &Scenario, name: &str, apply: impl Fn(&mut TrainingSettings)) -> Option<Remedy> {
@@ -78,9 +78,9 @@ fn with_settings(scenario: &Scenario, name: &str, apply: impl Fn(&mut TrainingSe
 /// Where a variable keeps torch from it.
 fn other_allocator(scenario: &Scenario) -> Option<Remedy> {
     let expandable = Scenario { allocator: Some(Allocator::Expandable), ..*scenario };
-    let remedy = fit(&expandable, || format!("{}={EXPANDABLE}", vars::PYTORCH_CUDA_ALLOC_CONF))?;
-    let used = scenario.templates.iter().find(|candidate| candidate.name == remedy.template)?;
-    (used.allocator.kind == Allocator::Plain).then_some(remedy)
+    let (candidate, need) = expandable.first_fit().filter(|(found, _)| found.allocator.kind == Allocator::Plain)?;
+    let change = format!("{}={EXPANDABLE}", vars::PYTORCH_CUDA_ALLOC_CONF);
+    Some(Remedy { change, template: candidate.name.clone(), need })
 }
 
 fn smaller_batch(scenario: &Scenario) -> Option<Remedy> {
@@ -100,14 +100,15 @@ fn shorter_sequences(scenario: &Scenario) -> Option<Remedy> {
 
 /// Where only offload helps: to the memory that is there, or that would have to be.
 fn offload(scenario: &Scenario) -> Option<Remedy> {
-    let remedy = fit(&Scenario { host_memory: Some(u64::MAX), ..*scenario }, String::new)?;
-    scenario.templates.iter().find(|config| config.name == remedy.template && config.strategy.offloads())?;
-    let is_there = scenario.host_memory.is_some_and(|memory| remedy.need.host <= memory);
-    let change = match scenario.host_memory {
-        Some(_) if is_there => "offload".to_string(),
-        _ => format!("offload to machines with {} of memory", Size(remedy.need.host)),
+    let with_memory = Scenario { host_memory: Some(u64::MAX), ..*scenario };
+    let (candidate, need) = with_memory.first_fit().filter(|(found, _)| found.strategy.offloads())?;
+    let is_there = scenario.host_memory.is_some_and(|memory| need.host <= memory);
+    let change = if is_there {
+        "offload".to_string()
+    } else {
+        format!("offload to machines with {} of memory", Size(need.host))
     };
-    Some(Remedy { change, ..remedy })
+    Some(Remedy { change, template: candidate.name.clone(), need })
 }
 
 fn disk(scenario: &Scenario) -> Option<Remedy> {

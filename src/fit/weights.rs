@@ -3,7 +3,7 @@
 
 use serde_json::json;
 
-use super::architecture::{self, Shape};
+use super::architecture::{self, Weights};
 use super::checkpoint;
 use super::settings::TrainingArgs;
 use crate::base::size;
@@ -12,33 +12,6 @@ use crate::command::model::{self, Hub};
 use crate::host::Host;
 use crate::report::reading;
 use crate::report::{self, Problem, Rule};
-
-#[derive(Clone, Debug, Default)]
-pub struct Weights {
-    pub params: u64,
-    /// Parameters that a quantised model keeps in 16 bits: embedding, head and norms.
-    pub unquantised: u64,
-    pub shape: Shape,
-    /// Where the number comes from.
-    pub from: String,
-    /// Assumptions behind the number.
-    pub assumed: Vec<String>,
-}
-
-impl Weights {
-    /// The same shape with a more reliable number.
-    pub(super) fn with_params(self, params: u64, from: String) -> Self {
-        Weights { params, unquantised: self.unquantised.min(params), from, ..self }
-    }
-
-    /// Without the head and its logits; the embedding is the only large tensor then, as if they were one.
-    pub(super) fn without_head(&self) -> Self {
-        let head = if self.shape.tied { 0 } else { self.shape.embedding };
-        let shape = Shape { tied: true, vocab: 0, ..self.shape.clone() };
-        let (params, unquantised) = (self.params.saturating_sub(head), self.unquantised.saturating_sub(head));
-        Weights { params, unquantised, shape, ..self.clone() }
-    }
-}
 
 /// How a model is looked up by its name.
 #[derive(Clone, Debug)]

@@ -1,11 +1,10 @@
 //! A training step in numbers: what the model's weights and the settings amount to before any template is chosen.
 
 use super::algorithm::Algorithm;
-use super::architecture::{Scores, Shape};
+use super::architecture::{Scores, Shape, Weights};
 use super::need::Cluster;
 use super::optimizer::Optimizer;
 use super::settings::{Attention, TrainingSettings, Tuner};
-use super::weights::Weights;
 
 #[derive(Clone, Debug)]
 pub struct Workload {

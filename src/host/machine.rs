@@ -82,7 +82,7 @@ impl Machine {
             let (controllers, path) = (parts.next()?, parts.next()?);
             let (base, file) = match controllers {
                 "" => ("/sys/fs/cgroup", "memory.max"),
-                _ if controllers.split(',').any(|it| it == "memory") => {
+                _ if controllers.split(',').any(|controller| controller == "memory") => {
                     ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")
                 }
                 _ => return None,
@@ -199,7 +199,7 @@ pub(crate) fn locks_in(folder: &Path) -> Vec<Lock> {
 
 fn folders_in(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
-    entries.filter(|it| it.file_type().is_ok_and(|kind| kind.is_dir())).map(|it| it.path()).collect()
+    entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path()).collect()
 }
 
 fn lock_in(folder: &Path) -> Option<Lock> {

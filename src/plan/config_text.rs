@@ -31,7 +31,7 @@ pub(super) fn config_text(config: &PlannedConfig, secrets: &Secrets, width: Opti
         }
     };
     section(&format!("differs from {}", config.template.name), config.change_rows(secrets));
-    let fill = |fill: &Fill| (format!("{} = {}", fill.key, fill.value), fill.from.to_string());
+    let fill = |fill: &Fill| (format!("{} = {}", fill.key, fill.value), fill.from.clone());
     section("filled", config.fills.iter().map(fill).collect());
     let mut rows: Vec<(String, String)> = Vec::new();
     for (at, left) in config.left.iter().enumerate() {

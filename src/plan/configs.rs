@@ -15,7 +15,7 @@ use crate::config::places::Places;
 use crate::config::template;
 use crate::host::Host;
 use crate::report::Problem;
-use crate::request::{Launch, piped};
+use crate::request::{self, Launch};
 
 /// Printed below the problems.
 pub(crate) const NOT_JUDGED: &str =
@@ -33,7 +33,7 @@ pub(crate) fn check_configs(launch: &Launch, host: &Host) -> Vec<Problem> {
     let specs: Vec<Sourced<String>> = launch.deepspeed.iter().cloned().chain(words).collect();
     let mut problems = launch.warnings.clone();
     for mut spec in specs {
-        problems.extend(match piped::read_if_piped(&mut spec) {
+        problems.extend(match request::read_if_piped(&mut spec) {
             Ok(_) => check_config(&spec, launch, host),
             Err(problem) => vec![problem],
         });

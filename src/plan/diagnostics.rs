@@ -1,7 +1,5 @@
 //! What is gathered while a plan is made, so that all problems are reported at once.
 
-use crate::base::options::Opt;
-use crate::base::options::launch::{DRY_RUN, NPROC_PER_NODE};
 use crate::check;
 use crate::report::{self, Problem, Rule, Severity};
 use crate::request::{Launch, Output};
@@ -37,9 +35,9 @@ impl Diagnostics {
             .iter_mut()
             .filter(|found| of_ours(found).is_some())
             .for_each(|found| found.help.clone_from(&help));
-        let is_given = |option: Opt| flags.contains(&option.flag());
-        self.errors.retain(|error| !(is_given(NPROC_PER_NODE) && error.asks_for_gpu_count));
-        self.warnings.retain(|warning| !(is_given(DRY_RUN) && warning.rule == Rule::BehindTheCommand));
+        let is_given = |flag: &str| flags.iter().any(|given| given == flag);
+        self.errors.retain(|error| !(is_given("--nproc-per-node") && error.asks_for_gpu_count));
+        self.warnings.retain(|warning| !(is_given("--dry-run") && warning.rule == Rule::BehindTheCommand));
     }
 
     /// Sorts what the rules found into errors and warnings.

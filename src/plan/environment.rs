@@ -1,7 +1,7 @@
 //! The environment of the launch: what is set and why, what is removed, which variables of the user are kept. The
 //! user's variables beat a template's; `--env` beats both.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 
 use crate::base::source::{Source, Sourced};
@@ -12,7 +12,7 @@ use crate::fit::EXPANDABLE;
 use crate::host::Host;
 use crate::ranks::launcher::{Launcher, srun};
 use crate::ranks::topology::{Role, Task, Topology};
-use crate::request::EnvironmentFlags;
+use crate::request::understood::UnderstoodLaunch;
 
 #[derive(Debug, Default)]
 pub(crate) struct Environment {
@@ -31,17 +31,14 @@ pub(crate) struct Setting {
 
 /// What the environment is decided from.
 pub(super) struct EnvironmentInputs<'a> {
-    pub(crate) template: Option<&'a Template>,
+    pub(super) understood: &'a UnderstoodLaunch<'a>,
+    /// As it was found, without the variables of flags and the front end.
+    pub(super) machine: &'a Host,
+    pub(super) template: Option<&'a Template>,
     /// Why torch's allocator is to use expandable segments, if it is.
-    pub(crate) expandable: Option<String>,
-    pub(crate) flags: &'a EnvironmentFlags,
-    pub(crate) launcher: Launcher,
-    pub(crate) topology: &'a Topology,
-    pub(crate) job: &'a Job,
-    /// With the variables that flags and the front end set.
-    pub(crate) host: &'a Host,
-    /// As it was found.
-    pub(crate) machine: &'a Host,
+    pub(super) expandable: Option<String>,
+    pub(super) launcher: Launcher,
+    pub(super) topology: &'a Topology,
 }
 
 impl EnvironmentInputs<'_> {
@@ -50,14 +47,17 @@ impl EnvironmentInputs<'_> {
         match self.launcher {
             // Each machine decides for itself.
             Launcher::Srun => {
-                return Environment { unset: srun::per_task_variables(self.host), ..Environment::default() };
+                return Environment {
+                    unset: srun::per_task_variables(&self.understood.host),
+                    ..Environment::default()
+                };
             }
             Launcher::Prefix(_) => return Environment::default(),
             _ => {}
         }
         let mut environment = Environment::default();
         self.apply_template(&mut environment);
-        for variable in &self.job.variables {
+        for variable in &self.understood.job.variables {
             environment.set(&variable.name, &variable.value, variable.why.clone());
         }
         if let Some(why) = &self.expandable {
@@ -73,7 +73,7 @@ impl EnvironmentInputs<'_> {
     fn apply_template(&self, environment: &mut Environment) {
         let Some(template) = self.template else { return };
         for (name, value) in &template.env {
-            if self.host.var_os(name).is_some() {
+            if self.understood.host.var_os(name).is_some() {
                 environment.keep(name, self.machine);
             } else {
                 environment.set(name, value, format!("template {}", template.name));
@@ -83,10 +83,10 @@ impl EnvironmentInputs<'_> {
 
     /// GPUs, CPU threads, and the rank of this process.
     fn apply_job(&self, environment: &mut Environment) {
-        let EnvironmentInputs { topology, job, .. } = self;
+        let EnvironmentInputs { topology, understood: UnderstoodLaunch { job, host, .. }, .. } = self;
         if job.trainer.launch.has_own_launcher {
             environment.for_inner_launcher(topology);
-            environment.signals_of_torchrun(false, self.host);
+            environment.signals_of_torchrun(false, host);
         }
         if job.trainer.launch.one_gpu_per_rank && self.template.is_some() {
             environment.narrow_devices(topology);
@@ -94,19 +94,19 @@ impl EnvironmentInputs<'_> {
         if let Some(by) = topology.devices.chosen_by.as_ref().filter(|_| self.launcher != Launcher::Deepspeed) {
             environment.choose_devices(topology, by);
         }
-        environment.threads(topology, self.host);
+        environment.threads(topology, host);
         if let Role::Task(task) = &topology.role {
             environment.task(task, topology, job);
         }
     }
 
     fn apply_launcher(&self, environment: &mut Environment) {
-        let EnvironmentInputs { topology, job, .. } = self;
+        let EnvironmentInputs { topology, understood: UnderstoodLaunch { job, host, .. }, .. } = self;
         match self.launcher {
             Launcher::Torchrun => {
                 let stray = vars::PET_ELSEWHERE.split(' ').filter(|name| self.machine.var_os(name).is_some());
                 environment.unset.extend(stray.map(str::to_string));
-                environment.signals_of_torchrun(topology.has_scheduler(self.host), self.host);
+                environment.signals_of_torchrun(topology.has_scheduler(host), host);
             }
             Launcher::Direct => {
                 // A script run by a launcher expects the variables of a process group. A front end that starts no
@@ -121,19 +121,19 @@ impl EnvironmentInputs<'_> {
                 environment.as_agent_of_torchrun(job, self.machine);
             }
             // `accelerate launch` runs torchrun in its own process.
-            Launcher::Existing(_) => environment.signals_of_torchrun(false, self.host),
+            Launcher::Existing(_) => environment.signals_of_torchrun(false, host),
             Launcher::Deepspeed | Launcher::Srun | Launcher::Prefix(_) => {}
         }
     }
 
     fn apply_flags(&self, environment: &mut Environment) {
-        for sourced in &self.flags.unset {
+        for sourced in &self.understood.launch.environment.unset {
             environment.set.retain(|setting| setting.name != sourced.value);
             if self.machine.var_os(&sourced.value).is_some() {
                 environment.unset.push(sourced.value.clone());
             }
         }
-        for sourced in &self.flags.set {
+        for sourced in &self.understood.launch.environment.set {
             let (name, value) = &sourced.value;
             environment.unset.retain(|unset| unset != name);
             environment.set(name, value, sourced.from.to_string());
@@ -155,6 +155,11 @@ impl Environment {
     pub(crate) fn set(&mut self, name: &str, value: impl Into<OsString>, why: impl Into<String>) {
         self.set.retain(|setting| setting.name != name);
         self.set.push(Setting { name: name.to_string(), value: value.into(), why: why.into() });
+    }
+
+    /// Name and value of each that is set.
+    pub(crate) fn settings(&self) -> impl Iterator<Item = (&str, &OsStr)> {
+        self.set.iter().map(|setting| (setting.name.as_str(), setting.value.as_os_str()))
     }
 
     pub(crate) fn sets(&self, name: &str) -> bool {

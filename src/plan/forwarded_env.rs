@@ -13,7 +13,7 @@ use crate::base::hash::fnv1a;
 use crate::base::shell;
 use crate::base::vars;
 use crate::host::Host;
-use crate::ranks::launcher::carrier::{Carrier, in_double_quotes, is_harmless};
+use crate::ranks::launcher::remote_runner::{RemoteRunner, in_double_quotes, is_shell_safe};
 use crate::ranks::launcher::{self, LaunchContext};
 use crate::report::secrets::{self, READ_FROM_FILE};
 use crate::report::{self, Problem, reading};
@@ -33,26 +33,29 @@ pub(super) struct ForwardedEnv {
 
 impl ForwardedEnv {
     pub(super) fn plan(context: &LaunchContext<'_>, environment: &mut Environment) -> Result<Self, Vec<Problem>> {
-        let carrier = launcher::carrier(context);
-        if carrier == Carrier::Pdsh {
+        let runner = launcher::remote_runner(context);
+        if runner == RemoteRunner::Pdsh {
             return through_pdsh(context, environment);
         }
         let mut forwarded = ForwardedEnv::default();
-        if carrier == Carrier::Nothing {
+        if runner == RemoteRunner::Nothing {
             return Ok(forwarded);
         }
-        let changed = |value: &OsStr| match carrier {
-            Carrier::Slurm => value.as_encoded_bytes().iter().any(|byte| b"\"'".contains(byte)),
-            _ => !(value.is_empty() || is_harmless(value.as_encoded_bytes())),
+        let changed = |value: &OsStr| match runner {
+            RemoteRunner::Slurm => value.as_encoded_bytes().iter().any(|byte| b"\"'".contains(byte)),
+            _ => !(value.is_empty() || is_shell_safe(value.as_encoded_bytes())),
         };
         forwarded.warnings = handed_on(environment, context.host)
             .filter(|(name, value)| is_secret(name, value) || changed(value))
             .map(|(name, value)| report::shown_in_arguments(name, is_secret(name, value)))
-            .chain(carrier.missing_ranks(context))
+            .chain(runner.missing_ranks(context))
             .collect();
-        if carrier == Carrier::OpenMpi {
-            let open = environment.set.iter().filter(|it| it.name.starts_with("NCCL") || !is_handed_on(&it.name));
-            forwarded.named = open.map(|it| it.name.clone()).collect();
+        if runner == RemoteRunner::OpenMpi {
+            let open = environment
+                .set
+                .iter()
+                .filter(|setting| setting.name.starts_with("NCCL") || !is_handed_on(&setting.name));
+            forwarded.named = open.map(|setting| setting.name.clone()).collect();
         }
         Ok(forwarded)
     }
@@ -68,15 +71,14 @@ fn is_secret(name: &str, value: &OsStr) -> bool {
 
 /// Whether DeepSpeed would show the value, or a shell change it.
 fn needs_care(name: &str, value: &OsStr) -> bool {
-    is_secret(name, value) || !(value.is_empty() || is_harmless(value.as_encoded_bytes()))
+    is_secret(name, value) || !(value.is_empty() || is_shell_safe(value.as_encoded_bytes()))
 }
 
 /// The variables that the runner hands on by itself, as the launch will have them.
 fn handed_on<'a>(environment: &'a Environment, host: &'a Host) -> impl Iterator<Item = (&'a str, &'a OsStr)> {
-    let set = environment.set.iter().map(|it| (it.name.as_str(), it.value.as_os_str()));
     let is_changed = |name: &str| environment.unset.iter().any(|unset| unset == name) || environment.sets(name);
     let kept = host.env.iter().filter_map(|(name, value)| Some((name.to_str()?, value.as_os_str())));
-    set.chain(kept.filter(move |(name, _)| !is_changed(name))).filter(|(name, _)| is_handed_on(name))
+    environment.settings().chain(kept.filter(move |(name, _)| !is_changed(name))).filter(|(name, _)| is_handed_on(name))
 }
 
 /// The lines of the runner's file of variables, and those of the file with the secrets.
@@ -107,9 +109,8 @@ fn through_pdsh(context: &LaunchContext<'_>, environment: &mut Environment) -> R
         problems: Vec::new(),
     };
     lines.add_own_files(host)?;
-    let set = environment.set.iter().map(|it| (it.name.as_str(), it.value.as_os_str()));
     let kept = handed_on(environment, host).filter(|(name, value)| needs_care(name, value));
-    for (name, value) in set.chain(kept.filter(|(name, _)| !environment.sets(name))) {
+    for (name, value) in environment.settings().chain(kept.filter(|(name, _)| !environment.sets(name))) {
         // DeepSpeed puts the folder in front.
         let joined = (name == "PYTHONPATH").then(|| [host.cwd.as_os_str(), value].join(OsStr::new(":")));
         lines.add(name, joined.as_deref().unwrap_or(value));
@@ -144,7 +145,7 @@ impl Lines<'_> {
                         let place = format!("{}:{number}", path.display());
                         self.problems.push(report::bad_environment_line(&place, line));
                     }
-                    Some((name, value)) if secrets::is_secret(name, value) && is_harmless(value.as_bytes()) => {
+                    Some((name, value)) if secrets::is_secret(name, value) && is_shell_safe(value.as_bytes()) => {
                         self.add(name, OsStr::new(value));
                     }
                     Some(_) => self.exported += &format!("{line}\n"),
@@ -169,7 +170,7 @@ impl Lines<'_> {
             // In brackets, lest a script that hides secrets finds one behind `NAME=`.
             format!("{READ_FROM_FILE} -n 's/^{name}[=]//p' {} || kill $$)", self.apart_file)
         };
-        let quote = if self.bare && !is_harmless(text.as_bytes()) { "\"" } else { "" };
+        let quote = if self.bare && !is_shell_safe(text.as_bytes()) { "\"" } else { "" };
         self.exported += &format!("{name}={quote}{text}{quote}\n");
     }
 }

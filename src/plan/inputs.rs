@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::base::source::Sourced;
 use crate::command::trainer::Job;
-use crate::config::template::{Origin, Template};
+use crate::config::template::Template;
 use crate::host::Host;
 use crate::report::{self, Problem};
 use crate::request::Launch;
@@ -17,10 +17,7 @@ const RUN_FILE: &[&str] = &["--config", "--config_file"];
 
 /// Templates, patches, the hostfile, the model's config.json, run files.
 pub(crate) fn of(template: Option<&Template>, launch: &Launch, job: &Job, host: &Host) -> Vec<PathBuf> {
-    let chain = template.into_iter().flat_map(|template| &template.origins).filter_map(|origin| match origin {
-        Origin::File(path) => Some(path.clone()),
-        _ => None,
-    });
+    let chain = template.into_iter().flat_map(Template::files).map(Path::to_path_buf);
     let absolute = |path: &PathBuf| host.absolute(path);
     let sourced = launch.layers.patch.iter().chain(&launch.hosts.hostfile).map(|sourced| absolute(&sourced.value));
     let model = job.args.text(job.trainer.model.argument);

@@ -138,14 +138,12 @@ impl Planner<'_> {
     ) -> Result<Plan, Vec<Problem>> {
         let UnderstoodLaunch { launch, host, job, .. } = self.understood;
         let mut environment = EnvironmentInputs {
+            understood: self.understood,
+            machine: self.machine,
             template: config.as_ref().map(|config| &config.template),
             expandable,
-            flags: &launch.environment,
             launcher: kind,
             topology: &topology,
-            job,
-            host,
-            machine: self.machine,
         }
         .decide();
         let path = config.as_ref().map(PlannedConfig::handed_over);

@@ -211,9 +211,9 @@ impl Plan {
 
     fn environment_json(&self) -> Value {
         let Environment { set, unset, kept } = &self.environment;
-        let set = set.iter().map(|setting| (setting.name.clone(), setting.value.to_string_lossy().into()));
-        let kept = kept.iter().map(|(name, value)| (name.clone(), value.clone().into()));
-        json!({"set": Map::from_iter(set), "unset": unset, "kept": Map::from_iter(kept)})
+        let set = set.iter().map(|setting| (&setting.name, setting.value.to_string_lossy().into()));
+        let kept = kept.iter().map(|(name, value)| (name, value.clone().into()));
+        json!({"set": object(set), "unset": unset, "kept": object(kept)})
     }
 
     /// A POSIX shell script that does what the launch would do. Bytes, because arguments need not be UTF-8. Scripts are
@@ -221,8 +221,7 @@ impl Plan {
     pub(super) fn shell(&self, secrets: &Secrets) -> Vec<u8> {
         let mut script = b"#!/bin/sh\nset -e\n".to_vec();
         let environment = &self.environment;
-        let set = environment.set.iter().map(|setting| (setting.name.as_str(), setting.value.as_os_str()));
-        let mut names = secrets.names(set, &environment.unset);
+        let mut names = secrets.names(environment.settings(), &environment.unset);
         let mut files = Vec::new();
         if let Some(config) = &self.config {
             files.push((&config.file.path, &config.text, config.file.kind));
@@ -272,6 +271,10 @@ impl Plan {
     }
 }
 
+fn object<'a>(entries: impl Iterator<Item = (&'a String, Value)>) -> Value {
+    Value::Object(entries.map(|(name, value)| (name.clone(), value)).collect())
+}
+
 const UNSET_ZLAUNCH_VARIABLES: &[u8] =
     b"for name in $(env | sed -n 's/^\\(ZLAUNCH_[A-Z_]*\\)=.*/\\1/p'); do unset \"$name\"; done\n";
 
@@ -288,13 +291,11 @@ fn shell_word(pieces: &[Piece], names: &mut Names) -> Vec<u8> {
 
 /// A refused plan: every field is there, and the diagnostics say why.
 pub(crate) fn refused_json(problems: &[Problem]) -> Value {
-    let nothing = ["template", "trainer", "topology", "launcher", "local", "config", "config_path", "run_file_path"];
-    let mut object = json!({"version": 1});
-    nothing.iter().for_each(|name| object[*name] = Value::Null);
-    ["fills", "changed", "left_auto"].iter().for_each(|name| object[*name] = json!([]));
-    ["env", "argv"].iter().for_each(|name| object[*name] = Value::Null);
-    object["diagnostics"] = diagnostics_json(problems);
-    object
+    json!({
+        "version": 1, "template": null, "trainer": null, "topology": null, "launcher": null, "local": null,
+        "config": null, "config_path": null, "run_file_path": null, "fills": [], "changed": [], "left_auto": [],
+        "env": null, "argv": null, "diagnostics": diagnostics_json(problems),
+    })
 }
 
 pub(super) fn diagnostics_json(problems: &[Problem]) -> Value {

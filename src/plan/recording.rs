@@ -15,7 +15,7 @@ use crate::host::Host;
 use crate::plan::inputs;
 use crate::plan::record::{Record, VERSION, content_hash};
 use crate::report::secrets::Secrets;
-use crate::report::{self, Problem};
+use crate::report::{Problem, Rule};
 use crate::request::Launch;
 
 impl Plan {
@@ -29,8 +29,13 @@ impl Plan {
     ) -> Result<Option<Record>, Problem> {
         let Some(asked) = &launch.record else { return Ok(None) };
         let folder = folder(asked, job, host)?;
-        let text =
-            |word: &OsStr| word.to_str().map(str::to_string).ok_or_else(|| report::cannot_be_recorded(asked, word));
+        let text = |word: &OsStr| {
+            word.to_str().map(str::to_string).ok_or_else(|| {
+                Problem::error(Rule::Record, "this is not UTF-8 text, so it cannot be recorded")
+                    .at(word.to_string_lossy())
+                    .help(format!("use plain text, or leave {} out", asked.from))
+            })
+        };
         let words = launch.options.iter().chain(&launch.command).map(|word| text(word));
         let words = words.collect::<Result<Vec<_>, _>>()?;
         let secrets = Secrets::of(host);
@@ -110,11 +115,17 @@ fn sources(plan: &Plan, launch: &Launch, job: &Job, host: &Host) -> Map<String, 
 
 fn folder(asked: &Sourced<PathBuf>, job: &Job, host: &Host) -> Result<PathBuf, Problem> {
     if asked.value.as_os_str().is_empty() {
-        return Err(report::no_record_folder(asked));
+        return Err(Problem::error(Rule::Record, "the name of the folder for the launch record is empty")
+            .at(asked.from.with("''"))
+            .help("--record DIR; is the variable set that should name it?"));
     }
     if asked.value.as_os_str() != "auto" {
         return Ok(host.absolute(&asked.value));
     }
-    let output = job.args.text("output_dir").ok_or_else(|| report::no_output_folder(asked))?;
+    let output = job.args.text("output_dir").ok_or_else(|| {
+        Problem::error(Rule::Record, "the command has no `--output_dir` for the record to go to")
+            .at(asked.from.with("auto"))
+            .help("--record DIR")
+    })?;
     Ok(host.absolute(&PathBuf::from(output.value)).join(Record::AUTO))
 }

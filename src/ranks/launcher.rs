@@ -2,13 +2,13 @@
 //! between them. A command that starts with a launcher already is an `ExistingLauncher`.
 
 mod accelerate;
-pub(crate) mod carrier;
 mod context;
 mod deepspeed;
 mod existing;
 mod kind;
 pub(crate) mod local;
 mod output;
+pub(crate) mod remote_runner;
 mod spec;
 pub(crate) mod srun;
 mod torchrun;
@@ -22,7 +22,7 @@ use crate::ranks::topology::{Role, Topology, tasks_are_ranks};
 use crate::report::{Problem, Rule};
 
 pub(crate) use context::LaunchContext;
-pub(crate) use deepspeed::{carrier, options};
+pub(crate) use deepspeed::{options, remote_runner};
 pub(crate) use existing::ExistingLauncher;
 pub(crate) use kind::Launcher;
 pub(crate) use output::OutputFlags;

@@ -4,9 +4,10 @@ mod decision;
 mod device_list;
 mod devices;
 mod engine;
-pub(crate) mod engines;
+pub mod engines;
 mod flags;
 mod hostfile;
+mod problems;
 mod rendezvous;
 mod unused_env;
 mod variables;
@@ -14,7 +15,6 @@ mod variables;
 use crate::base::source::{Source, Sourced};
 use crate::report::{Problem, Rule};
 
-pub(crate) use decision::tasks_are_ranks;
 pub(crate) use device_list::DeviceFault;
 pub(crate) use devices::Devices;
 pub use engine::Task;
@@ -22,6 +22,7 @@ pub(crate) use flags::Processes;
 pub use flags::RankFlags;
 pub use hostfile::HostFlags;
 pub(crate) use hostfile::ResourcePool;
+pub(crate) use problems::tasks_are_ranks;
 
 #[derive(Debug)]
 pub struct Topology {

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::problem::Problem;
 use super::rule::Rule;
-use super::{files, trainers};
+use super::trainers;
 use crate::base::json::{SyntaxError, fault_at, parse};
 
 /// No `DeepSpeed` config or model config comes near this; a wrong path (a checkpoint, a log) soon does.
@@ -19,10 +19,12 @@ const LARGEST_FILE: u64 = 4 << 20;
 
 impl SyntaxError {
     pub(crate) fn problem(&self, name: &str) -> Problem {
-        files::not_json(name, self.line, self.column, &self.what)
+        Problem::error(Rule::Json, format!("not JSON: {}", self.what))
+            .at(format!("{name}:{}:{}", self.line, self.column))
+            .help("JSON is expected; comments and trailing commas are allowed")
     }
 
-    /// The same for a file that only the trainer reads.
+    /// In a file that only the trainer reads.
     pub(crate) fn problem_in_run_file(&self, kind: &str, name: &str) -> Problem {
         trainers::bad_run_file(kind, name, self.line, self.column, &self.what)
     }
@@ -44,24 +46,26 @@ pub(crate) fn piped(word: &str) -> Option<Result<Value, Problem>> {
     if is_stdin {
         let stdin = io::stdin();
         if stdin.is_terminal() {
-            return Some(Err(files::input_is_a_terminal()));
+            let what = "standard input is a terminal: there is no config to read";
+            let help = "zlaunch --deepspeed - … < ds_config.json";
+            return Some(Err(Problem::error(Rule::Template, what).at("-").help(help)));
         }
         return Some(read_pipe(stdin.lock(), STANDARD_INPUT));
     }
     (by_shell && is_pipe()).then(|| match fs::File::open(word) {
         Ok(pipe) => read_pipe(pipe, word),
-        Err(why) => Err(files::unreadable_file(Path::new(word), &why)),
+        Err(why) => Err(unreadable_file(Path::new(word), &why)),
     })
 }
 
 fn read_pipe(pipe: impl Read, name: &str) -> Result<Value, Problem> {
     let mut text = String::new();
     let size = pipe.take(LARGEST_FILE + 1).read_to_string(&mut text);
-    match size.map_err(|why| files::unreadable_file(Path::new(name), &why))? {
-        size if size as u64 > LARGEST_FILE => Err(files::file_too_large(Path::new(name), size as u64, LARGEST_FILE)),
+    match size.map_err(|why| unreadable_file(Path::new(name), &why))? {
+        size if size as u64 > LARGEST_FILE => Err(too_large(Path::new(name), size as u64)),
         _ => match parse(&text).map_err(|fault| fault.problem(name))? {
             config @ Value::Object(_) => Ok(config),
-            _ => Err(not_an_object(&name)),
+            _ => Err(not_an_object(name)),
         },
     }
 }
@@ -71,23 +75,25 @@ pub(crate) fn text_if_any(path: &Path) -> Option<String> {
     path.is_file().then(|| read_text(path).ok())?
 }
 
-/// The file's text, under the same precautions.
+/// The file's text, read under these precautions.
 pub(crate) fn read_text(path: &Path) -> Result<String, Problem> {
-    let unreadable = |why: &io::Error| files::unreadable_file(path, why);
-    let (file, size) = open(path).map_err(|why| unreadable(&why))?.ok_or_else(|| files::not_a_file(path))?;
+    let unreadable = |why: &io::Error| unreadable_file(path, why);
+    let (file, size) = open(path).map_err(|why| unreadable(&why))?.ok_or_else(|| not_a_file(path))?;
     if size > LARGEST_FILE {
-        return Err(files::file_too_large(path, size, LARGEST_FILE));
+        return Err(too_large(path, size));
     }
     let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
     // One byte more: some files do not say how large they are, or grow.
     file.take(LARGEST_FILE + 1).read_to_end(&mut bytes).map_err(|why| unreadable(&why))?;
     if bytes.len() as u64 > LARGEST_FILE {
-        return Err(files::file_too_large(path, bytes.len() as u64, LARGEST_FILE));
+        return Err(too_large(path, bytes.len() as u64));
     }
     String::from_utf8(bytes).map_err(|why| {
         let good = &why.as_bytes()[..why.utf8_error().valid_up_to()];
         let fault = fault_at(good, String::new());
-        files::not_text_file(&path.display().to_string(), fault.line, fault.column)
+        Problem::error(Rule::File, "this byte is not UTF-8 text")
+            .at(format!("{}:{}:{}", path.display(), fault.line, fault.column))
+            .help("is this the right file? save it as UTF-8")
     })
 }
 
@@ -100,6 +106,31 @@ pub(crate) fn open(path: &Path) -> io::Result<Option<(fs::File, u64)>> {
     }
     let file = fs::File::options().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(path)?;
     Ok(Some((file, seen.len())))
+}
+
+pub(crate) fn unreadable_file(path: &Path, why: &io::Error) -> Problem {
+    let what = match why.kind() {
+        io::ErrorKind::NotFound => "does not exist".to_string(),
+        io::ErrorKind::PermissionDenied => "cannot be read: you lack the permission".to_string(),
+        // `/proc/kmsg`: more comes when the kernel has more to say.
+        io::ErrorKind::WouldBlock => "cannot be read: it has no end".to_string(),
+        _ => format!("cannot be read: {why}"),
+    };
+    Problem::error(Rule::File, format!("`{}` {what}", path.display()))
+        .at(path.display())
+        .help("check the path and its permissions")
+}
+
+pub(crate) fn not_a_file(path: &Path) -> Problem {
+    Problem::error(Rule::File, format!("`{}` is not a regular file", path.display()))
+        .at(path.display())
+        .help("name a file, not a folder, pipe or device")
+}
+
+fn too_large(path: &Path, size: u64) -> Problem {
+    Problem::error(Rule::File, format!("`{}` has {size} bytes: too large for a config", path.display()))
+        .at(path.display())
+        .help(format!("zlaunch reads at most {LARGEST_FILE} bytes; is this the right file?"))
 }
 
 pub(crate) fn not_an_object(place: impl fmt::Display) -> Problem {

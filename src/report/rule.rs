@@ -161,94 +161,55 @@ rules! {
         NotEnoughHostMemory "not-enough-host-memory"
             "Offloading this model needs more host memory than the machine, or the job's cgroup, has.";
     }
-    /// A rule of `check`.
+    /// A rule of `check`, by the file that has it.
     Check {
-        UnknownKey "unknown-key";
-        IgnoredKey "ignored-key";
-        RemovedKey "removed-key";
-        BetweenVersions "between-versions";
-        TwoNames "two-names";
-        OldKey "old-key";
-        WrongType "wrong-type";
-        WrongValue "wrong-value";
-        OddValue "odd-value";
-        BatchSize "batch-size";
-        BatchProduct "batch-product";
-        BatchSequence "batch-sequence";
-        BatchTensor "batch-tensor";
-        LightningAccumulation "lightning-accumulation";
-        TwoPrecisions "two-precisions";
-        LossScale "loss-scale";
-        MasterWeights "master-weights";
-        MasterWeightsOffload "master-weights-offload";
-        AccumulationDtype "accumulation-dtype";
-        Bf16Optimizer "bf16-optimizer";
+        // keys.rs
+        UnknownKey "unknown-key"; IgnoredKey "ignored-key"; RemovedKey "removed-key";
+        BetweenVersions "between-versions"; TwoNames "two-names"; OldKey "old-key";
+        // values.rs
+        WrongType "wrong-type"; WrongValue "wrong-value"; OddValue "odd-value";
+        // batch.rs
+        BatchSize "batch-size"; BatchProduct "batch-product"; BatchSequence "batch-sequence";
+        BatchTensor "batch-tensor"; LightningAccumulation "lightning-accumulation";
+        // precision.rs
+        TwoPrecisions "two-precisions"; LossScale "loss-scale"; MasterWeights "master-weights";
+        MasterWeightsOffload "master-weights-offload"; AccumulationDtype "accumulation-dtype";
         PrecisionOfGpu "precision-of-gpu";
-        OffloadAtStage0 "offload-at-stage-0";
-        NvmePath "nvme-path";
-        NvmeShared "nvme-shared";
-        NvmeDefaults "nvme-defaults";
-        NvmeBuffers "nvme-buffers";
-        PartialOffload "partial-offload";
-        NoZeroSection "no-zero-section";
-        NoStage "no-stage";
-        GradientNorm "gradient-norm";
-        GradientNormClipping "gradient-norm-clipping";
-        SumOfGradients "sum-of-gradients";
-        PrescaledGradients "prescaled-gradients";
-        OddBucket "odd-bucket";
-        PartitionSize "partition-size";
-        TensorParallelSize "tensor-parallel-size";
-        HfArguments "hf-arguments";
-        ExpertsAtStage3 "experts-at-stage-3";
-        NoSync "no-sync";
-        OptimizerType "optimizer-type";
-        OptimizerParameter "optimizer-parameter";
-        UntestedOptimizer "untested-optimizer";
-        LambOffload "lamb-offload";
-        PartialOffloadOptimizer "partial-offload-optimizer";
-        OptimizerReplaced "optimizer-replaced";
-        SwiftOptimizer "swift-optimizer";
-        TrainerOptimizer "trainer-optimizer";
-        ClientOptimizer "client-optimizer";
-        NoOptimizer "no-optimizer";
-        AdamIsAdamw "adam-is-adamw";
-        SchedulerType "scheduler-type";
-        SchedulerParameter "scheduler-parameter";
-        LogarithmicWarmup "logarithmic-warmup";
+        // offload.rs
+        OffloadAtStage0 "offload-at-stage-0"; NvmePath "nvme-path"; NvmeShared "nvme-shared";
+        NvmeDefaults "nvme-defaults"; NvmeBuffers "nvme-buffers"; PartialOffload "partial-offload";
+        // combinations.rs
+        NoZeroSection "no-zero-section"; NoStage "no-stage"; GradientNorm "gradient-norm";
+        SumOfGradients "sum-of-gradients"; PrescaledGradients "prescaled-gradients"; OddBucket "odd-bucket";
+        PartitionSize "partition-size"; TensorParallelSize "tensor-parallel-size"; HfArguments "hf-arguments";
+        ExpertsAtStage3 "experts-at-stage-3"; NoSync "no-sync";
+        // optimizer.rs
+        OptimizerType "optimizer-type"; OptimizerParameter "optimizer-parameter";
+        UntestedOptimizer "untested-optimizer"; OptimizerReplaced "optimizer-replaced";
+        SwiftOptimizer "swift-optimizer"; TrainerOptimizer "trainer-optimizer"; ClientOptimizer "client-optimizer";
+        NoOptimizer "no-optimizer"; AdamIsAdamw "adam-is-adamw"; SchedulerType "scheduler-type";
+        SchedulerParameter "scheduler-parameter"; LogarithmicWarmup "logarithmic-warmup";
         OptimizerWithoutType "optimizer-without-type";
-        NoEffect "no-effect";
-        IdleKey "idle-key";
-        ClippingIgnored "clipping-ignored";
-        DefaultClipping "default-clipping";
-        NoZero "no-zero";
-        GatheredWeights "gathered-weights";
-        OverlapComm "overlap-comm";
-        LargeBucket "large-bucket";
-        PinnedMemory "pinned-memory";
+        // effects.rs
+        NoEffect "no-effect"; IdleKey "idle-key"; ClippingIgnored "clipping-ignored";
+        DefaultClipping "default-clipping"; NoZero "no-zero"; GatheredWeights "gathered-weights";
+        OverlapComm "overlap-comm"; LargeBucket "large-bucket"; PinnedMemory "pinned-memory";
+        // operators.rs
         FirstCompile "first-compile";
-        DeadVariable "dead-variable";
-        AllocatorConf "allocator-conf";
-        TwoAllocatorConfs "two-allocator-confs";
-        MaxConnections "max-connections";
-        NcclContradiction "nccl-contradiction";
-        EnvFileUnread "env-file-unread";
-        IncompleteRanks "incomplete-ranks";
-        NohupUndone "nohup-undone";
-        ThreadCount "thread-count";
-        TorchLogs "torch-logs";
-        ExtensionsFolder "extensions-folder";
-        VisibleDevices "visible-devices";
-        RanksShareGpus "ranks-share-gpus";
-        ScriptMissing "script-missing";
-        ModuleMissing "module-missing";
-        PathMissing "path-missing";
-        ModelUnreadable "model-unreadable";
-        ModelUnknown "model-unknown";
-        WeightsMissing "weights-missing";
+        // environment.rs
+        DeadVariable "dead-variable"; AllocatorConf "allocator-conf"; TwoAllocatorConfs "two-allocator-confs";
+        MaxConnections "max-connections"; NcclContradiction "nccl-contradiction"; EnvFileUnread "env-file-unread";
+        IncompleteRanks "incomplete-ranks"; NohupUndone "nohup-undone"; ThreadCount "thread-count";
+        TorchLogs "torch-logs"; ExtensionsFolder "extensions-folder";
+        // devices.rs
+        VisibleDevices "visible-devices"; RanksShareGpus "ranks-share-gpus";
+        // inputs.rs
+        ScriptMissing "script-missing"; ModuleMissing "module-missing"; PathMissing "path-missing";
+        ModelUnreadable "model-unreadable"; ModelUnknown "model-unknown"; WeightsMissing "weights-missing";
         DatasetUnreadable "dataset-unreadable";
-        Argument "argument";
-        ArgumentMissing "argument-missing";
+        // arguments.rs
+        Argument "argument"; ArgumentMissing "argument-missing";
+        // texts.rs
         TextForNumber "text-for-number";
     }
 }

@@ -19,13 +19,13 @@ pub(crate) use names::{READ_FROM_FILE, Sensitivity};
 use scan::{END, Span, scan};
 
 /// What is shown instead of a secret.
-const HIDDEN: &str = "(secret)";
+pub const HIDDEN: &str = "(secret)";
 
 /// A shorter secret is not looked for elsewhere: it would take harmless words along.
 const SHORTEST_ELSEWHERE: usize = 6;
 
 /// A stretch of a text.
-pub(crate) enum Piece<'a> {
+pub enum Piece<'a> {
     Open(&'a [u8]),
     /// With the name of the option, the variable or the key.
     Secret(String, &'a [u8]),
@@ -39,7 +39,7 @@ pub struct Secrets<'h> {
 }
 
 /// Whether the value of that variable is a secret.
-pub(crate) fn is_secret(name: &str, value: &str) -> bool {
+pub fn is_secret(name: &str, value: &str) -> bool {
     Sensitivity::of(name).is_some_and(|kind| kind.hides(value))
 }
 
@@ -49,33 +49,30 @@ impl<'h> Secrets<'h> {
     }
 
     /// The pieces of each word of a command.
-    pub(crate) fn in_words<'a>(&self, words: impl IntoIterator<Item = &'a OsStr>) -> Vec<Vec<Piece<'a>>> {
+    pub fn in_words<'a>(&self, words: impl IntoIterator<Item = &'a OsStr>) -> Vec<Vec<Piece<'a>>> {
         let words: Vec<&[u8]> = words.into_iter().map(OsStr::as_bytes).collect();
         words.iter().zip(scan(&words)).map(|(word, spans)| self.pieces(word, spans)).collect()
     }
 
-    pub(crate) fn in_word<'a>(&self, word: &'a OsStr) -> Vec<Piece<'a>> {
+    pub fn in_word<'a>(&self, word: &'a OsStr) -> Vec<Piece<'a>> {
         self.in_words([word]).into_iter().flatten().collect()
     }
 
     /// The pieces of a variable's value.
-    pub(crate) fn in_value<'a>(&self, name: &str, value: &'a OsStr) -> Vec<Piece<'a>> {
-        let whole = is_secret(name, &value.to_string_lossy()).then(|| Span {
-            start: 0,
-            end: value.len(),
-            name: name.to_string(),
-        });
+    pub fn in_value<'a>(&self, name: &str, value: &'a OsStr) -> Vec<Piece<'a>> {
+        let whole = Span { start: 0, end: value.len(), name: name.to_string() };
+        let whole = is_secret(name, &value.to_string_lossy()).then_some(whole);
         self.pieces(value.as_bytes(), whole.into_iter().chain(scan(&[value.as_bytes()]).into_iter().flatten()))
     }
 
     /// The pieces of a file, each line of which is by itself.
-    pub(crate) fn in_document<'a>(&self, text: &'a str) -> Vec<Piece<'a>> {
+    pub fn in_document<'a>(&self, text: &'a str) -> Vec<Piece<'a>> {
         let lines = text.replace('\n', &END.to_string());
         self.pieces(text.as_bytes(), scan(&[lines]).into_iter().flatten())
     }
 
     /// The names under which a script asks for secrets. It sets and removes variables itself.
-    pub(crate) fn names<'a>(&self, set: impl Iterator<Item = (&'a str, &'a OsStr)>, unset: &[String]) -> Names {
+    pub fn names<'a>(&self, set: impl Iterator<Item = (&'a str, &'a OsStr)>, unset: &[String]) -> Names {
         let set = set.map(|(name, value)| (name.into(), value.into()));
         let unset = unset.iter().map(|name| (name.into(), OsString::new()));
         let mut names = Names::default();
@@ -86,39 +83,28 @@ impl<'h> Secrets<'h> {
     }
 
     /// A command, to be shown.
-    pub(crate) fn hide_in_words<'a>(&self, words: impl IntoIterator<Item = &'a OsStr>) -> Vec<Cow<'a, OsStr>> {
-        let words: Vec<&[u8]> = words.into_iter().map(OsStr::as_bytes).collect();
-        let nothing_known = self.known().is_empty();
-        let hidden = |(word, spans): (&&'a [u8], Vec<Span>)| {
-            if spans.is_empty() && nothing_known {
-                return Cow::Borrowed(OsStr::from_bytes(word));
-            }
-            Cow::Owned(OsString::from_vec(shown(&self.pieces(word, spans))))
-        };
-        words.iter().zip(scan(&words)).map(hidden).collect()
+    pub fn hide_in_words<'a>(&self, words: impl IntoIterator<Item = &'a OsStr>) -> Vec<OsString> {
+        self.in_words(words).iter().map(|pieces| OsString::from_vec(shown(pieces))).collect()
     }
 
     /// `NAME=VALUE`, to be shown.
-    pub(crate) fn setting(&self, name: &str, value: impl AsRef<OsStr>) -> String {
+    pub fn setting(&self, name: &str, value: impl AsRef<OsStr>) -> String {
         format!("{name}={}", self.hide_value(name, value.as_ref()))
     }
 
     /// The value of a variable, to be shown.
-    pub(crate) fn hide_value(&self, name: &str, value: &OsStr) -> String {
+    pub fn hide_value(&self, name: &str, value: &OsStr) -> String {
         String::from_utf8_lossy(&shown(&self.in_value(name, value))).into_owned()
     }
 
     /// A sentence or a place, to be shown.
-    pub(crate) fn hide_in_text(&self, text: &str) -> String {
+    pub fn hide_in_text(&self, text: &str) -> String {
         String::from_utf8_lossy(&shown(&self.in_word(OsStr::new(text)))).into_owned()
     }
 
     /// A text that names no secrets itself but may repeat one that is known.
-    pub(crate) fn hide_known(&self, text: String) -> String {
-        if self.known().is_empty() {
-            return text;
-        }
-        String::from_utf8_lossy(&shown(&self.pieces(text.as_bytes(), []))).into_owned()
+    pub fn hide_known(&self, text: impl AsRef<str>) -> String {
+        String::from_utf8_lossy(&shown(&self.pieces(text.as_ref().as_bytes(), []))).into_owned()
     }
 
     fn known(&self) -> &BTreeMap<Vec<u8>, String> {
@@ -126,12 +112,12 @@ impl<'h> Secrets<'h> {
     }
 
     /// A JSON value, to be shown.
-    pub(crate) fn hide(&self, mut value: Value) -> Value {
+    pub fn hide(&self, mut value: Value) -> Value {
         self.hide_under(None, &mut value);
         value
     }
 
-    /// The same below a key that says how secret its values are.
+    /// A JSON value below a key that says how secret its values are.
     fn hide_under(&self, kind: Option<Sensitivity>, value: &mut Value) {
         let hides = |text: &str| kind.is_some_and(|kind| kind.hides(text));
         match value {
@@ -144,9 +130,8 @@ impl<'h> Secrets<'h> {
             }
             Value::Array(items) => items.iter_mut().for_each(|item| self.hide_under(kind, item)),
             Value::Object(entries) => {
-                entries
-                    .iter_mut()
-                    .for_each(|(key, value)| self.hide_under(kind.or_else(|| Sensitivity::of(key)), value));
+                let kind_of = |key: &str| kind.or_else(|| Sensitivity::of(key));
+                entries.iter_mut().for_each(|(key, value)| self.hide_under(kind_of(key), value));
             }
             _ => {}
         }
@@ -202,20 +187,17 @@ fn known_from(host: &Host) -> BTreeMap<Vec<u8>, String> {
     known
 }
 
-fn shown(pieces: &[Piece]) -> Vec<u8> {
-    let mut shown = Vec::new();
-    for piece in pieces {
-        shown.extend_from_slice(match piece {
-            Piece::Open(bytes) => bytes,
-            Piece::Secret(..) => HIDDEN.as_bytes(),
-        });
-    }
-    shown
+pub fn shown(pieces: &[Piece]) -> Vec<u8> {
+    let shown = |piece: &Piece| match *piece {
+        Piece::Open(bytes) => bytes.to_vec(),
+        Piece::Secret(..) => HIDDEN.as_bytes().to_vec(),
+    };
+    pieces.iter().flat_map(shown).collect()
 }
 
 /// The variables by which a script asks for the secrets that it does not hold: one for each value.
 #[derive(Default)]
-pub(crate) struct Names {
+pub struct Names {
     /// The variables where the script runs with their values. Those it removes hold nothing, which no secret is.
     taken: BTreeMap<OsString, Vec<OsString>>,
     given: BTreeMap<Vec<u8>, String>,
@@ -225,7 +207,7 @@ pub(crate) struct Names {
 
 impl Names {
     /// The variable for a secret: `HUB_TOKEN`, or `HUB_TOKEN_2` where that holds something else.
-    pub(crate) fn of(&mut self, name: &str, value: &[u8]) -> String {
+    pub fn of(&mut self, name: &str, value: &[u8]) -> String {
         if let Some(given) = self.given.get(value) {
             return given.clone();
         }
@@ -251,91 +233,4 @@ fn variable_for(name: &str) -> String {
     let name: String = name.trim_start_matches('-').chars().map(letter).collect();
     let name = name.trim_start_matches("ZLAUNCH_");
     if name.starts_with(|c: char| c.is_ascii_digit()) { format!("_{name}") } else { name.to_string() }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn secrets() -> Secrets<'static> {
-        let env = [("HF_TOKEN", "hf_abcdefgh"), ("ZLAUNCH_ENV", "B_TOKEN=of-a-site"), ("LANG", "C.UTF-8.long")];
-        let words = ["zlaunch", "MY_TOKEN=my own \"value\"", "--hub-token", "abcdef", "--eos_token", "<|im_end|>"];
-        let env = env.map(|(name, value)| (name.into(), value.into())).into();
-        Secrets::of(Box::leak(Box::new(Host { env, words: words.map(OsString::from).into(), ..Host::default() })))
-    }
-
-    /// A text without the marks around its secrets, and the same with the secrets hidden.
-    fn marked(text: &str) -> (String, String) {
-        let hidden = text.split('«').map(|part| part.split_once('»').map_or(part, |(_, rest)| rest));
-        (text.replace(['«', '»'], ""), hidden.collect::<Vec<_>>().join(HIDDEN))
-    }
-
-    /// `|` stands between the words.
-    #[test]
-    fn words_and_sentences() {
-        let secrets = secrets();
-        for probe in [
-            "--hub_token|«Sxyz»|--wandb-api-key=«Sabc»|WANDB_API_KEY=«Sq12»|-token|«Sxyz»|--password|«S»",
-            "--use_auth_token|--model|m|--token|«--S3cretValue42»|--token|--|python|--api_keys|a|«Sabc»|«Sdef»|--model|m",
-            // Every sign, not only the first.
-            "--set=hub_token=«Sabc»|--set=comet.api_key=«Sa,T»|--launcher-arg=--token=«Sabc»|+hub_token=«Sabc»",
-            "a=b,token=«Sabc»,c=d|--export=ALL,HF_TOKEN=«Sabc»|a=b,token=«S abc»,c=d",
-            "--launcher-arg|--token|--launcher-arg|«Sabc»|--launcher-arg=--token|--launcher-arg=«Sabc»|x",
-            "token:«Sabc»|Authorization: «Bearer Sabc»|-HCookie: «Sa;Sb»|use Bearer «Sabcdefgh» now",
-            "--password=«S and S\n S»|curl --token «Sabc» x|env HF_TOKEN=«Sabc» x|--password=«\"S\" S»|--password=«[S]S»",
-            // JSON, in whatever spelling.
-            r#"{"api_key":"«S\"b»","key":"c"}|{"c": {"on": true, "api_key" : "«Sabc»"}}"#,
-            r#"{"api_keys": ["«Sabc»", {"x": "«Sdef»"}], "n": "m"}|comet.api_key=["«Sabc»"]|--set=api_key={"a": "«Sabc»"}"#,
-            r#"{"a":"{\"api_key\": \"«S\\\"x»\", \"b\": \"c\"}"}|{"cmd": "x --set=hub_token=«Sabc»"}"#,
-            "{'api_key': '«Sabc»', 'b': 'c'}|{api_key: «Sabc», b: c}",
-            // Addresses.
-            "https://«me:pw»@host/a?b=c@d|https://h/|https://user@h/x|https://h/x,https://«u:p»@h|redis://«:pw»@h",
-            "https://«u:a/S»@h|https://«u:a#S»@h|https://h:80/x@y|https://«ghp0123456789abcdef»@h",
-            "https://h/x?a=b&access_token=«Sabc»&c=d|https://h/x?X-Amz-Signature=«Sabc»#y",
-            // What is signed beforehand: Azure, AWS, Google, CloudFront, Aliyun, Tencent.
-            "https://h/c/b?sv=2022-11-02&se=2026-12-01&sr=b&sp=r&sig=«a%2Fb%3D»&x=y|?sig=«Sabc%3D»|sp=r&sig=«Sabc»",
-            "https://h/k?X-Amz-Credential=«AKIA%2F20»&X-Amz-Date=2026&X-Amz-Security-Token=«Sabc»&X-Amz-Signature=«Sabc»",
-            "https://h/k?AWSAccessKeyId=«AKIAX»&Expires=1&Signature=«Sa%3D»|https://h/k?OSSAccessKeyId=«LTAI5»&Expires=1",
-            "https://h/k?X-Goog-Credential=«a%40b»&X-Goog-Expires=9&X-Goog-Signature=«Sabc»|https://h/k?q-signature=«Sabc»",
-            "https://h/k?Policy=e30_&Key-Pair-Id=«K2FPYV»&Signature=«Sabc»|https://h/k?api_key=«Sabc»&token=«Sabc»&a=b",
-            r#"{"url": "https://h/b?sp=r\u0026sig=«Sabc\u0026se=1»"}|https://h/b?sp=r&amp;sig=«Sabc»|--sig|Sabc|a.sig=Sabc"#,
-            // Ordinary options.
-            "--max_tokens|512|--tokenizer|t|--num_key_value_heads|8|--per_token_loss|true|--primary_key|id|--max_token=5",
-            "2_token=5|--prompt|the monkey=3, the monkey=many|--token_type_ids|false|--key|messages_of_users",
-            "--key|«sk-0123456789abcdef»|KEY=«sk-0123456789abcdef»",
-            "DB_PASSWORD_FILE=«hunter2»|DB_PASSWORD_FILE=/run/secrets/x|MY_TOKEN=«1234»|MY_TOKEN=false|MY_TOKEN=",
-            "--my_token|«1234567890123456»|--my_token|«5e-5x»|--my_token|1e-5|--my_token|None|--my_token|1,2,3",
-            // Sentences and places.
-            "see comet.api_key=«abcd» and more, or https://example.org/a@b|HTTPS_PROXY=http://«me:pw»@proxy:80/x",
-            "did you mean `--hub_token` or --hub_token, or nothing|--set zero_optimization.stage=3|my_secrets.json:12:3",
-            "`HF_TOKEN=«abcd»` is said twice|`comet.api_key` is missing: say it|x --token «abcd» --env A_KEY=«bcde» f",
-            r#"`{"api_key": "«ab cd»"}` is used|`comet.api_key` is ["«abcd»"] (list)"#,
-            // What the environment and the command line name is known, as it is and as JSON writes it.
-            r#"x-«hf_abcdefgh»,«hf_abcdefgh» «my own "value"» «my own \"value\"» «abcdef» «of-a-site» abcde <|im_end|>"#,
-            // One that begins inside of another, or goes on behind it.
-            "a HF_TOKEN=«my own \"value\"» B_KEY=«xabcdefx»",
-        ] {
-            let (words, hidden) = marked(probe);
-            let shown = secrets.hide_in_words(words.split('|').map(OsStr::new));
-            assert_eq!(shown.join(OsStr::new("|")), OsString::from(hidden));
-        }
-        let bytes = OsStr::from_bytes(b"S\xff\xfe\xfd");
-        assert_eq!(secrets.hide_in_words([OsStr::new("--token"), bytes, bytes])[1..], [OsStr::new(HIDDEN), bytes]);
-    }
-
-    #[test]
-    fn files_and_json_values() {
-        let secrets = secrets();
-        let (file, hidden) = marked(
-            "HF_TOKEN=«abc abc»\nA=b\nB_KEY=«cdef»\nhub_token: «ab c»\n{\n  \"api_keys\": [\n    \"«efgh»\"\n  ]\n}\n",
-        );
-        assert_eq!(shown(&secrets.in_document(&file)), hidden.as_bytes());
-        let entries = json!({"AWS_SECRET_ACCESS_KEY": "a", "OMP_NUM_THREADS": "4", "argv": ["--token", "xyzt"],
-            "n": [1, "hf_abcdefgh"], "api_keys": ["abcd", {"x": "efgh"}], "password": 1234, "max_token": 8});
-        let hidden = json!({"AWS_SECRET_ACCESS_KEY": HIDDEN, "OMP_NUM_THREADS": "4", "argv": ["--token", HIDDEN],
-            "n": [1, HIDDEN], "api_keys": [HIDDEN, {"x": HIDDEN}], "password": HIDDEN, "max_token": 8});
-        assert_eq!(secrets.hide(entries), hidden);
-    }
 }

@@ -1,36 +1,11 @@
 //! Sentences about the command and its arguments.
 
-use std::ffi::OsStr;
 use std::path::Path;
 
-use super::problem::{NOT_EXECUTABLE, NOT_FOUND, Problem};
+use super::problem::Problem;
 use super::rule::Rule;
 use super::suggestion::{did_you_mean, nearest};
 use crate::base::source::Sourced;
-
-pub(crate) fn not_on_path(name: &str, package: Option<&str>, meant: Option<&str>, path: &OsStr) -> Problem {
-    let help = match (meant, package) {
-        (Some(meant), _) => format!("did you mean `{meant}`?"),
-        (None, Some(package)) => {
-            format!("activate the environment that has `{name}`; pip install {package} provides it")
-        }
-        (None, None) => format!("activate the environment that has `{name}`"),
-    };
-    Problem::error(Rule::NotFound, format!("`{name}` is not on PATH"))
-        .at(format!("PATH={}", path.to_string_lossy()))
-        .help(help)
-        .status(NOT_FOUND)
-}
-
-pub(crate) fn no_such_program(path: &str, exists: bool) -> Problem {
-    if exists {
-        return Problem::error(Rule::NotFound, format!("`{path}` is not a file that can be executed"))
-            .at(path)
-            .help(format!("is it the right path? a script needs chmod +x {path}"))
-            .status(NOT_EXECUTABLE);
-    }
-    Problem::error(Rule::NotFound, format!("`{path}` does not exist")).at(path).help("check the path").status(NOT_FOUND)
-}
 
 pub(crate) fn no_way_to_hand_over(spec: &Sourced<String>, command: &str, right_order: &str) -> Problem {
     let of_swift = command.strip_prefix("swift").filter(|rest| rest.is_empty() || rest.starts_with(' '));
@@ -58,23 +33,11 @@ pub(crate) fn script_has_no_option(spec: &Sourced<String>, script: &str, reads: 
         .help("--trainer in_code hands the config to transformers' Trainer without an option, --trainer accelerate to a loop with Accelerator()")
 }
 
-pub(crate) fn shipped_config_not_found(spec: &Sourced<String>, trainer: &str) -> Problem {
-    let what = format!("`{}` is a config of {trainer}'s package, and the package is not found here", spec.value);
-    Problem::error(Rule::Template, what).at(spec.place()).help("give the path of the JSON file")
-}
-
 pub(crate) fn two_configs(flag: &Sourced<String>, own: &Sourced<String>) -> Problem {
     Problem::warning(Rule::TwoConfigs, format!("`{}` is used, not the command's own `{}`", flag.value, own.value))
         .at(flag.place())
         .at(own.place())
         .help(format!("drop one of them; without {} the command's own is resolved", flag.from))
-}
-
-/// `behind`: what stands behind the file.
-pub(crate) fn run_file_must_be_alone(file: &OsStr, version: &str, behind: &OsStr) -> Problem {
-    let (file, behind) = (file.to_string_lossy(), behind.to_string_lossy());
-    let what = format!("LLaMA-Factory {version} takes no argument behind a run file, only 0.9.3 and later do");
-    Problem::error(Rule::RunFile, what).at(format!("{file} {behind}")).help(format!("write it into {file}"))
 }
 
 /// `keys`: where they differ.
@@ -104,28 +67,11 @@ pub(crate) fn trainer_has_no_config(spec: &Sourced<String>, trainer: &str, meant
     Problem::warning(Rule::OwnConfigDiffers, what).at(spec.place()).help(help)
 }
 
-/// `entries` of a launcher's run file that it refuses beside a DeepSpeed config.
-pub(crate) fn refused_beside_config(launcher: &str, file: &Path, entries: &[&str]) -> Problem {
-    let listed = entries.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-    Problem::warning(
-        Rule::TwoConfigs,
-        format!("`{launcher}` refuses {listed} in its run file beside a DeepSpeed config"),
-    )
-    .at(file.display())
-    .help("drop them there; the DeepSpeed config says them, and --mixed_precision is taken as a flag")
-}
-
 /// `tolerant`: how this trainer is made to tolerate such options.
 pub(crate) fn trainer_has_no_option(trainer: &str, word: &str, meant: Option<&str>, tolerant: &str) -> Problem {
     Problem::error(Rule::Argument, format!("{trainer} has no option `{word}`"))
         .at(word)
         .help(did_you_mean(meant, tolerant).trim_end())
-}
-
-pub(crate) fn argument_needs_value(spelled: &str, wanted: &str, example: &str) -> Problem {
-    Problem::error(Rule::Argument, format!("the trainer refuses `{spelled}` without a value: it wants {wanted}"))
-        .at(spelled)
-        .help(format!("{spelled} {}; a value that starts with `-` needs {spelled}=VALUE", usual(spelled, example)))
 }
 
 pub(crate) fn argument_of_wrong_type(spelled: &str, value: &str, wanted: &str, example: &str) -> Problem {
@@ -148,16 +94,4 @@ pub(crate) fn bad_run_file(kind: &str, name: &str, line: usize, column: usize, w
     Problem::error(Rule::RunFile, format!("not {kind}: {what}"))
         .at(format!("{name}:{line}:{column}"))
         .help("the trainer would refuse it too; check that place")
-}
-
-pub(crate) fn env_block_is_no_mapping(file: &str) -> Problem {
-    Problem::error(Rule::RunFile, "`ENV` must hold `NAME: value` lines")
-        .at(format!("{file}, ENV"))
-        .help("ENV: {NPROC_PER_NODE: 8}")
-}
-
-pub(crate) fn run_file_is_no_mapping(path: &Path) -> Problem {
-    Problem::error(Rule::RunFile, "a run file must hold `key: value` lines")
-        .at(path.display())
-        .help("model: Qwen/Qwen3-8B")
 }

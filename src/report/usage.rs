@@ -1,6 +1,7 @@
 //! Sentences about what was typed.
 
 use std::ffi::OsStr;
+use std::path::Path;
 
 use super::problem::Problem;
 use super::rule::Rule;
@@ -11,43 +12,6 @@ pub(crate) fn nothing_to_launch(config: &str) -> Problem {
     Problem::error(Rule::Usage, "there is no command to launch")
         .at("zlaunch [OPTIONS] [--] COMMAND [ARGS]...")
         .help(format!("zlaunch --deepspeed {config} -- swift sft --model Qwen/Qwen3-8B; `zlaunch -h` is an overview"))
-}
-
-/// `line`: the command line that was probably meant.
-pub(crate) fn meant(word: &str, what: &str, line: &str) -> Problem {
-    Problem::error(Rule::Usage, format!("`{word}` is {what}")).at(word).help(line)
-}
-
-pub(crate) fn nothing_to_check() -> Problem {
-    Problem::error(Rule::Usage, "there is nothing to check")
-        .at("zlaunch check")
-        .help("zlaunch check ds_config.json, or zlaunch check --deepspeed zero2 -- swift sft --model Qwen/Qwen3-8B")
-}
-
-/// `command` is `zlaunch`, or with a sub-command `zlaunch fit`. `meant` are the words to give instead.
-pub(crate) fn unknown_option(command: &str, given: &str, meant: Option<&str>) -> Problem {
-    let behind = if command == "zlaunch" { "; the trainer's own come behind its command" } else { "" };
-    let help = match meant {
-        Some(words) => format!("did you mean `{words}`?"),
-        None => format!("`{command} --help` lists the options{behind}"),
-    };
-    Problem::error(Rule::Usage, format!("{} has no option `{given}`", named(command))).at(given).help(help)
-}
-
-pub(crate) fn needless_option(command: &str, given: &str, why: &str) -> Problem {
-    let what = format!("{} has no option `{given}`: {why}", named(command));
-    Problem::error(Rule::Usage, what).at(given).help(format!("leave {given} out"))
-}
-
-/// The program by its name, a sub-command as it is typed.
-fn named(command: &str) -> String {
-    if command.contains(' ') { format!("`{command}`") } else { command.to_string() }
-}
-
-/// Its help is the whole line with the option where it belongs.
-pub(crate) fn option_of_the_trainer(given: &str) -> Problem {
-    let what = format!("zlaunch has no option `{given}`: the options of the training come behind its command");
-    Problem::error(Rule::Usage, what).at(given)
 }
 
 /// `line`: the command line with the option in front.
@@ -68,34 +32,10 @@ pub(crate) fn option_of_ours(found: &Problem) -> Option<&str> {
     found.help.strip_suffix(IS_OURS)
 }
 
-/// `value` is what stands for the value in the help, `about` what the help says.
-pub(crate) fn option_needs_value(flag: &str, value: &str, about: &str) -> Problem {
-    Problem::error(Rule::Usage, format!("`{flag}` needs a value")).at(flag).help(format!("{flag} {value}: {about}"))
-}
-
-pub(crate) fn takes_no_value(name: &str, value: &str) -> Problem {
-    let help = match value.to_ascii_lowercase().as_str() {
-        "text" | "json" | "shell" if name == "--dry-run" => format!("--dry-run --format {value}"),
-        "0" | "false" | "no" | "off" => format!("leave {name} out"),
-        _ => name.to_string(),
-    };
-    Problem::error(Rule::Usage, format!("`{name}` takes no value")).at(format!("{name}={value}")).help(help)
-}
-
-pub(crate) fn usage(what: &str) -> Problem {
-    Problem::error(Rule::Usage, what).at("the command line").help("`zlaunch --help` lists the options")
-}
-
 pub(crate) fn not_text(from: &str, value: &OsStr) -> Problem {
     Problem::error(Rule::Usage, format!("the value of `{from}` is not UTF-8 text"))
         .at(format!("{from} {}", value.to_string_lossy()))
         .help("use plain text here; arguments after the command may be any bytes")
-}
-
-pub(crate) fn not_a_switch(sourced: &Sourced<String>) -> Problem {
-    Problem::error(Rule::Usage, format!("`{}` is neither on nor off", sourced.value))
-        .at(sourced.place())
-        .help(sourced.from.with("1"))
 }
 
 pub(crate) fn not_one_of(sourced: &Sourced<String>, known: &[&str]) -> Problem {
@@ -179,17 +119,6 @@ pub(crate) fn not_an_assignment(sourced: &Sourced<String>, form: &str, next: Opt
     is_not(form, sourced, &format!("{key}={}", next.unwrap_or("VALUE")))
 }
 
-pub(crate) fn format_without_dry_run() -> Problem {
-    Problem::error(Rule::Usage, "`--format` is only for a plan that is printed").at("--format").help("add --dry-run")
-}
-
-pub(crate) fn unknown_variable(name: &str, nearest: Option<&str>) -> Problem {
-    let all = "`zlaunch --help` lists the options, and each has a variable";
-    Problem::warning(Rule::UnknownVariable, format!("zlaunch does not read `{name}`"))
-        .at(format!("variable {name}"))
-        .help(did_you_mean(nearest, all))
-}
-
 /// `containing`: the names that the word is a part of.
 pub(crate) fn unknown_subject(words: &str, nearest: Option<&str>, containing: &[&str]) -> Problem {
     let help = match containing {
@@ -202,20 +131,15 @@ pub(crate) fn unknown_subject(words: &str, nearest: Option<&str>, containing: &[
         .help(did_you_mean(nearest, &help))
 }
 
+/// `line`: the command line that was probably meant.
+pub(crate) fn meant(word: &str, what: &str, line: &str) -> Problem {
+    Problem::error(Rule::Usage, format!("`{word}` is {what}")).at(word).help(line)
+}
+
 /// `usage` is that of a sub-command.
 pub(crate) fn missing_argument(name: &str, usage: &str) -> Problem {
     let command = sub_command(usage);
     Problem::error(Rule::Usage, format!("`{command}` needs {name}")).at(command).help(usage)
-}
-
-pub(crate) fn no_such_command(name: &str, nearest: Option<&str>) -> Problem {
-    let help = match nearest {
-        Some(nearest) => format!("did you mean `zlaunch help {nearest}`?"),
-        None => format!(
-            "`zlaunch help` lists the commands, `zlaunch --help` the options of a launch; `zlaunch explain {name}` may know it"
-        ),
-    };
-    Problem::error(Rule::Usage, format!("zlaunch has no command `{name}`")).at(format!("help {name}")).help(help)
 }
 
 pub(crate) fn unexpected_argument(word: &str, usage: &str) -> Problem {
@@ -225,4 +149,14 @@ pub(crate) fn unexpected_argument(word: &str, usage: &str) -> Problem {
 /// `zlaunch shims` of `zlaunch shims install|remove|list [DIR]`.
 fn sub_command(usage: &str) -> String {
     usage.split(' ').take(2).collect::<Vec<_>>().join(" ")
+}
+
+pub(crate) fn would_overwrite(path: &Path) -> Problem {
+    Problem::error(Rule::Generate, format!("`{}` already exists", path.display()))
+        .at(format!("-o {}", path.display()))
+        .help("--force overwrites it")
+}
+
+pub(crate) fn contradicting_options(one: &str, two: &str, help: &str) -> Problem {
+    Problem::error(Rule::Usage, format!("`{one}` cannot be used with `{two}`")).at(format!("{one} {two}")).help(help)
 }

@@ -14,7 +14,7 @@ use crate::host::Host;
 use crate::ranks::launcher::srun::SrunPrefix;
 use crate::ranks::launcher::{self, ExistingLauncher, Launcher};
 use crate::ranks::topology::Topology;
-use crate::report::{self, Problem};
+use crate::report::{self, Problem, Rule};
 use crate::request::Launch;
 
 pub(crate) struct UnderstoodLaunch<'a> {
@@ -207,7 +207,9 @@ impl<'a> UnderstoodLaunch<'a> {
         let job = &self.job;
         let stands_alone = job.trainer.config.shipped.is_some_and(|shipped| !shipped.has_stand_ins);
         let missing = stands_alone && matches!(spec.from, Source::Argument(_)) && job.ships_config(&spec.value);
-        let problem = || report::shipped_config_not_found(spec, job.trainer.name);
+        let name = job.trainer.name;
+        let what = format!("`{}` is a config of {name}'s package, and the package is not found here", spec.value);
+        let problem = || Problem::error(Rule::Template, what).at(spec.place()).help("give the path of the JSON file");
         missing.then(|| job.blocker.clone().unwrap_or_else(problem))
     }
 

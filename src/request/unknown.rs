@@ -5,14 +5,14 @@ use std::ffi::{OsStr, OsString};
 
 use super::Launch;
 use super::understood::UnderstoodLaunch;
-use crate::base::options::{Arity, launch_option};
+use crate::base::options::{flag, launch_option, takes_value};
 use crate::base::shell;
 use crate::base::source::Sourced;
 use crate::command::prefix::{Barrier, Prefix};
 use crate::command::target::{base_name, is_python, of_python};
 use crate::command::trainer;
 use crate::ranks::topology::Topology;
-use crate::report::{self, Problem};
+use crate::report::{self, Problem, Rule};
 
 /// Programs that start a training, besides the console scripts of the front ends and Python.
 const LAUNCHERS: &[&str] = &["torchrun", "deepspeed", "accelerate", "srun"];
@@ -33,11 +33,15 @@ impl UnderstoodLaunch<'_> {
         let (program, help) = (base_name(first), self.right_order());
         let places = self.several_machines(trainer::is_console(first));
         if !places.is_empty() {
-            return vec![report::machines_for_unknown(program, places, &help)];
+            let what = format!("zlaunch does not know `{program}`, so it cannot place it on several machines");
+            let problem = Problem::error(Rule::NotUnderstood, what);
+            return vec![places.into_iter().fold(problem, Problem::at).help(help)];
         }
         // That it is not there says more.
         let is_missing = self.job.blocker.is_some();
-        (!is_missing).then(|| report::not_understood(program, &help)).into_iter().collect()
+        let what = format!("`{program}` is not a training command that zlaunch knows: it runs as it stands, unchecked");
+        let problem = || Problem::warning(Rule::NotUnderstood, what).at(program).help(help);
+        (!is_missing).then(problem).into_iter().collect()
     }
 
     /// `-n` behind the command, where the training does not know it.
@@ -67,9 +71,8 @@ impl UnderstoodLaunch<'_> {
         let mut words = self.launch.command.iter().cloned().peekable();
         while let Some(word) = words.next() {
             let text = word.to_string_lossy();
-            let option =
-                text.strip_prefix("--").and_then(launch_option).filter(|option| flags.contains(&option.flag()));
-            let takes_next = option.is_some_and(|option| option.arity != Arity::Switch) && !text.contains('=');
+            let option = text.strip_prefix("--").and_then(launch_option).filter(|option| flags.contains(&flag(option)));
+            let takes_next = option.is_some_and(takes_value) && !text.contains('=');
             let target = if option.is_some() { &mut moved } else { &mut rest };
             target.push(word);
             target.extend(takes_next.then(|| words.next()).flatten());
@@ -93,16 +96,32 @@ impl UnderstoodLaunch<'_> {
     }
 
     fn not_seen_through(&self, prefix: &Prefix) -> Option<Problem> {
-        let order = || order_behind(prefix, self.launch);
-        match &prefix.barrier {
-            Some(Barrier::Container(name)) => Some(report::container_in_between(name, &order())),
-            Some(Barrier::Option(option)) => Some(report::prefix_changes_place(option, &order())),
-            Some(Barrier::Without(name, needed)) => Some(report::prefix_drops_variables(name, needed, &order())),
+        let order = order_behind(prefix, self.launch);
+        let error = |what: String| Problem::error(Rule::Prefix, what);
+        Some(match &prefix.barrier {
+            Some(Barrier::Container(name)) => {
+                error(format!("zlaunch cannot look into the container that `{name}` starts"))
+                    .at(name)
+                    .help(format!("put zlaunch inside, into an image that has it: {order}"))
+            }
+            Some(Barrier::Option(option)) => error(format!(
+                "with `{option}` the command runs in another folder or without the variables that zlaunch reads"
+            ))
+            .at(option)
+            .help(order),
+            Some(Barrier::Without(name, needed)) => {
+                error(format!("`{name}` without {needed} drops the variables that zlaunch reads"))
+                    .at(name)
+                    .help(format!("{name} {needed} keeps them; or {order}"))
+            }
+            // At the launch, zlaunch checks again behind the prefix.
             None => {
                 let name = prefix.own_python.filter(|_| self.launch.output.only_shows())?;
-                Some(report::packages_not_seen(name, &order()))
+                let what =
+                    format!("`{name}` brings its own Python: what depends on installed packages was not checked");
+                Problem::warning(Rule::PackagesNotSeen, what).at(name).help(order)
             }
-        }
+        })
     }
 
     /// What to do instead of running a command that is not understood.

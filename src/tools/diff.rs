@@ -6,6 +6,7 @@ use std::cmp::Ordering;
 use anstyle::{AnsiColor, Style};
 use serde_json::{Value, json};
 
+use super::output::{out, show};
 use crate::base::json;
 use crate::base::layout::{Line, TextTable, columns, escape_controls, wrapped};
 use crate::base::recorded::Version;
@@ -13,12 +14,12 @@ use crate::base::source::{Source, Sourced};
 use crate::command::python::Python;
 use crate::config::schema;
 use crate::config::template::{self, Search};
-use crate::host::Host;
+use crate::host::{Host, terminal};
 use crate::plan::Plan;
 use crate::plan::record;
 use crate::report::secrets::Secrets;
-use crate::report::{self, Problem};
-use crate::request::{Format, Launch, piped};
+use crate::report::{Problem, Rule};
+use crate::request::{self, Format, Launch};
 
 pub struct DiffRequest {
     /// Two, or one if a command follows.
@@ -44,7 +45,7 @@ struct Difference {
     default: Option<Value>,
 }
 
-pub(crate) struct Comparison<'h> {
+struct Comparison<'h> {
     sides: [Side; 2],
     differences: Vec<Difference>,
     /// How many keys have the same value.
@@ -55,8 +56,19 @@ pub(crate) struct Comparison<'h> {
     secrets: Secrets<'h>,
 }
 
+/// Columns of what is printed into a file or a pipe.
+const WIDEST: usize = 110;
+
+pub(crate) fn run(request: &DiffRequest, host: &Host) -> Result<(), Vec<Problem>> {
+    let comparison = compare(request, host)?;
+    if request.format == Format::Json {
+        return out(&format!("{:#}\n", comparison.json()));
+    }
+    show(&comparison.text(terminal::width().unwrap_or(WIDEST)))
+}
+
 /// Compares the two configs that were asked for.
-pub(crate) fn compare<'h>(request: &DiffRequest, host: &'h Host) -> Result<Comparison<'h>, Vec<Problem>> {
+fn compare<'h>(request: &DiffRequest, host: &'h Host) -> Result<Comparison<'h>, Vec<Problem>> {
     let mut sides = Vec::new();
     let mut problems = Vec::new();
     for spec in &request.specs {
@@ -92,7 +104,7 @@ pub(crate) fn compare<'h>(request: &DiffRequest, host: &'h Host) -> Result<Compa
 fn side(spec: &Sourced<String>, search: &Search, host: &Host) -> Result<Side, Vec<Problem>> {
     let mut spec = spec.clone();
     let name = spec.value.clone();
-    piped::read_if_piped(&mut spec)?;
+    request::read_if_piped(&mut spec)?;
     let folder = host.absolute(name.as_ref());
     if spec.from != Source::Input && folder.is_dir() {
         let record = record::read(&folder)?;
@@ -110,7 +122,11 @@ fn launched(launch: &Launch, with_record: bool, host: &Host) -> Result<Side, Vec
     let (name, config) = match plan.config {
         Some(config) => (format!("{} as launched", config.template.name), config.value),
         None if with_record => ("this launch".to_string(), json!({})),
-        None => return Err(report::nothing_to_compare(&plan.trainer.runs).into()),
+        None => {
+            let runs = &plan.trainer.runs;
+            let what = format!("`{runs}` would run without a DeepSpeed config, so there is nothing to compare");
+            return Err(Problem::error(Rule::NoConfig, what).at(runs).help("add --deepspeed zero2").into());
+        }
     };
     Ok(Side { name, config, record: plan.record.map(|record| record.content) })
 }
@@ -193,7 +209,7 @@ impl Comparison<'_> {
         self.version.to_string()
     }
 
-    pub(crate) fn json(&self) -> Value {
+    fn json(&self) -> Value {
         let rows = self.differences.iter().map(|it| {
             let [a, b] = &it.values;
             json!({"key": it.key, "kind": it.kind(), "a": a, "b": b, "default": it.default})
@@ -213,18 +229,15 @@ impl Comparison<'_> {
         self.secrets.hide(all)
     }
 
-    /// Harmless text with colours, for a terminal of that width: a line for each key; if that is too wide, by section; if
-    /// that is too wide, a line for each value.
-    pub(crate) fn text(&self, width: usize) -> String {
+    /// Harmless text with colours, for a terminal of that width: a line for each key; if that is too wide, for each value.
+    fn text(&self, width: usize) -> String {
         let rows: Vec<[String; 4]> = self.differences.iter().map(|it| self.row(it)).collect();
         let names = self.sides.each_ref().map(|side| side.name.clone());
         let widest = |column: usize| rows.iter().map(|row| columns(&row[column])).max().unwrap_or_default();
         let values = [0, 1].map(|side| 2 + columns(&names[side]).max(widest(side + 2))).iter().sum::<usize>();
-        let longest_name = rows.iter().map(|row| columns(schema::name_of(&row[1]))).max().unwrap_or_default();
         let table = match rows.is_empty() {
             true => String::new(),
-            false if 2 + widest(1) + values <= width => side_by_side(&names, rows, false),
-            false if 5 + longest_name + values <= width => side_by_side(&names, rows, true),
+            false if 2 + widest(1) + values <= width => side_by_side(&names, rows),
             false => below_each_other(&names, &rows, width),
         };
         format!("{}{}{}", painted(&table), self.summary(width), self.of_launch_text(width))
@@ -262,18 +275,9 @@ impl Comparison<'_> {
     }
 }
 
-fn side_by_side(names: &[String; 2], rows: Vec<[String; 4]>, by_section: bool) -> String {
+fn side_by_side(names: &[String; 2], rows: Vec<[String; 4]>) -> String {
     let mut lines = vec![Line::Row(vec![String::new(), names[0].clone(), names[1].clone()])];
-    let mut before = String::new();
-    for [mark, key, one, two] in rows {
-        let (section, name) = (section(&key), schema::name_of(&key));
-        if by_section && section != before {
-            lines.push(Line::Heading(format!("  {}", escape_controls(section))));
-            before = section.to_string();
-        }
-        let first = if by_section { format!("{mark}   {name}") } else { format!("{mark} {key}") };
-        lines.push(Line::Row(vec![first, one, two]));
-    }
+    lines.extend(rows.into_iter().map(|[mark, key, one, two]| Line::Row(vec![format!("{mark} {key}"), one, two])));
     TextTable { widest: usize::MAX, lines, ..TextTable::new(0) }.to_string()
 }
 

@@ -5,7 +5,6 @@ mod examination;
 mod launch;
 mod page;
 mod system;
-mod variables;
 
 use crate::base::layout::escape_controls;
 use crate::host::machine::Machine;
@@ -33,7 +32,7 @@ fn examine<'h>(launch: &Launch, host: &'h Host, machine: &Machine) -> DoctorRepo
     report.add("python", launch::python(&facts));
     report.add("launch", launch::launch(&facts));
     report.add("folders", system::folders(&facts));
-    report.add("variables", variables::variables(&facts));
+    report.add("variables", system::variables(&facts));
     report
 }
 

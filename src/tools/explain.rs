@@ -3,22 +3,36 @@
 mod explanation;
 mod glossary;
 mod language;
-mod rules;
 mod versions;
 
+use super::output::{out, show};
 use crate::base::layout::{escape_controls, filled, wrapped};
-use crate::base::options::{Opt, launch, launch_option};
+use crate::base::options::{launch_option, launch_options, variable};
 use crate::base::vars;
+use crate::check;
 use crate::config::template::Search;
 use crate::host::{Host, terminal};
-use crate::report::{self, Problem};
+use crate::report::{self, Problem, Rule};
 
 use explanation::Explanation;
-use glossary::{GlossaryEntry, Topic, entries, keys_by_section};
+pub use glossary::{GlossaryEntry, entries};
+use glossary::{Topic, keys_by_section};
 pub(crate) use language::Language;
-use rules::rules;
 use versions::Versions;
 pub(crate) use versions::fate;
+
+pub struct ExplainRequest {
+    /// Without any, what can be explained is listed.
+    pub words: Option<String>,
+    pub search: Search,
+}
+
+pub(crate) fn run(request: &ExplainRequest, host: &Host) -> Result<(), Vec<Problem>> {
+    match &request.words {
+        Some(words) => show(&explain(words, &request.search, host)?),
+        None => out(&subjects(&request.search)),
+    }
+}
 
 /// Columns of a line, unless the terminal has less.
 fn width() -> usize {
@@ -58,7 +72,7 @@ fn explanations(word: &str, search: &Search, host: &Host, language: Language) ->
     if all.is_empty()
         && let Some(option) = launch_option(word)
     {
-        all.extend(Explanation::of_our_variable(&option.variable(), language));
+        all.extend(Explanation::of_our_variable(&variable(option), language));
     }
     if all.is_empty() {
         all.extend(versions.find(word).and_then(|key| Explanation::of_recorded(&key, language, &versions)));
@@ -104,7 +118,7 @@ fn unknown(word: &str, search: &Search) -> Problem {
 }
 
 /// Everything that can be explained.
-pub(crate) fn subjects(search: &Search) -> String {
+fn subjects(search: &Search) -> String {
     let first = "zlaunch explain WORD: the last part of a key is enough if no other key ends in it";
     let mut text = wrapped(first, 0, width());
     for topic in Topic::LISTED {
@@ -117,22 +131,10 @@ pub(crate) fn subjects(search: &Search) -> String {
     text
 }
 
-/// Everything that can be explained as words for a shell to complete: a key also by its last part.
-pub(crate) fn words(search: &Search) -> Vec<String> {
-    let mut words: Vec<String> = Topic::LISTED.into_iter().flat_map(|topic| names_of(topic, search)).collect();
-    for at in 0..words.len() {
-        words[at] = words[at].replace(' ', "");
-        let last = words[at].rsplit_once('.').map(|(_, last)| last.to_string());
-        words.extend(last);
-    }
-    words.sort();
-    words.dedup();
-    words
-}
-
-/// Every key of DeepSpeed's config.
-pub(crate) fn keys() -> impl Iterator<Item = &'static str> {
-    entries().filter(|entry| entry.topic() == Topic::Key).map(|entry| entry.name())
+/// Every rule with what it is about.
+pub fn rules() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let of_launches = Rule::all().filter_map(|rule| Some((rule.name(), rule.about()?)));
+    of_launches.chain(check::rules().map(|check| (check.rule.name(), check.doc)))
 }
 
 fn names_of(topic: Topic, search: &Search) -> Vec<String> {
@@ -143,176 +145,11 @@ fn names_of(topic: Topic, search: &Search) -> Vec<String> {
     };
     if topic == Topic::Variable {
         names.extend(vars::all().iter().flat_map(vars::Var::names).map(str::to_string));
-        names.extend(launch::ALL.iter().map(Opt::variable));
+        names.extend(launch_options().map(variable));
     }
     if topic != Topic::Template {
         names.sort();
     }
     names.dedup();
     names
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::config::auto;
-    use crate::fake::host;
-
-    fn asked(word: &str, env: &[(&str, &str)]) -> Result<String, Problem> {
-        explain(word, &Search::default(), &host(env)).map(|text| anstream::adapter::strip_str(&text).to_string())
-    }
-
-    #[test]
-    fn every_key_of_deepspeed_has_an_entry() {
-        // Except the parameters of optimizers and schedulers, removed keys, and sections that have a second name.
-        let other_names = ["bfloat16.", "tensor_parallel.tensor_parallel."];
-        let keys: Vec<&str> = include_str!("../recorded/deepspeed-schema.txt")
-            .lines()
-            .map(|line| line.split('\t').collect::<Vec<_>>())
-            .filter(|row| {
-                !row[0].contains('@') && row[5] == "-" && !other_names.iter().any(|it| row[0].starts_with(it))
-            })
-            .map(|row| row[0])
-            .collect();
-        assert!(keys.len() > 300, "{}", keys.len());
-        for key in keys {
-            let found = entries().filter(|entry| entry.all_names().any(|name| name == key)).count();
-            assert_eq!(found, 1, "{key}");
-            assert!(asked(key, &[]).is_ok_and(|text| text.contains(key)), "{key}");
-            if let Some((section, _)) = key.rsplit_once('.') {
-                assert!(asked(section, &[]).is_ok(), "{section}");
-            }
-        }
-    }
-
-    #[test]
-    fn every_key_that_may_be_auto_says_so() {
-        for rule in auto::RULES.iter().filter(|rule| !rule.key.starts_with("amp.")) {
-            assert!(asked(rule.key, &[]).is_ok_and(|text| text.contains("\n  \"auto\"")), "{}", rule.key);
-        }
-    }
-
-    #[test]
-    fn every_variable_option_rule_and_template_is_explained() {
-        let options = launch::ALL.iter().map(Opt::variable);
-        let variables = vars::all();
-        let names = variables.iter().flat_map(vars::Var::names).map(str::to_string).chain(options);
-        let names = names.chain(rules().map(|(name, _)| name.to_string()));
-        for name in names.chain(Search::default().names()) {
-            assert!(asked(&name, &[]).is_ok_and(|text| text.len() > 40), "{name}");
-        }
-    }
-
-    #[test]
-    fn every_rule_that_can_be_silenced_says_how() {
-        for (name, _) in rules() {
-            let words = ["zlaunch", "--allow", name, "true"].map(Into::into).to_vec();
-            let taken = crate::cli::parse(&words, &Host::default()).is_ok();
-            let shown = asked(name, &[]).is_ok_and(|text| text.contains(&format!("--allow {name}\n")));
-            assert_eq!(shown, taken, "{name}");
-        }
-        assert!(asked("large-bucket", &[]).is_ok_and(|text| text.contains("--allow large-bucket")));
-    }
-
-    #[test]
-    fn every_entry_is_well_formed() {
-        const FIELDS: &str =
-            "type default since stages en zh auto.zh zlaunch.zh advice advice.zh careful careful.zh example";
-        for entry in entries() {
-            let field = |line: &str| line.split_once(": ").map(|(field, _)| field.to_string());
-            let fields: Vec<_> = entry.body.lines().map(field).collect();
-            for (at, name) in fields.iter().enumerate() {
-                let name = name.as_deref().unwrap_or_default();
-                assert!(FIELDS.split(' ').any(|field| field == name), "{}: {name}", entry.names);
-                assert!(!fields[at + 1..].contains(&fields[at]), "{}: {name} twice", entry.names);
-            }
-            assert!(entry.field("en").is_some_and(|text| text.len() > 10), "{}", entry.names);
-            // An entry is translated as a whole or not at all.
-            let chinese = entry.field("zh").is_some();
-            for field in ["advice", "careful"] {
-                let both = entry.field(&format!("{field}.zh")).is_some();
-                assert_eq!(chinese && entry.field(field).is_some(), both, "{}: {field}", entry.names);
-            }
-            // That includes what the tables say about it, unless that has no words.
-            let sentence = |text: &str| {
-                text.as_bytes()
-                    .windows(3)
-                    .any(|it| it[0].is_ascii_lowercase() && it[1] == b' ' && it[2].is_ascii_alphanumeric())
-            };
-            let auto = auto::RULES.iter().any(|rule| rule.key == entry.name() && sentence(rule.doc));
-            assert_eq!(chinese && auto, entry.field("auto.zh").is_some(), "{}: auto.zh", entry.names);
-            let ours = vars::all().iter().any(|var| var.is_called(entry.name()));
-            assert_eq!(chinese && ours, entry.field("zlaunch.zh").is_some(), "{}: zlaunch.zh", entry.names);
-            assert_eq!(entries().filter(|other| other.name() == entry.name()).count(), 1, "{}", entry.names);
-        }
-    }
-
-    /// Everything that the guides which people copy from explain.
-    const COPIED: &str = "ZeRO offload gradient_checkpointing zero0 zero1 zero2 zero3 zero2_offload zero3_offload hf_zero2 \
-        hf_zero3 zero3_lowmem fp16 bf16 optimizer optimizer.params scheduler scheduler.params zero_optimization \
-        NPROC_PER_NODE OMP_NUM_THREADS CUDA_VISIBLE_DEVICES fp16.enabled fp16.loss_scale fp16.loss_scale_window fp16.initial_scale_power fp16.hysteresis \
-        fp16.min_loss_scale bf16.enabled zero_optimization.stage zero_optimization.offload_optimizer \
-        zero_optimization.offload_optimizer.device zero_optimization.offload_optimizer.pin_memory \
-        zero_optimization.offload_optimizer.fast_init zero_optimization.offload_param \
-        zero_optimization.offload_param.device zero_optimization.offload_param.pin_memory \
-        zero_optimization.offload_param.buffer_count zero_optimization.offload_param.buffer_size \
-        zero_optimization.offload_param.max_in_cpu zero_optimization.overlap_comm \
-        zero_optimization.contiguous_gradients zero_optimization.sub_group_size zero_optimization.reduce_bucket_size \
-        zero_optimization.stage3_prefetch_bucket_size zero_optimization.stage3_param_persistence_threshold \
-        zero_optimization.stage3_max_live_parameters zero_optimization.stage3_max_reuse_distance \
-        zero_optimization.stage3_gather_16bit_weights_on_model_save zero_optimization.allgather_partitions \
-        zero_optimization.allgather_bucket_size zero_optimization.reduce_scatter \
-        zero_optimization.round_robin_gradients zero_optimization.memory_efficient_linear train_batch_size \
-        train_micro_batch_size_per_gpu gradient_accumulation_steps gradient_clipping steps_per_print \
-        wall_clock_breakdown optimizer.type optimizer.params.lr optimizer.params.betas optimizer.params.eps \
-        optimizer.params.weight_decay scheduler.type scheduler.params.warmup_min_lr scheduler.params.warmup_max_lr \
-        scheduler.params.warmup_num_steps activation_checkpointing activation_checkpointing.partition_activations \
-        activation_checkpointing.cpu_checkpointing activation_checkpointing.contiguous_memory_optimization \
-        activation_checkpointing.number_checkpoints aio aio.block_size aio.queue_depth aio.single_submit \
-        aio.overlap_events use_dynamic_tiling CUDA_DEVICE_MAX_CONNECTIONS CUDA_AUTO_BOOST DS_PIPE_RESERVE \
-        DS_SKIP_UNUSED_PARAMETERS DS_REUSE_BUFFERS DS_USE_CUDA_TILING TORCH_DISTRIBUTED_DEBUG PYTORCH_CUDA_ALLOC_CONF";
-
-    #[test]
-    fn what_the_guides_explain_is_there_in_chinese() {
-        let stages = ["stage 0", "stage 1", "stage 2", "stage 3"];
-        for word in COPIED.split_whitespace().chain(stages) {
-            let text = asked(word, &[("ZLAUNCH_LANG", "zh")]).unwrap();
-            for page in text.split("\n\n").filter(|page| !page.starts_with("  ")) {
-                assert!(page.lines().nth(1).is_some_and(|line| !line.is_ascii()), "{word}: {text}");
-            }
-            // Only the example may hold an English sentence.
-            let words = |line: &&str| {
-                !line.contains("示例")
-                    && line.split(' ').filter(|it| ["the", "is", "as", "of", "to"].contains(it)).count() > 1
-            };
-            assert_eq!(text.lines().find(words), None, "{word}");
-        }
-    }
-
-    #[test]
-    fn the_language_is_found_as_the_c_library_does() {
-        let chinese = |env: &[(&str, &str)]| asked("stage 3", env).unwrap().contains("切分");
-        assert!(!chinese(&[]) && chinese(&[("LANG", "zh_CN.UTF-8")]));
-        assert!(chinese(&[("LC_MESSAGES", "zh_TW"), ("LANG", "de_DE")]));
-        assert!(!chinese(&[("LC_ALL", "C"), ("LANG", "zh_CN.UTF-8")]));
-        assert!(!chinese(&[("ZLAUNCH_LANG", "en"), ("LC_ALL", "zh_CN.UTF-8")]));
-        assert!(chinese(&[("LC_ALL", ""), ("LANG", "zh_CN.UTF-8")]));
-        for value in ["zh", "ZH", "zh_CN", "zh-CN", "zh_CN.UTF-8", "zh-Hans", "cn", "Chinese", "中文"] {
-            assert!(chinese(&[("ZLAUNCH_LANG", value)]), "{value}");
-        }
-        assert!(!chinese(&[("LANG", "de_DE.UTF-8")]) && !chinese(&[("ZLAUNCH_LANG", "en_US.UTF-8")]));
-        assert!(
-            asked("stage 3", &[("ZLAUNCH_LANG", "klingon")]).is_err_and(|problem| problem.what.contains("klingon"))
-        );
-    }
-
-    #[test]
-    fn stages_have_many_spellings() {
-        for word in ["stage 3", "stage3", "zero3", "ZeRO-3", "zero stage 3", "z3", "zero_3"] {
-            assert_eq!(stage_of(word), Some('3'), "{word}");
-        }
-        for word in ["stage", "zero", "stage 4", "stage 33", "stage3_prefetch_bucket_size", "3", "zero3_offload"] {
-            assert_eq!(stage_of(word), None, "{word}");
-        }
-    }
 }

@@ -4,10 +4,13 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
+use super::output::{err, out};
 use crate::base::json;
+use crate::base::layout::wrapped;
 use crate::base::source::Sourced;
 use crate::config::layers::{self, Layers};
 use crate::config::template::{self, Search};
+use crate::exec;
 use crate::host::Host;
 use crate::report::{self, Problem};
 
@@ -107,6 +110,20 @@ const TIERS: &[Tier] = &[
         },
     },
 ];
+
+pub(crate) fn run(request: &GenerateRequest, host: &Host) -> Result<(), Vec<Problem>> {
+    let generated = generate(request, host)?;
+    for (path, text) in &generated.files {
+        let Some(path) = path else {
+            out(text)?;
+            continue;
+        };
+        exec::write_new(&host.absolute(path), text, request.force)?;
+    }
+    let width = report::width_of_stderr().unwrap_or(usize::MAX);
+    generated.notes.iter().for_each(|note| err(&wrapped(note, 0, width)));
+    Ok(())
+}
 
 pub fn generate(request: &GenerateRequest, host: &Host) -> Result<Generated, Vec<Problem>> {
     let mut generated = Generated::default();

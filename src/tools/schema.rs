@@ -4,6 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use super::explain::{self, Language};
+use super::output::{err, out};
 use crate::base::recorded::Version;
 use crate::command::python::Python;
 use crate::config::auto;
@@ -19,14 +20,20 @@ pub struct SchemaRequest {
     pub(crate) template: bool,
 }
 
+pub(crate) fn run(request: &SchemaRequest, host: &Host) -> Result<(), Vec<Problem>> {
+    let (schema, note) = schema(request, host)?;
+    err(&note.map(|note| note + "\n").unwrap_or_default());
+    out(&format!("{schema:#}\n"))
+}
+
 /// The schema, and a word about it where another version stands in for the one that is wanted.
-pub(crate) fn schema(request: &SchemaRequest, host: &Host) -> Result<(Value, Option<String>), Problem> {
-    let installed = || Some(Python::on_path(host)?.version("deepspeed")?);
+fn schema(request: &SchemaRequest, host: &Host) -> Result<(Value, Option<String>), Problem> {
+    let installed = || Python::on_path(host)?.version("deepspeed");
     let wanted = request.version.or_else(installed);
     let version = wanted.map_or_else(newest, |wanted| schema::version_match(wanted).version());
     let note = wanted
         .filter(|wanted| *wanted != version)
-        .map(|wanted| format!("note: DeepSpeed {} was not recorded: this is the schema of {}", wanted, version));
+        .map(|wanted| format!("note: DeepSpeed {wanted} was not recorded: this is the schema of {version}"));
     let writer = Writer { version, language: Language::of(host)?, template: request.template };
     Ok((writer.document(), note))
 }
@@ -203,72 +210,4 @@ fn not_both(key: &KeySpec, section: &str) -> Option<Value> {
 
 fn below(section: &str, name: &str) -> String {
     if section.is_empty() { name.to_string() } else { format!("{section}.{name}") }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::base::json;
-    use crate::fake::host;
-
-    fn made(version: Version, template: bool, env: &[(&str, &str)]) -> Value {
-        schema(&SchemaRequest { version: Some(version), template }, &host(env)).unwrap().0
-    }
-
-    fn property<'a>(schema: &'a Value, key: &str) -> Option<&'a Value> {
-        schema.pointer(&format!("/properties/{}", key.replace('.', "/properties/")))
-    }
-
-    #[test]
-    fn keys_are_those_of_the_version() {
-        let (old, new) = (made(Version([0, 16, 3]), false, &[]), made(Version([0, 19, 8]), false, &[]));
-        assert!(property(&old, "tensor_parallel").is_none() && property(&new, "tensor_parallel").is_some());
-        assert_eq!(old["title"], "config of DeepSpeed 0.16.3");
-        assert_eq!(property(&new, "amp").unwrap()["deprecated"], true);
-        assert_eq!(property(&new, "amp").unwrap()["not"], json!({}));
-        // It is still read there, and gone in a later one.
-        assert_eq!(property(&old, "amp").unwrap()["type"], "object");
-        assert!(property(&old, "amp").unwrap()["deprecationMessage"].as_str().unwrap().contains("0.19.8"));
-        assert_eq!(property(&new, "bfloat16").unwrap()["deprecated"], true);
-    }
-
-    /// Every reference leads somewhere, and every known key has its place, a description and a type.
-    #[test]
-    fn every_key_is_described() {
-        let made = made(Version([0, 19, 8]), false, &[]);
-        let text = made.to_string();
-        for reference in text.match_indices("\"$ref\":\"#").map(|(at, it)| &text[at + it.len()..]) {
-            let pointer = reference.split('"').next().unwrap();
-            assert!(made.pointer(pointer).is_some(), "{pointer}");
-        }
-        let zero = made.pointer("/properties/zero_optimization/anyOf/0").unwrap();
-        for key in ["stage", "reduce_bucket_size", "overlap_comm", "stage3_prefetch_bucket_size"] {
-            let property = &zero["properties"][key];
-            assert!(property["description"].as_str().is_some_and(|text| text.len() > 20), "{key}: {property}");
-            assert!(property.get("default").is_some(), "{key}: {property}");
-        }
-        let autos = zero["properties"]["stage3_prefetch_bucket_size"]["anyOf"].as_array().unwrap();
-        assert!(autos.contains(&json!({"const": "auto"})));
-        assert!(!zero["properties"]["overlap_comm"].to_string().contains("auto\""));
-    }
-
-    #[test]
-    fn the_descriptions_have_a_language() {
-        let chinese = made(Version([0, 19, 8]), false, &[("ZLAUNCH_LANG", "zh")]);
-        let english = made(Version([0, 19, 8]), false, &[]);
-        let about =
-            |made: &Value| property(made, "train_batch_size").unwrap()["description"].as_str().unwrap().to_string();
-        assert!(about(&english).is_ascii() || about(&english).contains('×'));
-        assert!(about(&chinese).contains("样本"));
-        assert_eq!(chinese["$defs"], english["$defs"]);
-    }
-
-    #[test]
-    fn a_template_has_a_header_and_may_remove() {
-        let template = made(Version([0, 19, 8]), true, &[]);
-        assert!(property(&template, "$zlaunch.extends").is_some());
-        assert!(property(&template, "$schema").is_some());
-        let clipping = property(&template, "gradient_clipping").unwrap();
-        assert!(clipping["anyOf"].as_array().unwrap().contains(&json::parse(r#"{"type": "null"}"#).unwrap()));
-    }
 }

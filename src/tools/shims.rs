@@ -1,17 +1,18 @@
 //! PATH shims: small shell scripts with the names of trainers and launchers, so that one PATH line makes an unchanged script
-//! use zlaunch. This module knows which files there are; `exec` writes and removes them.
+//! use zlaunch. `exec` writes and removes them.
 
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::output::{err, out};
 use crate::base::layout::TextTable;
-use crate::base::options::SHIMS;
 use crate::base::shell::quoted;
 use crate::base::vars;
 use crate::command::trainer;
+use crate::exec;
 use crate::host::{Host, is_shim};
-use crate::report::{self, Problem};
+use crate::report::{Problem, Rule};
 
 /// The launchers that have a shim.
 const LAUNCHERS: &[&str] = &["accelerate", "deepspeed", "torchrun"];
@@ -26,10 +27,10 @@ fn names() -> Vec<&'static str> {
 }
 
 /// The content of every shim. It tells by its own name which program it stands for.
-pub(crate) const SHIM: &str = include_str!("../../shims/shim.sh");
+const SHIM: &str = include_str!("../../shims/shim.sh");
 
 pub struct Shims {
-    pub(crate) action: Action,
+    action: Action,
     folder: PathBuf,
     /// The folder was not given, so it is zlaunch's own.
     is_default: bool,
@@ -46,47 +47,58 @@ impl Shims {
     /// In this folder, or else in our own.
     pub(crate) fn new(action: Action, folder: Option<&Path>, host: &Host) -> Result<Self, Problem> {
         let is_default = folder.is_none();
+        let no_home = || {
+            Problem::error(Rule::Usage, "there is no home folder, so a folder must be named")
+                .at("HOME")
+                .help("zlaunch shims install|remove|list DIR")
+        };
         let folder = match folder {
             Some(folder) => host.absolute(folder),
-            None => host.data_home().ok_or_else(|| report::no_folder_for_shims(SHIMS.usage))?.join("zlaunch/shims"),
+            None => host.data_home().ok_or_else(no_home)?.join("zlaunch/shims"),
         };
         if action == Action::Install && folder.as_os_str().as_encoded_bytes().contains(&b':') {
-            return Err(report::never_on_path(&folder));
+            return Err(not_here("a folder with a `:` in its name cannot be on PATH", &folder));
         }
         Ok(Shims { action, folder, is_default })
     }
 
-    pub(crate) fn files(&self) -> impl Iterator<Item = PathBuf> {
+    pub(crate) fn run(&self, host: &Host) -> Result<(), Vec<Problem>> {
+        let folder = self.folder.display();
+        let present: Vec<PathBuf> = self.files().filter(|file| is_ours(file)).collect();
+        match self.action {
+            Action::List if present.is_empty() => {
+                err(&format!("no shims in {folder}; `zlaunch shims install` puts them there\n"));
+            }
+            Action::List => return out(&listing(present, host)),
+            Action::Install => {
+                let is_foreign = |file: &PathBuf| file.symlink_metadata().is_ok() && !is_ours(file);
+                let what = "this file is not a shim of zlaunch, and is left alone";
+                let refused = |file: PathBuf| not_here(what, &file);
+                let foreign: Vec<_> = self.files().filter(is_foreign).map(refused).collect();
+                if !foreign.is_empty() {
+                    return Err(foreign);
+                }
+                self.files().try_for_each(|file| exec::write_program(&file, SHIM))?;
+                err(&String::from_utf8_lossy(&self.advice(host)));
+            }
+            Action::Remove => {
+                // Our own folders are removed with the last shim.
+                exec::remove(&present, self.folder.ancestors().take(if self.is_default { 2 } else { 0 }))?;
+                err(&match present.len() {
+                    0 => format!("no shims in {folder}\n"),
+                    count => format!("{count} shims removed from {folder}\n"),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn files(&self) -> impl Iterator<Item = PathBuf> {
         names().into_iter().map(|name| self.folder.join(name))
     }
 
-    /// Files with the names of shims that are not shims.
-    pub(crate) fn foreign(&self) -> Vec<Problem> {
-        let foreign = self.files().filter(|file| file.symlink_metadata().is_ok() && !is_ours(file));
-        foreign.map(|file| report::not_a_shim(&file)).collect()
-    }
-
-    /// The shims that are installed.
-    pub(crate) fn present(&self) -> Vec<PathBuf> {
-        self.files().filter(|file| is_ours(file)).collect()
-    }
-
-    /// Folders that are removed with the last shim.
-    pub(crate) fn own_folders(&self) -> impl Iterator<Item = &Path> {
-        self.folder.ancestors().take(if self.is_default { 2 } else { 0 })
-    }
-
-    pub(crate) fn removed(&self, count: usize) -> String {
-        let folder = self.folder.display();
-        if count == 0 { format!("no shims in {folder}\n") } else { format!("{count} shims removed from {folder}\n") }
-    }
-
-    pub(crate) fn none(&self) -> String {
-        format!("no shims in {}; `zlaunch shims install` puts them there\n", self.folder.display())
-    }
-
     /// How to use them, after they were installed.
-    pub(crate) fn advice(&self, host: &Host) -> Vec<u8> {
+    fn advice(&self, host: &Host) -> Vec<u8> {
         let path = host.var_os(vars::PATH).unwrap_or_default();
         let first =
             std::env::split_paths(path).map(|folder| folder.join(LAUNCHERS[0])).find(|program| program.is_file());
@@ -106,17 +118,21 @@ impl Shims {
         }
         text
     }
+}
 
-    /// The installed shims, each with the program it stands for.
-    pub(crate) fn listing(&self, host: &Host) -> String {
-        let row = |file: PathBuf| {
-            let name = file.file_name().unwrap_or_default();
-            let program = host.find_program(name);
-            let program = program.map_or("nothing on PATH".to_string(), |program| program.display().to_string());
-            (name.to_string_lossy().into_owned(), program)
-        };
-        TextTable::of_pairs(0, self.present().into_iter().map(row)).to_string()
-    }
+/// The installed shims, each with the program it stands for.
+fn listing(present: Vec<PathBuf>, host: &Host) -> String {
+    let row = |file: PathBuf| {
+        let name = file.file_name().unwrap_or_default();
+        let program = host.find_program(name);
+        let program = program.map_or("nothing on PATH".to_string(), |program| program.display().to_string());
+        (name.to_string_lossy().into_owned(), program)
+    };
+    TextTable::of_pairs(0, present.into_iter().map(row)).to_string()
+}
+
+fn not_here(what: &str, place: &Path) -> Problem {
+    Problem::error(Rule::Shims, what).at(place.display()).help("choose another folder: zlaunch shims install DIR")
 }
 
 /// A link is not ours, wherever it points.

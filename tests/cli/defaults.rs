@@ -167,3 +167,42 @@ fn a_script_that_sets_the_value_itself_is_believed() {
     is_silent(&sandbox, "gradient_clipping=1.0", "python train.py");
     is_silent(&sandbox, "gradient_clipping=1.0", "python train.py --max_grad_norm 1.0");
 }
+
+#[test]
+fn the_default_of_its_class_counts_where_a_script_leaves_the_argument_alone() {
+    const HEAD: &str = "from transformers import (\n    Trainer,\n    TrainingArguments,\n)\n";
+    let sandbox = Sandbox::new();
+    sandbox.installed("transformers", "5.19.0");
+    let counts = |script: String| {
+        sandbox.file("own.py", script);
+        !said(&sandbox, &["gradient_clipping=0.5"], "python own.py").is_empty()
+    };
+    for script in [
+        "",
+        "parser = HfArgumentParser((ModelArguments, TrainingArguments))\n",
+        "args = TrainingArguments(output_dir='x', learning_rate=lr)\nprint(args.max_grad_norm)\n",
+        "# max_grad_norm=0.5\n\"\"\"--max_grad_norm 0.5\"\"\"\n",
+        "@dataclass\nclass TrainingArguments(TrainingArguments):\n    cache: str = None\n",
+        "import transformers\nclass Mine(transformers.TrainingArguments):\n    cache: str = None\nHfArgumentParser([Mine])\n",
+        "parser = HfArgumentParser(TrainingArguments)\nparser.parse_json_file(json_file=os.path.abspath(sys.argv[1]))\n",
+    ] {
+        assert!(counts(format!("{HEAD}{script}")), "{script}");
+    }
+    for script in [
+        "args = TrainingArguments('x', max_grad_norm=0.5)\n",
+        "args = TrainingArguments('x', **config)\n",
+        "args = TrainingArguments('x')\nargs.max_grad_norm = 0.5\n",
+        "args = TrainingArguments('x')\nsetattr(args, name, value)\n",
+        "args = TrainingArguments('x')\nargs = replace(args, max_grad_norm=0.5)\n",
+        "parser.add_argument('--max_grad_norm', type=float, default=0.5)\nTrainingArguments('x')\n",
+        "parser = HfArgumentParser(TrainingArguments)\nparser.parse_json_file('run.json')\n",
+        "parser = HfArgumentParser(TrainingArguments)\nparser.parse_args_into_dataclasses(args=words)\n",
+        "@dataclass\nclass Mine(TrainingArguments):\n    max_grad_norm: float = 0.5\n",
+        "parser = HfArgumentParser((ModelArguments, MyTrainingArguments))\n",
+        "class TrainingArguments:\n    pass\n",
+    ] {
+        assert!(!counts(format!("{HEAD}{script}")), "{script}");
+    }
+    assert!(!counts("from transformers import TrainingArguments\n".to_string()));
+    assert!(!counts("from arguments import TrainingArguments\nTrainer()\n".to_string()));
+}

@@ -107,3 +107,61 @@ fn an_auto_that_no_trainer_fills_is_pointed_out() {
     assert!(zero["stage"]["anyOf"].as_array().unwrap().contains(&json!({"const": "auto"})));
     assert!(!zero["overlap_comm"].to_string().contains(r#""const":"auto""#));
 }
+
+fn property<'a>(schema: &'a Value, key: &str) -> Option<&'a Value> {
+    schema.pointer(&format!("/properties/{}", key.replace('.', "/properties/")))
+}
+
+#[test]
+fn keys_are_those_of_the_version() {
+    let sandbox = Sandbox::new();
+    let [old, new] = ["0.16.3", "0.19.8"].map(|version| schema(&sandbox, &["--deepspeed-version", version]));
+    assert!(property(&old, "tensor_parallel").is_none() && property(&new, "tensor_parallel").is_some());
+    assert_eq!(property(&new, "amp").unwrap()["deprecated"], true);
+    assert_eq!(property(&new, "amp").unwrap()["not"], json!({}));
+    // It is still read there, and gone in a later one.
+    assert_eq!(property(&old, "amp").unwrap()["type"], "object");
+    assert!(property(&old, "amp").unwrap()["deprecationMessage"].as_str().unwrap().contains("0.19.8"));
+    assert_eq!(property(&new, "bfloat16").unwrap()["deprecated"], true);
+}
+
+/// Every reference leads somewhere, and every known key has its place, a description and a type.
+#[test]
+fn every_key_is_described() {
+    let sandbox = Sandbox::new();
+    let made = schema(&sandbox, &["--deepspeed-version", "0.19.8"]);
+    let text = made.to_string();
+    for reference in text.match_indices("\"$ref\":\"#").map(|(at, it)| &text[at + it.len()..]) {
+        let pointer = reference.split('"').next().unwrap();
+        assert!(made.pointer(pointer).is_some(), "{pointer}");
+    }
+    let zero = made.pointer("/properties/zero_optimization/anyOf/0").unwrap();
+    for key in ["stage", "reduce_bucket_size", "overlap_comm", "stage3_prefetch_bucket_size"] {
+        let property = &zero["properties"][key];
+        assert!(property["description"].as_str().is_some_and(|text| text.len() > 20), "{key}: {property}");
+        assert!(property.get("default").is_some(), "{key}: {property}");
+    }
+    let autos = zero["properties"]["stage3_prefetch_bucket_size"]["anyOf"].as_array().unwrap();
+    assert!(autos.contains(&json!({"const": "auto"})));
+}
+
+#[test]
+fn the_descriptions_have_a_language() {
+    let mut sandbox = Sandbox::new();
+    let english = schema(&sandbox, &[]);
+    sandbox.var("ZLAUNCH_LANG", "zh");
+    let chinese = schema(&sandbox, &[]);
+    let about = |made: &Value| property(made, "train_batch_size").unwrap()["description"].as_str().unwrap().to_string();
+    assert!(about(&english).is_ascii() || about(&english).contains('×'));
+    assert!(about(&chinese).contains("样本"));
+    assert_eq!(chinese["$defs"], english["$defs"]);
+}
+
+#[test]
+fn a_template_has_a_header_and_may_remove() {
+    let template = schema(&Sandbox::new(), &["--template"]);
+    assert!(property(&template, "$zlaunch.extends").is_some());
+    assert!(property(&template, "$schema").is_some());
+    let clipping = property(&template, "gradient_clipping").unwrap();
+    assert!(clipping["anyOf"].as_array().unwrap().contains(&json!({"type": "null"})));
+}

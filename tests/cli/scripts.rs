@@ -64,7 +64,7 @@ fn what_is_doubtful_stays_auto_with_the_reason() {
         (argparse(option, "learning_rate=a.learning_rate"), "own.py reads its arguments by argparse"),
         (
             format!("{HEAD}class Mine(TrainingArguments):\n    learning_rate: str = '1'\nHfArgumentParser(Mine)\n"),
-            "own.py:5 reads --learning_rate in another way",
+            "own.py:5 sets learning_rate",
         ),
         (format!("{HEAD}HfArgumentParser(Own)\n"), "own.py does not show what becomes of --learning_rate"),
         (format!("{HEAD}{PARSED}args = TrainingArguments('out')\n"), "own.py:5 writes its arguments itself"),
@@ -75,9 +75,6 @@ fn what_is_doubtful_stays_auto_with_the_reason() {
         let plan = plan(&sandbox, RATE, &script, "--learning_rate 1e-5");
         assert_eq!(left(&plan, "optimizer.params.lr").as_deref(), Some(why), "{script}");
     }
-    // `setattr` on a part of the model changes no argument.
-    let script = format!("{HEAD}{PARSED}setattr(model.layer, name, value)\n");
-    assert_eq!(left(&plan(&sandbox, RATE, &script, "--learning_rate 1e-5"), "optimizer.params.lr"), None);
 }
 
 #[test]
@@ -125,14 +122,12 @@ fn buckets_are_those_of_the_model_that_is_loaded() {
     };
     let load = "AutoModelForCausalLM.from_pretrained(model_args.model_name_or_path)";
     assert_eq!(left_for(load, "m"), None);
-    assert_eq!(
-        left_for("path = model_args.model_name_or_path\nAutoModelForCausalLM.from_pretrained(path, x=1)", "m"),
-        None
-    );
+    assert_eq!(left_for("AutoModelForCausalLM.from_pretrained(pretrained=a.model_name_or_path, x=1)", "m"), None);
     for (load, model, why) in [
         (load, "remote", "auto_map"),
         ("AutoModelForCausalLM.from_pretrained('gpt2')", "m", "own.py:5 loads another model than --model_name_or_path"),
         ("AutoModelForCausalLM.from_pretrained(other or model_args.model_name_or_path)", "m", "loads another model"),
+        ("path = a.model_name_or_path\nAutoModel.from_pretrained(path, x=1)", "m", "own.py:6 loads another model"),
         ("model = load(model_args)", "m", "own.py does not show which model it loads"),
         ("config.hidden_size = 5", "m", "own.py:5 sets hidden_size"),
     ] {
@@ -243,4 +238,53 @@ fn an_option_that_the_parser_would_refuse_is_told() {
     ] {
         assert_eq!(warned(&format!("{options}{more}")), None, "{more}");
     }
+}
+
+#[test]
+fn arguments_made_in_code_take_the_config_by_variables() {
+    const HEAD: &str = "from transformers import HfArgumentParser, Trainer, TrainingArguments\n";
+    let sandbox = Sandbox::new();
+    sandbox.file("plain.yaml", "learning_rate: 1.0e-5\n");
+    sandbox.file("names.yaml", "deepspeed: ds.json\n");
+    let trainer = |script: &str, words: &str| {
+        plan(&sandbox, &[], &format!("{HEAD}{script}"), words)["trainer"]["name"].as_str().unwrap().to_string()
+    };
+    let argparse = "import argparse\np = argparse.ArgumentParser()\np.add_argument('--config')\n";
+    let own_class = "class Own:\n    lr: float = 1\nHfArgumentParser(Own)\nTrainer(args=TrainingArguments('o'))\n";
+    let unpacked = format!("{argparse}Trainer(args=TrainingArguments(**load(a.config)))\n");
+    for (script, words) in [
+        ("from trl import SFTTrainer, SFTConfig\nSFTTrainer(\n    args = SFTConfig(output_dir = 'o'),\n)\n", "--lr 1"),
+        ("Trainer(args=TrainingArguments(args.out))\n", ""),
+        (&*unpacked, "--config plain.yaml"),
+        (&format!("{argparse}Trainer(args=TrainingArguments('o', deepspeed=None))\n"), ""),
+        ("import click\n@click.option('--lr')\ndef main(lr):\n    Trainer(args=TrainingArguments('o'))\n", ""),
+        (own_class, "--lr 1"),
+        (
+            "from sentence_transformers import SentenceTransformerTrainer, SentenceTransformerTrainingArguments\nSentenceTransformerTrainer(args=SentenceTransformerTrainingArguments('o'))\n",
+            "",
+        ),
+    ] {
+        assert_eq!(trainer(script, words), "in_code", "{script}");
+    }
+    for (script, words) in [
+        ("HfArgumentParser(TrainingArguments)\nTrainer(args=TrainingArguments('o'))\n", ""),
+        ("Trainer(args=TrainingArguments('o', deepspeed=args.ds))\n", ""),
+        ("parse(TrainingArguments)\nTrainer()\n", ""),
+        ("import elsewhere\nTrainer(args=TrainingArguments(**elsewhere.cfg))\n", ""),
+        (&*unpacked, "--config names.yaml"),
+        (&format!("{argparse}p.add_argument('--deepspeed')\nTrainer(args=TrainingArguments(**vars(a)))\n"), ""),
+        (&format!("{argparse}Trainer(args=TrainingArguments(**{{'deepspeed': find()}}))\n"), ""),
+        (&format!("{argparse}t = TrainingArguments('o')\nt.deepspeed = find()\nTrainer(args=t)\n"), ""),
+        (
+            "import fire\ndef main(deepspeed=None):\n    Trainer(args=TrainingArguments('o', deepspeed=deepspeed))\nfire.Fire(main)\n",
+            "",
+        ),
+        (&own_class.replace("lr: float", "deepspeed: str"), ""),
+    ] {
+        assert_eq!(trainer(script, words), "hf", "{script}");
+    }
+    sandbox.file("own.py", format!("{HEAD}Trainer(args=TrainingArguments('o', deepspeed='ds.json'))\n"));
+    sandbox
+        .launch(&["--nproc-per-node", "2", "--deepspeed", "zero3"], &["python", "own.py"])
+        .refused(&["the script names its config itself: deepspeed='ds.json'"]);
 }

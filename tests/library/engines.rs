@@ -201,6 +201,7 @@ fn every_variable_of_a_job_shell_tells_its_machines() {
     let folder = tempfile::tempdir().unwrap();
     for block in engines::all() {
         let Some(line) = block.field("manual") else { continue };
+        assert!(line.contains(" zlaunch …"), "{}: {line}", block.name());
         for variable in block.variables().filter(|variable| variable.has_role()) {
             let name = variable.name();
             let value = value_of(variable.value().unwrap_or_else(|| panic!("{name} has no value")), folder.path());

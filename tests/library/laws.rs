@@ -12,10 +12,12 @@ use std::os::unix::ffi::OsStringExt;
 
 use serde_json::{Value, json};
 
-use zlaunch::testing::cli::{self, ExplainRequest, Request, TemplatesRequest};
+use zlaunch::testing::cli::{self, Request};
 use zlaunch::testing::source::{Source, Sourced};
 use zlaunch::testing::yaml::Dialect;
-use zlaunch::testing::{Format, Host, Launch, Plan, Secrets, explain, fit, generate, layers, patch, template};
+use zlaunch::testing::{
+    Format, Host, Launch, Plan, explain, fit, generate, layers, patch, secrets::Secrets, template, templates,
+};
 
 use fake::Sandbox;
 
@@ -148,10 +150,10 @@ fn requested(words: &[OsString], host: &Host) {
             drop(fit::answer(&request, host).map(|it| (it.json(), it.text(view), it.svg())));
         }
         Ok(Request::Generate(request)) => drop(generate::generate(&request, host)),
-        Ok(Request::Explain(ExplainRequest { words: Some(words), search })) => {
+        Ok(Request::Explain(explain::ExplainRequest { words: Some(words), search })) => {
             drop(explain::explain(&words, &search, host));
         }
-        Ok(Request::Templates(TemplatesRequest { name: Some(name), search, .. })) => {
+        Ok(Request::Templates(templates::TemplatesRequest { name: Some(name), search, .. })) => {
             drop(template::resolve(&name, &search, host));
         }
         Ok(_) => {}

@@ -7,12 +7,24 @@
     reason = "a test that cannot go on fails, and --nocapture shows figures"
 )]
 
+mod argv;
 mod engines;
 mod examples;
+mod explain;
+mod hostlist;
+mod json;
 pub mod laws;
 mod man;
 mod measured;
+mod patch;
 mod properties;
+mod python_value;
+mod recorded;
+mod schema;
+mod secrets;
 mod tables;
 mod variables;
+mod vars;
 mod versions;
+mod yaml;
+mod zero;

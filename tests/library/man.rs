@@ -5,8 +5,7 @@ use std::fs;
 
 use clap::{Arg, Command};
 
-use zlaunch::testing::cli::completions::shown_options;
-use zlaunch::testing::options::{FIT, GENERATE, SUBCOMMANDS, USAGE};
+use zlaunch::testing::cli::shown_options;
 use zlaunch::testing::{auto, check, cli, vars};
 
 use crate::tables;
@@ -29,20 +28,20 @@ const FILES: &[(&str, &str)] = &[
 fn page() -> String {
     let mut page = format!(".TH ZLAUNCH 1 \"\" \"zlaunch {}\" \"User Commands\"\n", env!("CARGO_PKG_VERSION"));
     page += &format!(".SH NAME\nzlaunch \\- {}\n.SH SYNOPSIS\n.nf\n", text(env!("CARGO_PKG_DESCRIPTION")));
-    for line in USAGE.lines() {
-        page += &format!("{}\n", text(line.trim()).replacen("zlaunch", "\\fBzlaunch\\fR", 1));
+    let zlaunch = cli::command();
+    let usage = |command: &Command| command.get_overridden_usage().unwrap().to_string();
+    for command in std::iter::once(&zlaunch).chain(zlaunch.get_subcommands()) {
+        page += &format!("{}\n", text(&usage(command)).replacen("zlaunch", "\\fBzlaunch\\fR", 1));
     }
     page += &format!(".fi\n.SH DESCRIPTION\n{}\n.SH COMMANDS\n", text(DESCRIPTION));
-    for subcommand in SUBCOMMANDS {
-        page += &entry(&bold(subcommand.usage.trim_start_matches("zlaunch ")), subcommand.about);
+    for command in zlaunch.get_subcommands() {
+        page += &entry(&bold(usage(command).trim_start_matches("zlaunch ")), &command.get_about().unwrap().to_string());
     }
-    let mut zlaunch = cli::command();
-    zlaunch.build();
     page += &format!(".SH OPTIONS\n{}\n", text(cli::ABOUT_VARIABLES));
     page += &options(&zlaunch);
-    for subcommand in [FIT, GENERATE] {
-        page += &format!(".SH OPTIONS OF {}\n", subcommand.name.to_uppercase());
-        page += &options(zlaunch.find_subcommand(subcommand.name).unwrap());
+    for name in ["fit", "generate"] {
+        page += &format!(".SH OPTIONS OF {}\n", name.to_uppercase());
+        page += &options(zlaunch.find_subcommand(name).unwrap());
     }
     let templates = tables::templates("about");
     page += &section("TEMPLATES", templates.iter().map(|(name, about)| (*name, about.as_str())));

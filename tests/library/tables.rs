@@ -8,10 +8,9 @@ use std::path::{Path, PathBuf};
 use clap::builder::Str;
 use clap::{Arg, ArgAction, Command};
 
-use zlaunch::testing::cli::completions::{long, short, shown_options};
-use zlaunch::testing::options::{FIT, GENERATE, Subcommand};
+use zlaunch::testing::cli::shown_options;
 use zlaunch::testing::prefix::{self, PrefixProgram};
-use zlaunch::testing::{BUILT_IN, arguments, auto, check, cli, json, trainer, vars};
+use zlaunch::testing::{BUILT_IN, arguments, auto, check, cli, json, options, trainer, vars};
 
 /// A table's head, and its rows with what each is about.
 struct Table {
@@ -46,7 +45,8 @@ fn cell(text: &str) -> String {
 /// `-n`, `--dry-run` and what stands for the value.
 pub(crate) fn spelled(arg: &Arg) -> (Option<String>, String, Option<&str>) {
     let value = arg.get_value_names().and_then(<[_]>::first);
-    (short(arg), long(arg), value.map(Str::as_str))
+    let value = value.filter(|_| arg.get_action().takes_values());
+    (arg.get_short().map(|short| format!("-{short}")), options::flag(arg), value.map(Str::as_str))
 }
 
 pub(crate) fn meaning(arg: &Arg) -> String {
@@ -54,13 +54,13 @@ pub(crate) fn meaning(arg: &Arg) -> String {
     format!("{}{repeated}", arg.get_help().unwrap_or_default())
 }
 
-fn options(name: &'static str, command: &Command) -> Table {
+fn options_of(name: &'static str, command: &Command) -> Table {
     let rows = shown_options(command).map(|arg| {
         let (short, long, value) = spelled(arg);
         let short = short.map(|short| format!("{short}, ")).unwrap_or_default();
         let value = value.map(|value| format!(" {}", cell(value))).unwrap_or_default();
         let row = format!("| `{short}{long}{value}` | {} |", cell(&meaning(arg)));
-        (arg.get_id().to_string(), row)
+        (arg.get_long().unwrap().to_string(), row)
     });
     Table::new(name, "| option | meaning |", rows)
 }
@@ -78,17 +78,20 @@ fn shorthands(about_key: &str, stop: &str) -> Vec<(String, String)> {
     abouts.iter().map(|(name, about)| ((*name).to_string(), format!("| `{name}` | {} |", first(about)))).collect()
 }
 
-/// The rows in which the front ends describe themselves.
+/// What the documents say of each front end.
 fn front_ends(in_chinese: bool) -> Vec<(String, String)> {
-    let mut rows = Vec::new();
-    for trainer in trainer::ALL {
-        for usage in trainer.usage {
-            let runs = if in_chinese { usage.runs_zh } else { usage.runs };
-            let commands: Vec<String> = usage.commands.iter().map(|command| format!("`{command}`")).collect();
-            let row = format!("| {} | `{}` | {} |", commands.join(", "), trainer.name, cell(runs));
-            rows.push((trainer.name.to_string(), row));
-        }
-    }
+    let text = include_str!("../data/front_ends.txt");
+    let row = |block: &str| {
+        let field = |name: &str| block.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')).unwrap();
+        let name = block.lines().next().unwrap();
+        let commands: Vec<String> = field("commands").split(" | ").map(|command| format!("`{command}`")).collect();
+        let runs = cell(field(if in_chinese { "runs_zh" } else { "runs" }));
+        (name.to_string(), format!("| {} | `{name}` | {runs} |", commands.join(", ")))
+    };
+    let rows: Vec<_> = text.split("\n= ").skip(1).map(row).collect();
+    let mut names: Vec<&str> = rows.iter().map(|(name, _)| name.as_str()).collect();
+    names.dedup();
+    assert_eq!(names, trainer::ALL.iter().map(|trainer| trainer.name).collect::<Vec<_>>());
     rows
 }
 
@@ -130,9 +133,8 @@ fn tables() -> Vec<Table> {
         let names = program.names.replace(", ", "`, `");
         (program.names.to_string(), format!("| `{names}` | {} |", prefix_rule(&program)))
     });
-    let mut zlaunch = cli::command();
-    zlaunch.build();
-    let subcommand = |subcommand: Subcommand| zlaunch.find_subcommand(subcommand.name).unwrap();
+    let zlaunch = cli::command();
+    let subcommand = |name: &str| zlaunch.find_subcommand(name).unwrap();
     vec![
         Table::new("shorthands", "| name | what it is |", shorthands("about", ". ")),
         Table::new("shorthands", "| 名称 | 是什么 |", shorthands("about.zh", "。")),
@@ -143,9 +145,9 @@ fn tables() -> Vec<Table> {
         Table::new("auto", "| key | becomes | compared |", rules),
         Table::new("check", "| rule | | says |", checks),
         Table::new("variables", "| variable | zlaunch | for |", variables),
-        options("options", &zlaunch),
-        options("fit", subcommand(FIT)),
-        options("generate", subcommand(GENERATE)),
+        options_of("options", &zlaunch),
+        options_of("fit", subcommand("fit")),
+        options_of("generate", subcommand("generate")),
     ]
 }
 

@@ -22,6 +22,8 @@ QUESTIONS = [(*ask, "--format", "json", *more) for ask in (("-n",), ("check",))
                           ("--deepspeed", "zero2_offload", "--nnodes", "2", "--node-rank", "1", "--master-addr", "node01", "--nproc-per-node", "4"))]
 # What a diagnostic says in sentences.
 WORDING = {"message", "help"}
+# Of plans before the shells of PBS, LSF, Grid Engine and OAR jobs were refused: what was started on each machine.
+GONE = {"machines"}
 # `error[rule]`, and the places below it.
 HEAD = re.compile(r"^(?:error|warning)(?:\[[a-z0-9-]+\])?|^ *--> .*", re.MULTILINE)
 
@@ -34,6 +36,8 @@ def answer(binary, words, argv, env, cwd):
     except ValueError:
         said = result.stdout
     else:
+        for key in GONE & plan.keys():
+            del plan[key]
         for diagnostic in plan["diagnostics"]:
             for key in WORDING & diagnostic.keys():
                 del diagnostic[key]

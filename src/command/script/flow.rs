@@ -4,28 +4,18 @@
 
 use std::ops::Range;
 
-use super::calls::{calls, closing, is_hf_parser, keyword};
-use super::tokens::{Kind, Token, tokens};
+use super::kind::PARSERS;
+use super::tokens::{Kind, Token, calls, in_parentheses, keyword, tokens};
 use crate::command::defaults::{ArgumentClass, TRAINING_ARGUMENTS};
 use crate::command::python::is_standard;
 use crate::command::script_source::ScriptSource;
-
-/// What becomes of an argument that the command gives.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Forwarding {
-    /// The trainer gets it as transformers' parser reads it.
-    AsGiven,
-    /// The trainer may get something else, for this reason.
-    Doubtful(String),
-}
 
 /// What reads the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reader {
     /// `HfArgumentParser` and those derived from it.
     Hf,
-    Argparse,
-    /// A package that reads values by rules of its own.
+    /// argparse, or a package that reads values by rules of its own.
     Other(&'static str),
     /// None is seen, although all of the script is.
     Nothing,
@@ -42,18 +32,16 @@ const LIBRARIES: &str = "accelerate bitsandbytes datasets deepspeed evaluate hug
 /// Whatever sets arguments by names that are not written out.
 const OPAQUE: &str =
     "parse_dict hyperparameter_search set_training set_optimizer set_lr_scheduler set_dataloader __dict__";
-/// Methods that change a list: `sys.argv.remove(…)`.
-const LIST_CHANGES: &str = "append extend insert remove pop clear";
-/// Calls that make a copy with other values, or change a mapping.
-const COPIES: &str = "replace update evolve merge dict";
-/// What carries these names is part of a model, so that `setattr` on it changes no argument.
-const PARTS_OF_MODELS: &str = "model module layer parent tokenizer processor torch transformers nn block dataset";
+/// Calls that set a value by its name, make a copy with other values, or change a mapping.
+const SETTERS: &str = "setattr replace update evolve merge dict";
 const ASSIGNMENTS: &str = "= += -= *= /= //= **= %= |= :=";
-/// What may stand around the type of a field.
-const AROUND_TYPES: &str = "Optional Union None [ ] | , typing .";
 
 pub(super) fn is_in(list: &str, word: &str) -> bool {
     list.split(' ').any(|listed| listed == word)
+}
+
+pub(super) fn is_hf_parser(token: &Token) -> bool {
+    PARSERS.iter().any(|parser| token.is(parser))
 }
 
 pub(crate) struct ArgumentFlow<'a> {
@@ -71,17 +59,15 @@ pub(crate) struct ArgumentFlow<'a> {
 
 impl<'a> ArgumentFlow<'a> {
     pub(crate) fn read(source: &'a ScriptSource) -> Self {
-        let (mut all, mut files) = (Vec::new(), Vec::new());
-        for module in source.modules().iter().rev() {
-            all.extend(tokens(&module.text));
-            files.push((all.len(), module.name.as_str()));
+        let (mut all, mut files, mut own) = (Vec::new(), Vec::new(), 0);
+        let modules = source.modules().iter().rev().map(|module| (module.name.as_str(), module.text.as_str()));
+        for (name, text) in modules.chain([(source.name(), source.text.as_str())]) {
+            own = all.len();
+            all.extend(tokens(text));
+            files.push((all.len(), name));
         }
-        let own = all.len();
-        all.extend(tokens(&source.text));
-        files.push((all.len(), source.name()));
         let reader = reader(&all, own);
-        let classes = Vec::new();
-        let mut flow = ArgumentFlow { tokens: all, files, classes, reader, made: Vec::new(), opaque: None };
+        let mut flow = ArgumentFlow { tokens: all, files, classes: Vec::new(), reader, made: Vec::new(), opaque: None };
         flow.find_classes();
         let made = calls(&flow.tokens, |_| true).filter(|call| flow.class_at(call.start - 2).is_some());
         flow.made = made.collect();
@@ -90,12 +76,12 @@ impl<'a> ArgumentFlow<'a> {
     }
 
     /// Its name without the folder.
-    pub(super) fn name(&self) -> &'a str {
+    fn name(&self) -> &'a str {
         self.files.last().map_or("", |(_, name)| name)
     }
 
     /// `train.py:57`.
-    pub(super) fn place(&self, at: usize) -> String {
+    fn place(&self, at: usize) -> String {
         let file = self.files.iter().find(|(end, _)| at < *end).map_or("", |(_, name)| name);
         format!("{file}:{}", self.tokens[at].line)
     }
@@ -110,27 +96,22 @@ impl<'a> ArgumentFlow<'a> {
 
     /// What is imported from the packages with recorded classes, and what derives from that.
     fn find_classes(&mut self) {
-        for at in 0..self.tokens.len() {
-            if !self.is(at, "from") || self.tokens[at].indent.is_none() {
-                continue;
-            }
-            let statement = self.tokens[at + 1..].iter().take_while(|token| token.indent.is_none());
-            let statement: Vec<Token> = statement.copied().collect();
-            for (at, name) in statement.iter().enumerate().skip(2) {
-                let Some(class) = recorded_class(statement[0].text, name.text) else { continue };
-                let alias = statement.get(at + 1).filter(|word| word.is("as")).and_then(|_| statement.get(at + 2));
-                self.classes.push((alias.unwrap_or(name).text, class));
-            }
-        }
         for at in 1..self.tokens.len() {
-            if !self.defines_class(at) {
-                continue;
+            if self.defines_class(at) {
+                let name = self.tokens[at].text;
+                let class = self.bases(at).find_map(|base| self.class_at(base));
+                // The name means this class from now on, whatever it was before.
+                self.classes.retain(|(known, _)| *known != name);
+                self.classes.extend(class.map(|class| (name, class)));
+            } else if self.is(at - 1, "from") && self.tokens[at - 1].indent.is_some() {
+                let statement = self.tokens[at..].iter().take_while(|token| token.indent.is_none());
+                let names: Vec<Token> = statement.copied().collect();
+                for (place, name) in names.iter().enumerate().skip(2) {
+                    let alias = names.get(place + 1).filter(|word| word.is("as")).and_then(|_| names.get(place + 2));
+                    let class = recorded_class(names[0].text, name.text);
+                    self.classes.extend(class.map(|class| (alias.unwrap_or(name).text, class)));
+                }
             }
-            let name = self.tokens[at].text;
-            let class = self.bases(at).find_map(|base| self.class_at(base));
-            // The name means this class from now on, whatever it was before.
-            self.classes.retain(|(known, _)| *known != name);
-            self.classes.extend(class.map(|class| (name, class)));
         }
     }
 
@@ -140,8 +121,8 @@ impl<'a> ArgumentFlow<'a> {
     }
 
     /// What stands in the parentheses behind the name of a class.
-    pub(super) fn bases(&self, at: usize) -> Range<usize> {
-        if self.is(at + 1, "(") { at + 2..closing(&self.tokens, at + 2) } else { 0..0 }
+    fn bases(&self, at: usize) -> Range<usize> {
+        if self.is(at + 1, "(") { in_parentheses(&self.tokens, at + 1) } else { 0..0 }
     }
 
     /// The class that the word at this place names.
@@ -160,117 +141,101 @@ impl<'a> ArgumentFlow<'a> {
     }
 
     fn is_opaque(&self, at: usize) -> bool {
-        let (tokens, token) = (&self.tokens, self.tokens[at]);
-        let opens = self.is(at + 1, "(");
-        let call = || &tokens[at + 2..closing(tokens, at + 2)];
+        let token = self.tokens[at];
+        if token.kind != Kind::Name || !self.is(at + 1, "(") {
+            // `sys.argv.remove(…)` changes it too.
+            let changes_words = token.is("argv") && (self.is(at + 1, ".") || self.is_assigned(at));
+            return changes_words || token.is("__dict__");
+        }
+        let call = &self.tokens[in_parentheses(&self.tokens, at + 1)];
         match token.text {
-            _ if token.kind != Kind::Name => false,
-            "argv" => {
-                let behind = tokens.get(at + 2).map_or("", |token| token.text);
-                self.is_assigned(at) || self.is(at + 1, ".") && is_in(LIST_CHANGES, behind)
-            }
-            "setattr" if opens => {
-                let object: String = call().iter().take_while(|it| !it.is(",")).map(|it| it.text).collect();
-                let name = call().iter().skip_while(|it| !it.is(",")).nth(1);
-                let object = object.to_lowercase();
-                !name.is_some_and(|name| name.kind == Kind::Text)
-                    && !PARTS_OF_MODELS.split(' ').any(|part| object.contains(part))
-            }
-            "parse_args_into_dataclasses" | "parse_args_and_config" if opens => {
-                let call = call();
-                let positional = !call.is_empty() && !call.get(1).is_some_and(|next| next.is("="));
-                let given = keyword(call, "args").and_then(<[Token]>::first);
-                positional && !call[0].is("None") || given.is_some_and(|words| !words.is("None"))
+            "setattr" => call.iter().skip_while(|word| !word.is(",")).nth(1).is_none_or(|name| name.kind != Kind::Text),
+            "parse_args_into_dataclasses" | "parse_args_and_config" => {
+                let keeps_words = call.first().is_none_or(|word| word.is("return_remaining_strings"));
+                !keeps_words || keyword(call, "args").is_some()
             }
             // A file that the command names is read by zlaunch too.
-            "parse_json_file" | "parse_yaml_file" if opens => !call().iter().any(|it| it.is("argv")),
-            _ => is_in(OPAQUE, token.text) && (opens || token.text == "__dict__"),
+            "parse_json_file" | "parse_yaml_file" => !call.iter().any(|word| word.is("argv")),
+            name => is_in(OPAQUE, name),
         }
     }
 
     /// Whether the word stands on the left of an assignment.
     fn is_assigned(&self, at: usize) -> bool {
-        let start = (0..=at).rev().find(|at| self.tokens[*at].indent.is_some()).unwrap_or(0);
-        let mut depth = 0_i32;
-        for (place, token) in self.tokens.iter().enumerate().skip(start) {
-            if place > at && token.indent.is_some() || place == at && depth > 0 {
-                return false;
-            }
-            match token.text {
-                _ if token.kind != Kind::Sign => {}
-                "(" | "[" | "{" => depth += 1,
-                ")" | "]" | "}" => depth -= 1,
-                sign if place > at && depth == 0 && is_in(ASSIGNMENTS, sign) => return true,
-                _ => {}
-            }
-        }
-        false
+        let mut rest = self.tokens[at + 1..].iter().take_while(|token| token.indent.is_none());
+        self.tokens[at].depth == 0 && rest.any(|token| token.depth == 0 && is_in(ASSIGNMENTS, token.text))
     }
 
-    /// Where something sets the argument after it was read.
-    pub(super) fn set_at(&self, argument: &str) -> Option<usize> {
+    /// Where something sets the argument after it was read, or a class declares it anew.
+    fn set_at(&self, argument: &str) -> Option<usize> {
         let tokens = &self.tokens;
-        let item = |at: usize| {
-            let behind = tokens.get(at + 2).map_or("", |token| token.text);
-            self.is(at + 1, "]") && is_in(ASSIGNMENTS, behind)
-                || at > 3 && self.is(at - 1, ",") && self.is(at - 4, "setattr")
-        };
+        let is_field = |at: usize| tokens[at].indent.is_some_and(|indent| indent > 0) && self.is(at + 1, ":");
         let found = (0..tokens.len()).filter(|at| tokens[*at].text == argument).find(|at| match tokens[*at].kind {
-            Kind::Name => *at > 0 && self.is(at - 1, ".") && self.is_assigned(*at),
-            Kind::Text => item(*at),
+            Kind::Name => is_field(*at) || *at > 0 && self.is(at - 1, ".") && self.is_assigned(*at),
+            Kind::Text => self.is(at + 1, "]") && self.is_assigned(at + 1),
             Kind::Number | Kind::Sign => false,
         });
         found.or_else(|| {
-            let mut copies = calls(tokens, |token| token.kind == Kind::Name && is_in(COPIES, token.text));
-            copies.find(|call| keyword(&tokens[call.clone()], argument).is_some()).map(|call| call.start)
+            let names_it = |call: &[Token]| call.iter().any(|it| it.kind == Kind::Text && it.text == argument);
+            let setters = calls(tokens, |token| token.kind == Kind::Name && is_in(SETTERS, token.text));
+            setters
+                .map(|call| (call.start, &tokens[call]))
+                .find_map(|(start, call)| (keyword(call, argument).is_some() || names_it(call)).then_some(start))
         })
     }
 
-    pub(super) fn reads_nothing(&self) -> bool {
-        self.reader == Reader::Nothing
+    /// `args.deepspeed = …`: the script sets it after the arguments were made.
+    pub(crate) fn assigns(&self, argument: &str) -> bool {
+        self.tokens.windows(3).any(|words| words[0].is(".") && words[1].is(argument) && words[2].is("="))
     }
 
     /// Why no argument can be followed.
-    pub(super) fn doubt_about_all(&self) -> Option<String> {
-        let name = self.name();
-        match (self.reader, self.made.first()) {
-            (Reader::Argparse, _) => Some(format!("{name} reads its arguments by argparse")),
-            (Reader::Other(package), _) => Some(format!("{name} reads its arguments by {package}")),
-            (Reader::Elsewhere, _) => Some(format!("it is not seen how {name} reads its arguments")),
-            (Reader::Nothing | Reader::Hf, Some(made)) => {
-                Some(format!("{} writes its arguments itself", self.place(made.start)))
-            }
-            (Reader::Hf, None) => self.opaque.map(|at| format!("{} may set any argument", self.place(at))),
-            (Reader::Nothing, None) => None,
+    fn doubt_about_all(&self) -> Option<String> {
+        match (self.reader, self.made.first(), self.opaque) {
+            (Reader::Other(package), ..) => Some(format!("{} reads its arguments by {package}", self.name())),
+            (Reader::Elsewhere, ..) => Some(format!("it is not seen how {} reads its arguments", self.name())),
+            (_, Some(made), _) => Some(format!("{} writes its arguments itself", self.place(made.start))),
+            (Reader::Hf, None, Some(at)) => Some(format!("{} may set any argument", self.place(at))),
+            (Reader::Hf | Reader::Nothing, None, _) => None,
         }
     }
 
-    fn doubt_about(&self, argument: &str) -> Option<String> {
+    /// Why the trainer may get something else than the command gives for an argument.
+    pub(crate) fn doubt(&self, argument: &str) -> Option<String> {
+        let doubt = self.doubt_about_all();
+        if doubt.is_some() || self.reader == Reader::Nothing {
+            return doubt;
+        }
         if let Some(at) = self.set_at(argument) {
             return Some(format!("{} sets {argument}", self.place(at)));
-        }
-        if let Some(at) = (0..self.tokens.len()).find(|at| self.declares_otherwise(*at, argument)) {
-            return Some(format!("{} reads --{argument} in another way", self.place(at)));
         }
         let is_hidden = self.parsed().next().is_none();
         is_hidden.then(|| format!("{} does not show what becomes of --{argument}", self.name()))
     }
 
-    /// Whether this is a field of a class with another type than transformers gives the argument.
-    fn declares_otherwise(&self, at: usize, argument: &str) -> bool {
-        let is_field = self.is(at, argument) && self.tokens[at].indent.is_some_and(|indent| indent > 0);
-        if !is_field || !self.is(at + 1, ":") {
-            return false;
+    /// Why the model may be another than `--model_name_or_path` says: every one must be loaded by `args.model_name_or_path`.
+    pub(crate) fn doubt_about_model(&self, argument: &str) -> Option<String> {
+        let doubt = self.doubt_about_all();
+        if doubt.is_some() || self.reader == Reader::Nothing {
+            return doubt;
         }
-        let statement = self.tokens[at + 2..].iter().take_while(|token| token.indent.is_none() && !token.is("="));
-        let mut types = statement.filter(|token| !is_in(AROUND_TYPES, token.text)).peekable();
-        types.peek().is_none() || !types.all(|token| is_type_of(argument, token.text))
-    }
-
-    /// What becomes of an argument that the command gives.
-    pub(crate) fn forwarding(&self, argument: &str) -> Forwarding {
-        let about_this = || self.doubt_about(argument).filter(|_| !self.reads_nothing());
-        self.doubt_about_all().or_else(about_this).map_or(Forwarding::AsGiven, Forwarding::Doubtful)
+        if let Some(at) = self.set_at(argument).or_else(|| self.set_at("hidden_size")) {
+            return Some(format!("{} sets {}", self.place(at), self.tokens[at].text));
+        }
+        let is_named = |at: usize| {
+            let ends = self.is(at + 3, ",") || self.is(at + 3, ")");
+            self.is(at + 1, ".") && self.is(at + 2, argument) && ends
+        };
+        let loads = calls(&self.tokens, |token| token.is("from_pretrained")).map(|call| call.start);
+        let loads: Vec<usize> = loads.filter(|at| *at > 4 && is_model(self.tokens[at - 4].text)).collect();
+        let other = loads.iter().find(|at| !is_named(**at) && !(self.is(*at + 1, "=") && is_named(*at + 2)));
+        if let Some(at) = other {
+            return Some(format!("{} loads another model than --{argument}", self.place(*at)));
+        }
+        // TRL's trainers load it: `SFTTrainer(model=model_args.model_name_or_path)`.
+        let by_trainer = |at: usize| self.is(at, "model") && self.is(at + 1, "=") && is_named(at + 2);
+        let is_shown = !loads.is_empty() || (0..self.tokens.len()).any(by_trainer);
+        (!is_shown).then(|| format!("{} does not show which model it loads", self.name()))
     }
 
     /// The class whose default counts for an argument that is not given: the only one that is used, in a script that
@@ -278,7 +243,11 @@ impl<'a> ArgumentFlow<'a> {
     pub(crate) fn default_class(&self, argument: &str) -> Option<ArgumentClass> {
         let trains = self.tokens.iter().any(|token| token.kind == Kind::Name && token.text.ends_with("Trainer"));
         let may_hand_over = |call: &Range<usize>| keyword(&self.tokens[call.clone()], argument).is_some();
-        let is_mentioned = (0..self.tokens.len()).any(|at| self.mentions(at, argument));
+        // In any other way than as an attribute that is read.
+        let is_mentioned = (0..self.tokens.len()).any(|at| {
+            let is_it = self.tokens[at].text.trim_start_matches('-') == argument;
+            is_it && (at == 0 || !self.is(at - 1, ".") || self.is_assigned(at))
+        });
         if !trains || self.opaque.is_some() || is_mentioned || self.made.iter().any(may_hand_over) {
             return None;
         }
@@ -290,38 +259,36 @@ impl<'a> ArgumentFlow<'a> {
         used.first().copied().filter(|first| used.iter().all(|class| class == first))
     }
 
-    /// Whether the argument stands here in any other way than as an attribute that is read.
-    fn mentions(&self, at: usize, argument: &str) -> bool {
-        let token = self.tokens[at];
-        let next = self.tokens.get(at + 1).map_or("", |next| next.text);
-        match token.kind {
-            Kind::Text => token.text.strip_prefix("--").unwrap_or(token.text) == argument,
-            Kind::Name if token.text == argument => {
-                next != "==" && (at == 0 || !self.is(at - 1, ".") || is_in(ASSIGNMENTS, next))
-            }
-            _ => false,
-        }
-    }
-
     /// Whether `--config` names a file with arguments, which zlaunch does not follow.
     pub(crate) fn reads_config_option(&self) -> bool {
         self.has(&["TrlParser"])
     }
 
+    /// What reads the arguments, where it is seen.
+    pub(super) fn reader_name(&self) -> Option<&'static str> {
+        match self.reader {
+            Reader::Hf => Some("HfArgumentParser"),
+            Reader::Other(package) => Some(package),
+            Reader::Nothing | Reader::Elsewhere => None,
+        }
+    }
+
     /// How the arguments are read, in a few words.
     pub(crate) fn in_words(&self) -> String {
-        let read = match self.reader {
-            Reader::Hf => "HfArgumentParser",
-            Reader::Argparse => "argparse",
-            Reader::Other(package) => package,
-            Reader::Nothing | Reader::Elsewhere => {
-                return format!("{}: nothing that reads arguments is seen", self.name());
-            }
+        let Some(read) = self.reader_name() else {
+            return format!("{}: nothing that reads arguments is seen", self.name());
         };
         let made = self.made.first().map(|call| self.tokens[call.start - 2].text);
         let class = made.or_else(|| self.parsed().next().map(|(name, _)| name));
         class.map_or_else(|| read.to_string(), |class| format!("{read} → {class}"))
     }
+}
+
+/// `AutoModelForCausalLM`, `LlamaForCausalLM`, `AutoConfig`; not a tokenizer, an adapter or a vision tower.
+fn is_model(name: &str) -> bool {
+    let model = name.contains("Model") || name.contains("For") || name == "AutoConfig" || name.ends_with("LM");
+    let others = ["Peft", "Tokenizer", "Processor", "Generation", "Vision", "CLIP"];
+    model && !others.iter().any(|other| name.contains(other))
 }
 
 fn recorded_class(package: &str, name: &str) -> Option<ArgumentClass> {
@@ -332,34 +299,18 @@ fn recorded_class(package: &str, name: &str) -> Option<ArgumentClass> {
     }
 }
 
-/// Whether transformers declares an argument with this type.
-fn is_type_of(argument: &str, word: &str) -> bool {
-    match argument {
-        "fp16" | "bf16" | "fp16_full_eval" | "bf16_full_eval" | "auto_find_batch_size" => word == "bool",
-        "per_device_train_batch_size" | "gradient_accumulation_steps" | "max_steps" => word == "int",
-        // An integer before transformers 5.
-        "warmup_steps" => word == "int" || word == "float",
-        _ => word == "float",
-    }
-}
-
 /// `own`: where the tokens of the script itself start.
 fn reader(tokens: &[Token], own: usize) -> Reader {
-    let imported = |from: usize| {
-        let starts = tokens[from..].windows(2).filter(|pair| pair[0].indent.is_some());
-        starts.filter(|pair| pair[0].is("import") || pair[0].is("from")).map(|pair| pair[1].text)
-    };
-    let other = |from: usize| OTHERS.split(' ').find(|other| imported(from).any(|module| module == *other));
-    let is_seen = |module: &str| is_in(LIBRARIES, module) || is_standard(module);
+    let starts = tokens[own..].windows(2).filter(|pair| pair[0].indent.is_some());
+    let imported = starts.filter(|pair| pair[0].is("import") || pair[0].is("from")).map(|pair| pair[1].text);
+    let imported: Vec<&str> = imported.collect();
     if calls(tokens, is_hf_parser).next().is_some() {
         Reader::Hf
-    } else if let Some(other) = other(own) {
+    } else if let Some(other) = OTHERS.split(' ').find(|other| imported.contains(other)) {
         Reader::Other(other)
     } else if tokens.iter().any(|token| token.is("add_argument") || token.is("ArgumentParser")) {
-        Reader::Argparse
-    } else if let Some(other) = other(0) {
-        Reader::Other(other)
-    } else if imported(own).all(is_seen) {
+        Reader::Other("argparse")
+    } else if imported.iter().all(|module| is_in(LIBRARIES, module) || is_standard(module)) {
         Reader::Nothing
     } else {
         Reader::Elsewhere

@@ -1,8 +1,12 @@
 //! Whose script it is: one that hands the config to transformers' `Trainer`, or one that hands it to DeepSpeed itself.
 
-use super::calls::{HANDBOOK, PARSERS};
-use super::tokens::{Token, tokens};
-use crate::command::script_source::ScriptSource;
+use super::tokens::{Token, calls, tokens};
+use crate::command::script_source::{ScriptSource, imports};
+
+/// Parsers that fill classes of arguments from the command line.
+pub(super) const PARSERS: &[&str] = &["HfArgumentParser", "TrlParser", HANDBOOK];
+/// The parser of the alignment handbook.
+pub(super) const HANDBOOK: &str = "H4ArgumentParser";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ScriptKind {
@@ -20,8 +24,8 @@ pub(crate) fn script_kind(source: &ScriptSource) -> ScriptKind {
         return own;
     }
     let found: Vec<ScriptKind> = source.modules().iter().map(|module| of_text(&module.text)).collect();
-    let first = |wanted: ScriptKind| found.contains(&wanted).then_some(wanted);
-    first(ScriptKind::Hf).or(first(ScriptKind::RawDeepSpeed)).unwrap_or(ScriptKind::Unknown)
+    let kinds = [ScriptKind::Hf, ScriptKind::RawDeepSpeed];
+    kinds.into_iter().find(|kind| found.contains(kind)).unwrap_or(ScriptKind::Unknown)
 }
 
 /// Who reads a JSON or YAML file that stands in front of the arguments.
@@ -56,47 +60,41 @@ pub(crate) fn run_file_reader(source: &ScriptSource) -> RunFileReader {
     }
 }
 
-/// A sign may stand in a comment or a text, so the words are looked at where several are there.
 fn of_text(text: &str) -> ScriptKind {
     let has = |signs: &[&str]| signs.iter().any(|sign| text.contains(sign));
-    let (hf, plain) = (has(&["TrainingArguments"]) || has(PARSERS), has(&["initialize(", "add_config_arguments("]));
-    if hf && !plain {
-        return ScriptKind::Hf;
+    let hf = has(&["TrainingArguments"]) || has(PARSERS);
+    match (hf, has(&["initialize(", "add_config_arguments("])) {
+        (true, false) => return ScriptKind::Hf,
+        (false, false) if !text.contains("Trainer") => return ScriptKind::Unknown,
+        // A sign may stand in a comment or a text, so the words are looked at where several are there.
+        _ => {}
     }
-    if !hf && !plain && !text.contains("Trainer") {
-        return ScriptKind::Unknown;
-    }
-    let tokens = tokens(text);
+    let (tokens, imported) = (tokens(text), imports(text));
+    let is_trainer = |name: &str| name.ends_with("Trainer") || name.ends_with("TrainingArguments");
+    let of_hf = |name: &str| name.starts_with("transformers.") || name.starts_with("trl.");
+    let names_hf = |token: &Token| token.is("TrainingArguments") || PARSERS.iter().any(|name| token.is(name));
+    // `transformers.Trainer`
+    let attribute = |words: &[Token]| words[0].is("transformers") && words[1].is(".") && is_trainer(words[2].text);
+    let is_hf = imported.iter().any(|name| of_hf(name) && is_trainer(name))
+        || tokens.iter().any(|token| names_hf(token) && token.indent.is_none())
+        || tokens.windows(3).any(attribute);
     match () {
-        () if uses_trainer(&tokens) => ScriptKind::Hf,
+        () if is_hf => ScriptKind::Hf,
         () if calls_deepspeed(&tokens) => ScriptKind::RawDeepSpeed,
         () => ScriptKind::Unknown,
     }
 }
 
-fn uses_trainer(tokens: &[Token]) -> bool {
-    let named = |token: &Token| PARSERS.iter().chain(&["TrainingArguments"]).any(|name| token.is(name));
-    let trainer = |token: &Token| token.text.ends_with("Trainer") || token.text.ends_with("TrainingArguments");
-    let package = |token: &Token| token.is("transformers") || token.is("trl");
-    let imports = |at: usize| {
-        let statement = tokens[at + 1..].iter().take_while(|token| token.indent.is_none());
-        tokens[at].is("from") && tokens.get(at + 1).is_some_and(package) && statement.clone().any(trainer)
-    };
-    let attribute = |at: usize| package(&tokens[at]) && tokens.get(at + 2).is_some_and(trainer);
-    tokens.iter().any(|token| named(token) && token.indent.is_none())
-        || (0..tokens.len()).any(|at| imports(at) || attribute(at))
-}
-
 /// `deepspeed.initialize(…)`, also by another name of the module, and DeepSpeed's own arguments.
 fn calls_deepspeed(tokens: &[Token]) -> bool {
     let is = |at: usize, text: &str| tokens.get(at).is_some_and(|token| token.is(text));
-    let alias = (0..tokens.len()).find(|at| is(*at, "import") && is(at + 1, "deepspeed") && is(at + 2, "as"));
-    let alias = alias.and_then(|at| tokens.get(at + 3)).map_or("deepspeed", |token| token.text);
+    let imports_as = |words: &&[Token]| words[0].is("deepspeed") && words[1].is("as");
+    let alias = tokens.windows(3).find(imports_as).map_or("deepspeed", |words| words[2].text);
     let imported = tokens.iter().any(|token| token.is("deepspeed"));
-    (0..tokens.len()).any(|at| {
-        let of_module = at > 1 && is(at - 1, ".") && (is(at - 2, "deepspeed") || is(at - 2, alias));
-        let bare = imported && (at == 0 || !is(at - 1, ".") && !is(at - 1, "def"));
-        (of_module || bare) && is(at + 1, "(") && (is(at, "initialize") || is(at, "add_config_arguments"))
+    calls(tokens, |token| token.is("initialize") || token.is("add_config_arguments")).any(|call| {
+        let of_module = call.start > 3 && (is(call.start - 4, "deepspeed") || is(call.start - 4, alias));
+        let is_method = call.start > 2 && is(call.start - 3, ".");
+        if is_method { of_module } else { imported }
     })
 }
 

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::calls::{HANDBOOK, calls, is_hf_parser, keyword};
-use super::flow::{ArgumentFlow, Reader, is_in};
-use super::tokens::{Kind, Token};
+use super::flow::{ArgumentFlow, Reader, is_hf_parser, is_in};
+use super::kind::HANDBOOK;
+use super::tokens::{Kind, Token, calls, keyword};
 use crate::command::defaults::{ArgumentClass, TRAINING_ARGUMENTS};
 
 /// Packages that refuse an option which no function or decorator of the script names.
@@ -26,13 +26,10 @@ impl<'a> ArgumentFlow<'a> {
     /// The option that becomes `TrainingArguments(deepspeed=args.NAME)`.
     pub(crate) fn config_option(&self) -> Option<&'a str> {
         let value = self.made.iter().find_map(|call| keyword(&self.tokens[call.clone()], "deepspeed"))?;
-        match value {
-            [object, dot, name, rest @ ..] if object.kind == Kind::Name && dot.is(".") => {
-                let ends = rest.first().is_none_or(|next| next.is(",") || next.is(")"));
-                (ends && matches!(self.reader, Reader::Hf | Reader::Argparse)).then_some(name.text)
-            }
-            _ => None,
-        }
+        let [object, dot, name, rest @ ..] = value else { return None };
+        let ends = rest.first().is_none_or(|next| next.is(",") || next.is(")"));
+        let is_read = matches!(self.reader, Reader::Hf | Reader::Other("argparse"));
+        (object.kind == Kind::Name && dot.is(".") && ends && is_read).then_some(name.text)
     }
 
     /// Whether the script has an option of this name, as far as it is seen. `None`: its parser is not.
@@ -41,35 +38,29 @@ impl<'a> ArgumentFlow<'a> {
         let mut named = self.tokens.iter().filter(spelled);
         match self.reader {
             Reader::Nothing => Some(false),
-            Reader::Argparse => Some(named.any(|token| token.kind == Kind::Text && token.text.starts_with('-'))),
+            Reader::Other("argparse") => Some(named.any(|it| it.kind == Kind::Text && it.text.starts_with('-'))),
             Reader::Other(package) if is_in(STRICT, package) && !self.made.is_empty() => Some(named.next().is_some()),
             Reader::Other(_) | Reader::Elsewhere => None,
             Reader::Hf if self.parsed().next().is_some() || named.any(|token| token.kind == Kind::Name) => Some(true),
-            Reader::Hf => self.parses_own_only().then_some(false),
+            Reader::Hf => {
+                let given = calls(&self.tokens, is_hf_parser).flatten();
+                let mut given = given.filter(|at| self.tokens[*at].kind == Kind::Name).peekable();
+                (given.peek().is_some() && given.all(|at| self.is_own_class(at))).then_some(false)
+            }
         }
     }
 
-    /// Whether every class that transformers' parser gets is the script's own and derives from no other.
-    fn parses_own_only(&self) -> bool {
-        let is_own = |name: &str| {
-            (1..self.tokens.len()).any(|at| self.defines_class(at) && self.is(at, name) && self.is(at + 1, ":"))
-        };
-        let given = calls(&self.tokens, is_hf_parser).flatten().filter(|at| self.tokens[*at].kind == Kind::Name);
-        let mut given = given.peekable();
-        given.peek().is_some() && given.all(|at| is_own(self.tokens[at].text))
+    /// Whether the word at this place names a class of the script's own that derives from no other.
+    fn is_own_class(&self, at: usize) -> bool {
+        let is_it = |place: usize| self.defines_class(place) && self.is(place, self.tokens[at].text);
+        (1..self.tokens.len()).any(|place| is_it(place) && self.is(place + 1, ":"))
     }
 
     /// What reads the arguments, where it is sure to refuse an option of this name.
     pub(crate) fn refuses(&self, option: &str) -> Option<&'static str> {
-        let reads = match self.reader {
-            Reader::Argparse if !self.shows_all_options() => return None,
-            Reader::Argparse => "argparse",
-            Reader::Hf => "HfArgumentParser",
-            Reader::Other(package) => package,
-            Reader::Nothing | Reader::Elsewhere => return None,
-        };
+        let is_open = self.reader == Reader::Other("argparse") && !self.shows_all_options();
         let tolerates = self.has(&["parse_known_args", "return_remaining_strings"]);
-        (self.has_option(option) == Some(false) && !tolerates).then_some(reads)
+        self.reader_name().filter(|_| !is_open && !tolerates && self.has_option(option) == Some(false))
     }
 
     /// Whether argparse's parser is made here, every option is written out, and nobody else gets the parser who may add more.
@@ -80,22 +71,15 @@ impl<'a> ArgumentFlow<'a> {
             let name = tokens.get(call.start).filter(|name| name.kind == Kind::Text && !name.text.contains('{'));
             name.is_some() && ends(call.start + 1)
         };
-        let made: Vec<usize> = (2..tokens.len()).filter(|at| self.is(*at, "ArgumentParser")).collect();
-        let variable = |at: &usize| (0..*at).rev().take(4).find(|at| self.is(*at, "="))?.checked_sub(1);
-        let is_passed = |name: usize| {
-            (1..tokens.len()).any(|at| {
-                self.is(at, tokens[name].text) && (self.is(at - 1, "(") || self.is(at - 1, ",")) && ends(at + 1)
-            })
+        let is_passed = |name: &str| {
+            (1..tokens.len()).any(|at| self.is(at, name) && is_in("( , =", tokens[at - 1].text) && ends(at + 1))
         };
+        let made = (2..tokens.len()).filter(|at| self.is(*at, "ArgumentParser"));
+        let variable = |at: usize| (0..at).rev().take(4).find(|at| self.is(*at, "="))?.checked_sub(1);
         calls(tokens, |token| token.is("ArgumentParser")).next().is_some()
             && calls(tokens, |token| token.is("add_argument")).all(is_written)
             && !self.has(&["add_config_arguments", "parents", "add_argparse_args"])
-            && !made.iter().filter_map(variable).any(is_passed)
-    }
-
-    /// `args.deepspeed = …`: the script sets it after the arguments were made.
-    pub(crate) fn assigns(&self, argument: &str) -> bool {
-        (2..self.tokens.len()).any(|at| self.is(at - 2, ".") && self.is(at - 1, argument) && self.is(at, "="))
+            && !made.filter_map(variable).any(|at| is_passed(tokens[at].text))
     }
 
     /// The options of transformers' parser, where the script shows them.
@@ -112,11 +96,10 @@ impl<'a> ArgumentFlow<'a> {
         let generates = self.has(&[SEQ2SEQ.name]);
         let class = |class| if generates && class == TRAINING_ARGUMENTS { SEQ2SEQ } else { class };
         let classes: Vec<ArgumentClass> = call.clone().filter_map(|at| self.class_at(at)).map(class).collect();
-        // `transformers.TrainingArguments` is named by its last word.
-        let is_module = |at: usize| self.is(at + 1, ".");
         let is_shown = |at: usize| match self.tokens[at].kind {
             Kind::Sign => is_in("( ) [ ] , .", self.tokens[at].text),
-            Kind::Name => is_module(at) || self.class_at(at).is_some() || self.shows_class(self.tokens[at].text, 0),
+            // `transformers.TrainingArguments` is named by its last word.
+            Kind::Name => self.is(at + 1, ".") || self.class_at(at).is_some() || self.is_own_class(at),
             Kind::Number | Kind::Text => false,
         };
         let closed = call.clone().all(is_shown)
@@ -125,18 +108,5 @@ impl<'a> ArgumentFlow<'a> {
         let own = (0..self.tokens.len()).filter(field).map(|at| self.tokens[at].text).collect();
         let plain = !self.has(&["__post_init__", "set_defaults"]);
         (!classes.is_empty()).then_some(ScriptParser { classes, own, closed, plain })
-    }
-
-    /// Whether all fields of a class are in the script or in a recorded class.
-    fn shows_class(&self, name: &str, depth: usize) -> bool {
-        let Some(defined) = (1..self.tokens.len()).find(|at| self.defines_class(*at) && self.is(*at, name)) else {
-            return false;
-        };
-        let mut bases = self.bases(defined).filter(|at| self.tokens[*at].kind == Kind::Name);
-        bases.all(|at| {
-            let base = self.tokens[at].text;
-            let is_plain = base == "object" || self.is(at + 1, ".") || self.class_at(at).is_some();
-            is_plain || depth < 8 && base != name && self.shows_class(base, depth + 1)
-        })
     }
 }

@@ -1,8 +1,7 @@
 //! What the text of a script shows at a glance: the modules that it imports, and what it hands to a call. A front end is
 //! recognised by such signs; the script is not run.
 
-use super::calls;
-use super::tokens::{Token, tokens};
+use super::tokens::{self, Token, tokens};
 use crate::command::script_source;
 
 /// Whether the script imports one of these modules, or something below it.
@@ -10,8 +9,7 @@ pub(crate) fn imports(text: &str, modules: &[&str]) -> bool {
     let is_below = |name: &str, module: &str| {
         name.strip_prefix(module).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     };
-    let imported = script_source::imports(text);
-    imported.iter().any(|(name, _)| modules.iter().any(|module| is_below(name, module)))
+    script_source::imports(text).iter().any(|name| modules.iter().any(|module| is_below(name, module)))
 }
 
 /// What stands between the parentheses of every call of this name, which may be a dotted one.
@@ -21,16 +19,9 @@ pub(crate) fn calls<'a>(text: &'a str, name: &str) -> impl Iterator<Item = &'a s
     if text.contains(name) {
         let tokens = tokens(text);
         let last = name.rsplit('.').next().unwrap_or(name);
-        for call in calls::calls(&tokens, |token| token.is(last)) {
-            let head = &tokens[..call.start - 1];
-            let is_it = name.split('.').rev().enumerate().all(|(at, part)| {
-                let part_at = head.len().checked_sub(1 + 2 * at);
-                part_at.is_some_and(|part_at| head[part_at].is(part) && (at == 0 || head[part_at + 1].is(".")))
-            });
-            if is_it {
-                found.push(between(text, &tokens, call.start, call.end));
-            }
-        }
+        let is_dotted = |open: usize| text[..tokens[open].at].trim_end().ends_with(name);
+        let named = tokens::calls(&tokens, |token| token.is(last)).filter(|call| is_dotted(call.start - 1));
+        found.extend(named.map(|call| between(text, &tokens, call.start, call.end)));
     }
     found.into_iter()
 }
@@ -38,15 +29,10 @@ pub(crate) fn calls<'a>(text: &'a str, name: &str) -> impl Iterator<Item = &'a s
 /// What a call gives to a keyword; nothing where it hands over more that is not written out.
 pub(crate) fn keyword<'a>(call: &'a str, name: &str) -> Option<&'a str> {
     let tokens = call.contains(name).then(|| tokens(call))?;
-    let start = tokens.len() - calls::keyword(&tokens, name)?.len();
-    let mut depth = 0_i32;
-    let ends = |token: &Token| {
-        depth += i32::from(["(", "[", "{"].iter().any(|sign| token.is(sign)));
-        depth -= i32::from([")", "]", "}"].iter().any(|sign| token.is(sign)));
-        depth == 0 && token.is(",")
-    };
-    let end = tokens[start..].iter().position(ends).map_or(tokens.len(), |at| start + at);
-    Some(between(call, &tokens, start, end)).filter(|value| !value.starts_with("**"))
+    let value = tokens::keyword(&tokens, name)?;
+    let start = tokens.len() - value.len();
+    let length = value.iter().position(|token| token.depth == 0 && token.is(",")).unwrap_or(value.len());
+    Some(between(call, &tokens, start, start + length)).filter(|value| !value.starts_with("**"))
 }
 
 /// The text from one word to another, the last one excluded.

@@ -1,4 +1,7 @@
-//! The words of a Python source, as far as its shape is read: names, numbers, strings and signs, without comments.
+//! The words of a Python source, as far as its shape is read: names, numbers, strings and signs, without comments; and
+//! the calls among them.
+
+use std::ops::Range;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -19,6 +22,8 @@ pub(super) struct Token<'a> {
     pub(super) line: usize,
     /// Where it starts, if it is the first of a statement's line.
     pub(super) indent: Option<usize>,
+    /// How many brackets are open around it; a bracket itself counts as outside.
+    pub(super) depth: usize,
 }
 
 impl Token<'_> {
@@ -43,13 +48,11 @@ pub(super) fn tokens(source: &str) -> Vec<Token<'_>> {
             _ if first.is_whitespace() || first == '\\' => first.len_utf8(),
             _ => {
                 let (kind, length, text) = token(rest, first);
-                match text {
-                    "(" | "[" | "{" => depth += 1,
-                    ")" | "]" | "}" => depth = depth.saturating_sub(1),
-                    _ => {}
-                }
+                let is_one_of = |signs: &[&str]| kind == Kind::Sign && signs.contains(&text);
+                depth = depth.saturating_sub(usize::from(is_one_of(&[")", "]", "}"])));
                 let indent = std::mem::take(&mut starts_line).then_some(at - line_start);
-                tokens.push(Token { kind, text, at, line, indent });
+                tokens.push(Token { kind, text, at, line, indent, depth });
+                depth += usize::from(is_one_of(&["(", "[", "{"]));
                 line += rest[..length].matches('\n').count();
                 length
             }
@@ -66,7 +69,8 @@ fn token(rest: &str, first: char) -> (Kind, usize, &str) {
         return string(rest, first);
     }
     if first.is_ascii_digit() || first == '.' && rest[1..].starts_with(|c: char| c.is_ascii_digit()) {
-        let length = number_length(rest);
+        // The exponent of `2e-5` is a number of its own, which nobody asks about.
+        let length = length_of(|c| c.is_alphanumeric() || c == '_' || c == '.');
         return (Kind::Number, length, &rest[..length]);
     }
     if first.is_alphabetic() || first == '_' {
@@ -76,19 +80,6 @@ fn token(rest: &str, first: char) -> (Kind, usize, &str) {
     let signs = ["//=", "**=", "**", "//", "==", "!=", "<=", ">=", "+=", "-=", "*=", "/=", "%=", "|=", ":=", "->"];
     let length = signs.iter().find(|sign| rest.starts_with(**sign)).map_or(first.len_utf8(), |sign| sign.len());
     (Kind::Sign, length, &rest[..length])
-}
-
-/// `1_000`, `1.5`, `2e-5`.
-fn number_length(rest: &str) -> usize {
-    let bytes = rest.as_bytes();
-    let belongs = |at: usize| {
-        let byte = bytes[at];
-        byte.is_ascii_alphanumeric()
-            || byte == b'.'
-            || byte == b'_'
-            || matches!(byte, b'-' | b'+') && matches!(bytes[at - 1], b'e' | b'E')
-    };
-    (1..bytes.len()).find(|at| !belongs(*at)).unwrap_or(bytes.len())
 }
 
 /// One that does not end goes on to the end of the file.
@@ -105,17 +96,46 @@ fn string(rest: &str, quote: char) -> (Kind, usize, &str) {
     (Kind::Text, rest.len(), &rest[quotes..])
 }
 
+/// The words between the parentheses of every call of what `is` accepts; not of the definition of a class.
+pub(super) fn calls<'t>(
+    tokens: &'t [Token],
+    is: impl Fn(&Token) -> bool + 't,
+) -> impl Iterator<Item = Range<usize>> + 't {
+    let opens = |at: usize| tokens.get(at + 1).is_some_and(|next| next.is("("));
+    let defines = |at: usize| at > 0 && (tokens[at - 1].is("class") || tokens[at - 1].is("def"));
+    let heads = (0..tokens.len()).filter(move |at| is(&tokens[*at]) && opens(*at) && !defines(*at));
+    heads.map(|at| in_parentheses(tokens, at + 1))
+}
+
+/// What stands between the parenthesis at this place and the one that closes it.
+pub(super) fn in_parentheses(tokens: &[Token], open: usize) -> Range<usize> {
+    let rest = &tokens[open + 1..];
+    let length = rest.iter().position(|token| token.depth <= tokens[open].depth).unwrap_or(rest.len());
+    open + 1..open + 1 + length
+}
+
+/// What stands behind `name=` among the arguments of a call; everything else is unknown where `**` hands over more.
+pub(super) fn keyword<'t, 'a>(arguments: &'t [Token<'a>], name: &str) -> Option<&'t [Token<'a>]> {
+    let is = |at: usize, text: &str| arguments.get(at).is_some_and(|token| token.is(text));
+    let level = arguments.first()?.depth;
+    (0..arguments.len()).filter(|at| arguments[*at].depth == level).find_map(|at| {
+        // `**config` may hold it: what follows is no literal.
+        let unpacks = is(at, "**") && (at == 0 || is(at - 1, ","));
+        let value = (is(at, name) && is(at + 1, "=")).then(|| &arguments[at + 2..]);
+        if unpacks { Some(&arguments[at..]) } else { value }
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn sources_are_split_into_words() {
-        let source = "x = f(a=1e-5,  # note\n  b='it\\'s', c=\"\"\"two\nlines\"\"\")\nif y_1 ** 2 == -3.5:\n    pass\n";
+        let source = "x = f(a=1.5,  # note\n  b='it\\'s', c=\"\"\"two\nlines\"\"\")\nif y_1 ** 2 == -3.5:\n    pass\n";
         let found = tokens(source);
         let words: Vec<&str> = found.iter().map(|token| token.text).collect();
-        let expected =
-            ["x", "=", "f", "(", "a", "=", "1e-5", ",", "b", "=", "it\\'s", ",", "c", "=", "two\nlines", ")"];
+        let expected = ["x", "=", "f", "(", "a", "=", "1.5", ",", "b", "=", "it\\'s", ",", "c", "=", "two\nlines", ")"];
         assert_eq!(words[..16], expected);
         assert_eq!(words[16..], ["if", "y_1", "**", "2", "==", "-", "3.5", ":", "pass"]);
         let starts: Vec<_> = found.iter().filter_map(|token| Some((token.line, token.indent?))).collect();

@@ -3,21 +3,15 @@
 
 use super::hf;
 use crate::command::front_end::{
-    ArgumentParser, ArgumentTraits, AutoFiller, ConfigTraits, DefaultArguments, HandOver, NoConfig, Trainer, Usage,
-    text_of,
+    ArgumentParser, ArgumentTraits, AutoFiller, ConfigTraits, DefaultArguments, HandOver, NoConfig, text_of,
 };
-use crate::command::job::Job;
+use crate::command::job::{Job, Trainer};
 use crate::command::script::signs::{calls, imports, keyword, shown};
 use crate::command::target::ParsedCommand;
 use crate::host::Host;
 
 pub(crate) const TRAINER: Trainer = Trainer {
     name: "accelerate",
-    usage: &[Usage {
-        commands: &["python loop.py …"],
-        runs: "torchrun on a script with `Accelerator()` and a loop of its own, with the config in the variables that `accelerate launch` sets; accelerate fills \"auto\" (seen on 1.15.0)",
-        runs_zh: "torchrun 运行使用 `Accelerator()`、自己写循环的脚本，配置放在 `accelerate launch` 会设的变量里；\"auto\" 由 accelerate 填写（在 1.15.0 上验证过）",
-    }],
     distribution: Some("accelerate"),
     recognise,
     config: ConfigTraits {
@@ -27,7 +21,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
     },
     arguments: ArgumentTraits {
         inputs: &[],
-        fields: &[],
+        fields: "",
         parser: ArgumentParser::Unrecorded,
         defaults: DefaultArguments::Recorded(|_, _| None),
         ..hf::TRAINER.arguments

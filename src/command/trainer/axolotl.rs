@@ -12,11 +12,11 @@ use crate::base::yaml::Dialect;
 use crate::command::arguments;
 use crate::command::defaults::ArgumentClass;
 use crate::command::front_end::{
-    ArgumentParser, ArgumentTraits, ConfigTraits, DefaultArguments, HandOver, LaunchTraits, ModelTraits, Trainer,
-    TrainingDefaults, Usage, Variable, console_python,
+    ArgumentParser, ArgumentTraits, ConfigTraits, DefaultArguments, HandOver, LaunchTraits, ModelTraits,
+    TrainingDefaults, Variable, console_python,
 };
 use crate::command::inputs::Input;
-use crate::command::job::Job;
+use crate::command::job::{Job, Trainer};
 use crate::command::python::Python;
 use crate::command::run_file;
 use crate::command::target::{ParsedCommand, Target};
@@ -25,11 +25,6 @@ use crate::report::{self, Problem};
 
 pub(crate) const TRAINER: Trainer = Trainer {
     name: "axolotl",
-    usage: &[Usage {
-        commands: &["axolotl train run.yml"],
-        runs: "torchrun on the script behind it; with launcher arguments of its own: untouched",
-        runs_zh: "torchrun 运行它背后的脚本；自带启动器参数时不动它",
-    }],
     distribution: Some("axolotl"),
     recognise,
     launch: LaunchTraits { consoles: &["axolotl"], console_modules: &["axolotl.cli.main"], ..hf::TRAINER.launch },

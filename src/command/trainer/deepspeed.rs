@@ -2,9 +2,9 @@
 //! `add_config_arguments` defines it, or a `--deepspeed FILE` of their own. Nobody fills an "auto" after us.
 
 use super::hf;
-use crate::command::argv::{Args, Field, Nargs, OptionList};
-use crate::command::front_end::{ArgumentTraits, AutoFiller, ConfigTraits, TakesConfig, Trainer, Usage};
-use crate::command::job::Job;
+use crate::command::argv::{self, Args, OptionList};
+use crate::command::front_end::{ArgumentTraits, AutoFiller, ConfigTraits, TakesConfig};
+use crate::command::job::{Job, Trainer};
 use crate::command::script::{ScriptKind, script_kind};
 use crate::command::script_source::ScriptSource;
 use crate::command::target::{ParsedCommand, Target};
@@ -12,11 +12,6 @@ use crate::host::Host;
 
 pub(crate) const TRAINER: Trainer = Trainer {
     name: "deepspeed",
-    usage: &[Usage {
-        commands: &["python ds.py …"],
-        runs: "torchrun on a script that calls `deepspeed.initialize`, with `--deepspeed_config`",
-        runs_zh: "torchrun 运行自己调用 `deepspeed.initialize` 的脚本，参数是 `--deepspeed_config`",
-    }],
     distribution: Some("deepspeed"),
     recognise,
     config: ConfigTraits { filler: Some(AutoFiller::Nobody), argument: config_argument, ..hf::TRAINER.config },
@@ -24,8 +19,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
     ..hf::TRAINER
 };
 
-const FIELDS: &[Field] =
-    &[("deepspeed_config", Nargs::One), ("deepspeed", Nargs::Optional), ("model_name_or_path", Nargs::One)];
+const FIELDS: &str = "deepspeed_config deepspeed? model_name_or_path";
 
 const CONFIG_ARGUMENTS: [&str; 2] = ["deepspeed_config", "deepspeed"];
 
@@ -39,7 +33,7 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
     if matches!(command.target, Target::Program(_)) {
         return None;
     }
-    let given = Args::read(command.args.clone(), FIELDS, OptionList::Open);
+    let given = Args::read(command.args.clone(), &argv::fields(FIELDS).collect::<Vec<_>>(), OptionList::Open);
     let plain = match command.source(host).map_or(ScriptKind::Unknown, |source| script_kind(source)) {
         ScriptKind::RawDeepSpeed => true,
         ScriptKind::Hf => false,
@@ -58,8 +52,5 @@ fn own_option(source: &ScriptSource) -> Option<TakesConfig> {
     if source.mentions("add_config_arguments") || source.mentions_option("deepspeed_config") {
         return None;
     }
-    hf::CONFIG_OPTIONS
-        .iter()
-        .find(|name| source.mentions_option(name))
-        .map(|name| TakesConfig::Named((*name).to_string()))
+    hf::config_options().find(|name| source.mentions_option(name)).map(|name| TakesConfig::Named(name.to_string()))
 }

@@ -2,28 +2,19 @@
 //! `--deepspeed_config` beside it.
 
 use super::{deepspeed, hf};
-use crate::command::front_end::{NoConfig, Trainer, Usage};
-use crate::command::job::Job;
+use crate::command::front_end::NoConfig;
+use crate::command::job::{Job, Trainer};
 use crate::command::script::signs::{calls, is_text, keyword, shown};
 use crate::command::target::ParsedCommand;
 use crate::host::Host;
 
-pub(crate) const TRAINER: Trainer = Trainer {
-    name: "deepspeed_chat",
-    usage: &[Usage {
-        commands: &["python chat.py --zero_stage 3 …", "deepspeed chat.py --deepspeed …"],
-        runs: "torchrun on a script of DeepSpeed-Chat, or any other that hands `deepspeed.initialize` a config made in its code; its own options say what is in it, so a config of yours is refused",
-        runs_zh: "torchrun 运行 DeepSpeed-Chat 的脚本，或其他在代码里生成配置再交给 `deepspeed.initialize` 的脚本；配置内容由它自己的选项决定，所以不接受你的配置",
-    }],
-    recognise,
-    ..deepspeed::TRAINER
-};
+pub(crate) const TRAINER: Trainer = Trainer { name: "deepspeed_chat", recognise, ..deepspeed::TRAINER };
 
 fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
     let source = command.source(host).filter(|source| source.text.contains("deepspeed"))?;
     let text = source.text.as_str();
     // An argument for it, or one that the command gives, may be read all the same. `--deepspeed` is often a switch.
-    let by_argument = hf::CONFIG_OPTIONS[1..].iter().any(|name| source.mentions_option(name));
+    let by_argument = hf::config_options().skip(1).any(|name| source.mentions_option(name));
     let is_given = command.args.iter().any(|word| word.to_string_lossy().starts_with("--deepspeed_config"));
     let maker = MAKERS.iter().copied().find(|maker| calls(text, maker).next().is_some());
     if is_given || by_argument && maker.is_none() || text.contains("args.deepspeed_config") {

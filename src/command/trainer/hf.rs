@@ -4,13 +4,13 @@
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-use crate::command::argv::{Args, Field, Nargs, OptionList};
+use crate::command::argv::{Args, OptionList};
 use crate::command::front_end::{
     ArgumentParser, ArgumentTraits, AutoFiller, ConfigTraits, DefaultArguments, HandOver, LaunchTraits, ModelTraits,
-    NoConfig, Precision, TakesConfig, Trainer, TrainingDefaults, Usage,
+    NoConfig, Precision, TakesConfig, TrainingDefaults,
 };
 use crate::command::inputs::Input;
-use crate::command::job::Job;
+use crate::command::job::{Job, Trainer};
 use crate::command::model::{HiddenSizeLookup, Hub};
 use crate::command::run_file::{self, RunFile};
 use crate::command::script::{ArgumentFlow, RunFileReader, run_file_reader};
@@ -21,7 +21,6 @@ use crate::report::reading;
 
 pub(crate) const TRAINER: Trainer = Trainer {
     name: "hf",
-    usage: USAGE,
     distribution: Some("transformers"),
     recognise,
     launch: LaunchTraits {
@@ -58,30 +57,6 @@ pub(crate) const TRAINER: Trainer = Trainer {
     },
 };
 
-/// Commands that start with a launcher are here too: behind it is usually an HF script.
-const USAGE: &[Usage] = &[
-    Usage {
-        commands: &["python hf.py …", "python -m hf …"],
-        runs: "torchrun on it with `--deepspeed`; if its only argument is a JSON or YAML file that transformers reads, a copy of that file with the config in it",
-        runs_zh: "torchrun 运行它，加上 `--deepspeed`；如果唯一的参数是由 transformers 读取的 JSON 或 YAML 文件，就另写一份带配置的",
-    },
-    Usage {
-        commands: &["torchrun script.py …", "python -m torch.distributed.run script.py …", "deepspeed script.py …"],
-        runs: "itself, with its own flags; only the config is resolved. `torchrun --nproc_per_node=5 swift sft …` works too",
-        runs_zh: "它自己，参数不变，只替换配置。`torchrun --nproc_per_node=5 swift sft …` 也可以",
-    },
-    Usage {
-        commands: &["accelerate launch script.py …"],
-        runs: "torchrun and the variables accelerate would set, where its flags alone decide; with a run file of its own or other flags: itself, with the config as `--deepspeed_config_file`. Either way accelerate fills \"auto\"",
-        runs_zh: "仅凭命令行参数就能确定时：torchrun 加上 accelerate 会设的变量；用了 accelerate 自己的 run file 或其他参数时：它自己，DeepSpeed 配置写成 `--deepspeed_config_file`。两种情况下 \"auto\" 都由 accelerate 填写",
-    },
-    Usage {
-        commands: &["srun --ntasks=2 python script.py …"],
-        runs: "`srun FLAGS zlaunch … -- COMMAND`: each task finds its own place",
-        runs_zh: "`srun FLAGS zlaunch … -- COMMAND`：每个任务自己找到自己的位置",
-    },
-];
-
 /// As transformers documents them.
 pub(super) const DEFAULTS: TrainingDefaults =
     TrainingDefaults { micro_batch: 8, seq_len: None, lora: false, lora_rank: 8, checkpointing: false, dropout: false };
@@ -95,18 +70,6 @@ const INPUTS: &[Input] = &[
     Input::plain("validation_file"),
     Input::plain("test_file"),
     Input::plain("resume_from_checkpoint").perhaps(),
-];
-
-const FIELDS: &[Field] = &[
-    ("model_name_or_path", Nargs::One),
-    ("deepspeed_config", Nargs::One),
-    ("ds_config", Nargs::One),
-    ("deepspeed_config_file", Nargs::One),
-    ("deepspeed_config_path", Nargs::One),
-    ("ds_config_path", Nargs::One),
-    ("ds_config_file", Nargs::One),
-    ("deepspeed_path", Nargs::One),
-    ("deepspeed_file", Nargs::One),
 ];
 
 /// Any Python program: a script that calls `deepspeed.initialize` itself was job before. A file `script.args`
@@ -151,20 +114,16 @@ fn take_run_file(job: &mut Job, file: &OsStr, alone: bool, source: Option<&Scrip
 }
 
 /// The names by which scripts take a config that they hand to `TrainingArguments`.
-pub(super) const CONFIG_OPTIONS: &[&str] = &[
-    "deepspeed",
-    "deepspeed_config",
-    "ds_config",
-    "deepspeed_config_file",
-    "deepspeed_config_path",
-    "ds_config_path",
-    "ds_config_file",
-    "deepspeed_path",
-    "deepspeed_file",
-];
+pub(super) fn config_options() -> impl Iterator<Item = &'static str> {
+    FIELDS.split(' ').skip(1)
+}
+
+/// The model, and the names of configs.
+const FIELDS: &str = "model_name_or_path deepspeed deepspeed_config ds_config deepspeed_config_file deepspeed_config_path \
+    ds_config_path ds_config_file deepspeed_path deepspeed_file";
 
 fn config_argument(args: &Args) -> &'static str {
-    CONFIG_OPTIONS.iter().find(|name| args.raw(name).is_some()).unwrap_or(&CONFIG_OPTIONS[0])
+    config_options().find(|name| args.raw(name).is_some()).unwrap_or("deepspeed")
 }
 
 /// How the script takes the config, where the usual way would not do.
@@ -174,7 +133,7 @@ fn takes_config(source: &ScriptSource, words: &[OsString]) -> Option<TakesConfig
     }
     // `TrainingArguments(deepspeed=args.ds_config)`
     let named = source.text.contains("deepspeed=").then(|| ArgumentFlow::read(source).config_option()).flatten()?;
-    (named != CONFIG_OPTIONS[0]).then(|| TakesConfig::Named(named.to_string()))
+    (named != "deepspeed").then(|| TakesConfig::Named(named.to_string()))
 }
 
 /// The flag or its `_full_eval`. When the *other* precision is on, this one is off: transformers refuses both.

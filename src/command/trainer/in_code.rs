@@ -1,12 +1,12 @@
 //! Scripts that make their `TrainingArguments` (or TRL's `SFTConfig`, …) in code, as Unsloth's do, and name no config in them.
 //! An argument would reach nobody: transformers finds the config in the variables that `accelerate launch` sets.
 
-use std::ffi::OsStr;
+use std::ffi::OsString;
 use std::path::Path;
 
 use super::{accelerate, hf};
-use crate::command::front_end::{ArgumentTraits, ConfigTraits, NoConfig, Trainer, Usage};
-use crate::command::job::Job;
+use crate::command::front_end::{ArgumentTraits, ConfigTraits, NoConfig};
+use crate::command::job::{Job, Trainer};
 use crate::command::run_file;
 use crate::command::script::ArgumentFlow;
 use crate::command::script::signs::{calls, imports, is_text, keyword, shown};
@@ -17,11 +17,6 @@ use crate::report::reading;
 
 pub(crate) const TRAINER: Trainer = Trainer {
     name: "in_code",
-    usage: &[Usage {
-        commands: &["python unsloth_sft.py …"],
-        runs: "torchrun on a script that makes its `TrainingArguments` in code, as Unsloth's examples do, with the config in the variables that `accelerate launch` sets; transformers fills \"auto\" from what is in the code (seen on transformers 5.19.0)",
-        runs_zh: "torchrun 运行在代码里写好 `TrainingArguments` 的脚本（Unsloth 的例子就是这样），配置放在 `accelerate launch` 会设的变量里；\"auto\" 由 transformers 按代码里的值填写（在 transformers 5.19.0 上验证过）",
-    }],
     recognise,
     config: ConfigTraits { hand_over: accelerate::VARIABLES, ..hf::TRAINER.config },
     arguments: ArgumentTraits { inputs: &[], ..hf::TRAINER.arguments },
@@ -29,21 +24,9 @@ pub(crate) const TRAINER: Trainer = Trainer {
 };
 
 /// Classes of arguments that transformers, TRL and sentence-transformers have.
-const CLASSES: &[&str] = &[
-    "TrainingArguments",
-    "Seq2SeqTrainingArguments",
-    "SFTConfig",
-    "DPOConfig",
-    "GRPOConfig",
-    "KTOConfig",
-    "ORPOConfig",
-    "CPOConfig",
-    "RewardConfig",
-    "RLOOConfig",
-    "SentenceTransformerTrainingArguments",
-    "SparseEncoderTrainingArguments",
-    "CrossEncoderTrainingArguments",
-];
+const CLASSES: &str = "TrainingArguments Seq2SeqTrainingArguments SFTConfig DPOConfig GRPOConfig KTOConfig ORPOConfig CPOConfig \
+    RewardConfig RLOOConfig SentenceTransformerTrainingArguments SparseEncoderTrainingArguments \
+    CrossEncoderTrainingArguments";
 
 /// Packages that have a trainer which is transformers' own, or derives from it.
 const PACKAGES: &[&str] = &["transformers", "trl", "unsloth", "sentence_transformers"];
@@ -51,9 +34,9 @@ const PACKAGES: &[&str] = &["transformers", "trl", "unsloth", "sentence_transfor
 fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
     let source = command.source(host).filter(|source| imports(&source.text, PACKAGES))?;
     let text = source.text.as_str();
-    let made: Vec<&str> = CLASSES.iter().flat_map(|class| calls(text, class)).collect();
-    let trains = text.contains("Trainer(");
-    if made.is_empty() || !trains || command.args.iter().any(|word| names_config(word)) {
+    let made: Vec<&str> = CLASSES.split(' ').flat_map(|class| calls(text, class)).collect();
+    let names_config = |word: &OsString| word.to_string_lossy().starts_with("--deepspeed");
+    if made.is_empty() || !text.contains("Trainer(") || command.args.iter().any(names_config) {
         return None;
     }
     let named = made.iter().find_map(|call| keyword(call, "deepspeed")).filter(|config| *config != "None");
@@ -75,12 +58,15 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
 fn may_name_config(source: &ScriptSource, made: &[&str], command: &ParsedCommand, host: &Host) -> bool {
     let unpacks = made.iter().any(|call| call.contains("**"));
     let flow = ArgumentFlow::read(source);
-    let options: Option<Vec<bool>> = hf::CONFIG_OPTIONS.iter().map(|name| flow.has_option(name)).collect();
+    let options: Option<Vec<bool>> = hf::config_options().map(|name| flow.has_option(name)).collect();
     match options {
         _ if flow.assigns("deepspeed") => true,
         Some(options) => options.contains(&true) || unpacks && settings_name_config(source, command, host),
         // Something else in it may be about DeepSpeed.
-        None => unpacks || mentions_deepspeed(&source.text),
+        None => {
+            let is_said = |line: &str| line.contains("deepspeed") && !line.trim_start().starts_with('#');
+            unpacks || source.text.lines().any(is_said)
+        }
     }
 }
 
@@ -89,83 +75,4 @@ fn settings_name_config(source: &ScriptSource, command: &ParsedCommand, host: &H
     let files = command.args.iter().filter(|word| run_file::is_one(Path::new(word)));
     let mut texts = files.filter_map(|file| reading::text_if_any(&host.absolute(Path::new(file))));
     source.mentions("\"deepspeed\"") || source.mentions("'deepspeed'") || texts.any(|text| text.contains("deepspeed"))
-}
-
-fn mentions_deepspeed(text: &str) -> bool {
-    text.lines().any(|line| line.contains("deepspeed") && !line.trim_start().starts_with('#'))
-}
-
-fn names_config(word: &OsStr) -> bool {
-    word.to_str().is_some_and(|word| word.starts_with("--deepspeed"))
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::fake::Sandbox;
-
-    #[test]
-    fn arguments_in_code_take_the_config_by_variables() {
-        let sandbox = Sandbox::new();
-        let job = |script: &str, words: &str| {
-            sandbox.put("cwd/code.py", script);
-            sandbox.job(&format!("python code.py{words}"))
-        };
-        let unsloth = "from unsloth import FastLanguageModel\nfrom trl import SFTTrainer, SFTConfig\ntrainer = SFTTrainer(\n    args = SFTConfig(output_dir = 'o'),\n)\n";
-        let plain = "from transformers import Trainer, TrainingArguments\nTrainer(args=TrainingArguments(args.out))\n";
-        for script in [unsloth, plain] {
-            let job = job(script, " --learning_rate 1");
-            assert_eq!((job.trainer.name, job.no_config.is_none()), ("in_code", true), "{script}");
-            assert!(!job.args.is_given("learning_rate"), "its own");
-        }
-        for script in [
-            "from transformers import Trainer, TrainingArguments, HfArgumentParser\nHfArgumentParser(TrainingArguments)\nTrainer(args=TrainingArguments('o'))\n",
-            "from transformers import Trainer, TrainingArguments\nTrainer(args=TrainingArguments('o', deepspeed=args.ds))\n",
-            "from transformers import Trainer, TrainingArguments\nparse(TrainingArguments)\nTrainer()\n",
-            "import elsewhere\nfrom transformers import Trainer, TrainingArguments\nTrainer(args=TrainingArguments(**elsewhere.cfg))\n",
-        ] {
-            assert_eq!(job(script, "").trainer.name, "hf", "{script}");
-        }
-        let named =
-            job("from transformers import Trainer\nTrainer(args=TrainingArguments('o', deepspeed='ds.json'))\n", "");
-        assert!(named.no_config.unwrap().why.contains("deepspeed='ds.json'"));
-    }
-
-    #[test]
-    fn an_option_that_the_script_does_not_have_is_not_given() {
-        const HEAD: &str = "from transformers import HfArgumentParser, Trainer, TrainingArguments\n";
-        let sandbox = Sandbox::new();
-        sandbox.put("cwd/plain.yaml", "learning_rate: 1.0e-5\n");
-        sandbox.put("cwd/names.yaml", "deepspeed: ds.json\n");
-        let trainer = |script: &str, words: &str| {
-            sandbox.put("cwd/code.py", format!("{HEAD}{script}"));
-            sandbox.job(&format!("python code.py {words}")).trainer.name
-        };
-        let argparse = "import argparse\np = argparse.ArgumentParser()\np.add_argument('--config')\n";
-        let click = "import click\n@click.option('--lr')\ndef main(lr):\n    Trainer(args=TrainingArguments('o'))\n";
-        let own_class = "class Own:\n    lr: float = 1\nHfArgumentParser(Own)\nTrainer(args=TrainingArguments('o'))\n";
-        let sentences = "from sentence_transformers import SentenceTransformerTrainer, SentenceTransformerTrainingArguments\nSentenceTransformerTrainer(args=SentenceTransformerTrainingArguments('o'))\n";
-        let unpacked = format!("{argparse}Trainer(args=TrainingArguments(**load(a.config)))\n");
-        for (script, words) in [
-            (unpacked.as_str(), "--config plain.yaml"),
-            (&format!("{argparse}Trainer(args=TrainingArguments('o', deepspeed=None))\n"), ""),
-            (click, ""),
-            (own_class, "--lr 1"),
-            (sentences, ""),
-        ] {
-            assert_eq!(trainer(script, words), "in_code", "{script}");
-        }
-        for (script, words) in [
-            (unpacked.as_str(), "--config names.yaml"),
-            (&format!("{argparse}p.add_argument('--deepspeed')\nTrainer(args=TrainingArguments(**vars(a)))\n"), ""),
-            (&format!("{argparse}Trainer(args=TrainingArguments(**{{'deepspeed': find()}}))\n"), ""),
-            (&format!("{argparse}t = TrainingArguments('o')\nt.deepspeed = find()\nTrainer(args=t)\n"), ""),
-            (
-                "import fire\ndef main(deepspeed=None):\n    Trainer(args=TrainingArguments('o', deepspeed=deepspeed))\nfire.Fire(main)\n",
-                "",
-            ),
-            (own_class.replace("lr: float", "deepspeed: str").as_str(), ""),
-        ] {
-            assert_eq!(trainer(script, words), "hf", "{script}");
-        }
-    }
 }

@@ -4,21 +4,15 @@
 use super::hf;
 use crate::base::vars;
 use crate::command::front_end::{
-    ArgumentParser, ArgumentTraits, AutoFiller, ConfigTraits, DefaultArguments, HandOver, NoConfig, Trainer, Usage,
-    Variable, text_of,
+    ArgumentParser, ArgumentTraits, AutoFiller, ConfigTraits, DefaultArguments, HandOver, NoConfig, Variable, text_of,
 };
-use crate::command::job::Job;
+use crate::command::job::{Job, Trainer};
 use crate::command::script::signs::{calls, imports, is_text, keyword, shown};
 use crate::command::target::ParsedCommand;
 use crate::host::Host;
 
 pub(crate) const TRAINER: Trainer = Trainer {
     name: "lightning",
-    usage: &[Usage {
-        commands: &["python lit.py …"],
-        runs: "torchrun on a script with Lightning's `Trainer` or `Fabric`; where its strategy is DeepSpeed's, the config is in PL_DEEPSPEED_CONFIG_PATH, without the keys that Lightning sets itself (seen on 2.6.6)",
-        runs_zh: "torchrun 运行使用 Lightning `Trainer` 或 `Fabric` 的脚本；策略是 DeepSpeed 时，配置放在 PL_DEEPSPEED_CONFIG_PATH 里，Lightning 自己会设的键已去掉（在 2.6.6 上验证过）",
-    }],
     distribution: Some("lightning"),
     recognise,
     config: ConfigTraits {
@@ -29,7 +23,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
     },
     arguments: ArgumentTraits {
         inputs: &[],
-        fields: &[],
+        fields: "",
         parser: ArgumentParser::Unrecorded,
         defaults: DefaultArguments::Recorded(|_, _| None),
         ..hf::TRAINER.arguments

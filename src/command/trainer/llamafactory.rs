@@ -7,28 +7,23 @@ use super::hf;
 use crate::base::recorded::Version;
 use crate::base::vars;
 use crate::base::yaml::{Dialect, scalar};
-use crate::command::argv::{Args, Field, Nargs};
+use crate::command::argv::Args;
 use crate::command::defaults::ArgumentClass;
 use crate::command::front_end::{
-    ArgumentParser, ArgumentTraits, ConfigTraits, DefaultArguments, HandOver, LaunchTraits, ModelTraits, Trainer,
-    TrainingDefaults, UnknownOptions, Usage, Variable,
+    ArgumentParser, ArgumentTraits, ConfigTraits, DefaultArguments, HandOver, LaunchTraits, ModelTraits,
+    TrainingDefaults, UnknownOptions, Variable,
 };
 use crate::command::inputs::Input;
-use crate::command::job::Job;
+use crate::command::job::{Job, Trainer};
 use crate::command::model::Hub;
 use crate::command::python::Python;
 use crate::command::run_file::{self, RunFile};
 use crate::command::target::{ParsedCommand, Target};
 use crate::host::Host;
-use crate::report;
+use crate::report::{Problem, Rule};
 
 pub(crate) const TRAINER: Trainer = Trainer {
     name: "llamafactory",
-    usage: &[Usage {
-        commands: &["llamafactory-cli train run.yaml"],
-        runs: "torchrun on its launcher module, with `deepspeed=…` behind the file",
-        runs_zh: "torchrun 运行它的 launcher 模块，文件后面加 `deepspeed=…`",
-    }],
     distribution: Some("llamafactory"),
     recognise,
     launch: LaunchTraits {
@@ -73,7 +68,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
     ..hf::TRAINER
 };
 
-const FIELDS: &[Field] = &[("model_name_or_path", Nargs::One), ("stage", Nargs::One)];
+const FIELDS: &str = "model_name_or_path stage";
 
 /// Its PPO has a trainer that does not compare.
 fn arguments(args: &Args, _: &Target) -> Option<ArgumentClass> {
@@ -104,7 +99,10 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
     // Up to 0.9.2 a run file is the only argument, or none at all.
     if is_before([0, 9, 3]) && job.words.len() > 1 {
         let version = version.as_deref().unwrap_or_default();
-        job.problems.push(report::run_file_must_be_alone(&file, version, &job.words[1]));
+        let what = format!("LLaMA-Factory {version} takes no argument behind a run file, only 0.9.3 and later do");
+        let (file, behind) = (file.to_string_lossy(), job.words[1].to_string_lossy());
+        let problem = Problem::error(Rule::RunFile, what).at(format!("{file} {behind}"));
+        job.problems.push(problem.help(format!("write it into {file}")));
     } else if let Some(mut entries) = job.read_run_file(&file, dialect, host) {
         for word in &job.words[1..] {
             if let Some((key, value)) = word.to_str().and_then(|word| word.split_once('=')) {

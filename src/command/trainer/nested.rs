@@ -2,20 +2,13 @@
 //! takes the place of that value. What the script makes of its other options is not known, so they are not read.
 
 use super::hf;
-use crate::command::front_end::{
-    ArgumentParser, ArgumentTraits, ConfigTraits, DefaultArguments, HandOver, Trainer, Usage,
-};
-use crate::command::job::Job;
+use crate::command::front_end::{ArgumentParser, ArgumentTraits, ConfigTraits, DefaultArguments, HandOver};
+use crate::command::job::{Job, Trainer};
 use crate::command::nested;
 use crate::command::target::{ParsedCommand, Target};
 
 pub(crate) const TRAINER: Trainer = Trainer {
     name: "nested",
-    usage: &[Usage {
-        commands: &["python script.py trainer.deepspeed=zero3 …", "python script.py --training.deepspeed zero3 …"],
-        runs: "torchrun on a script of hydra, OmegaConf or tyro, with the config in place of that value; its other options are left to it (seen on hydra 1.3.8, tyro 1.0.16)",
-        runs_zh: "torchrun 运行用 hydra、OmegaConf 或 tyro 的脚本，配置写在那个值的位置；其余选项留给脚本（在 hydra 1.3.8、tyro 1.0.16 上验证过）",
-    }],
     recognise: |command, _| recognise(command),
     config: ConfigTraits { hand_over: HandOver::Nested, ..hf::TRAINER.config },
     arguments: ArgumentTraits {

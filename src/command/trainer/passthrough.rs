@@ -1,16 +1,11 @@
 //! Anything else: executed as it is, with the environment of the plan.
 
 use super::hf;
-use crate::command::front_end::{ConfigTraits, ModelTraits, Trainer, Usage};
-use crate::command::job::Job;
+use crate::command::front_end::{ConfigTraits, ModelTraits};
+use crate::command::job::{Job, Trainer};
 
 pub(crate) const TRAINER: Trainer = Trainer {
     name: "command",
-    usage: &[Usage {
-        commands: &["./anything else"],
-        runs: "untouched, with the plan's environment",
-        runs_zh: "原样执行，用计划里的环境变量",
-    }],
     distribution: None,
     recognise: |command, _| Some(Job::of(&TRAINER, command)),
     config: ConfigTraits { filler: None, ..hf::TRAINER.config },

@@ -9,14 +9,14 @@ use super::hf;
 use crate::base::recorded::{Table, Version};
 use crate::base::vars;
 use crate::base::yaml::{Dialect, python_str};
-use crate::command::argv::{Args, Field, Nargs, OptionList, hf_bool};
+use crate::command::argv::{Args, Nargs, OptionList, hf_bool};
 use crate::command::defaults::ArgumentClass;
 use crate::command::front_end::{
-    ArgumentParser, ArgumentTraits, ConfigTraits, DefaultArguments, LaunchTraits, ModelTraits, Precision, Trainer,
-    TrainingDefaults, UnknownOptions, Usage, Variable,
+    ArgumentParser, ArgumentTraits, ConfigTraits, DefaultArguments, LaunchTraits, ModelTraits, Precision,
+    TrainingDefaults, UnknownOptions, Variable,
 };
 use crate::command::inputs::Input;
-use crate::command::job::Job;
+use crate::command::job::{Job, Trainer};
 use crate::command::model::{HiddenSizeLookup, Hub};
 use crate::command::option_names;
 use crate::command::python::Python;
@@ -24,15 +24,10 @@ use crate::command::run_file::{self, RunFile};
 use crate::command::shipped::ShippedConfigs;
 use crate::command::target::{ParsedCommand, Target};
 use crate::host::Host;
-use crate::report::{self, Problem};
+use crate::report::{self, Problem, Rule};
 
 pub(crate) const TRAINER: Trainer = Trainer {
     name: "swift",
-    usage: &[Usage {
-        commands: &["swift sft …", "swift pt …", "swift rlhf …", "swift infer …"],
-        runs: "torchrun on the file behind the sub-command, with the interpreter `swift` belongs to; a run file is replaced by the arguments in it",
-        runs_zh: "用 `swift` 所属的解释器，torchrun 运行子命令背后的文件；run file 的内容展开成参数",
-    }],
     distribution: Some("ms-swift"),
     recognise,
     launch: LaunchTraits {
@@ -90,19 +85,9 @@ const INPUTS: &[Input] = &[
     Input::file("custom_register_path"),
 ];
 
-const FIELDS: &[Field] = &[
-    // `bool | None` in swift: a bare `--bf16` is refused by its parser.
-    ("fp16", Nargs::One),
-    ("bf16", Nargs::One),
-    ("model", Nargs::One),
-    ("use_hf", Nargs::Optional),
-    ("torch_dtype", Nargs::One),
-    ("sequence_parallel_size", Nargs::One),
-    ("callbacks", Nargs::One),
-    ("rlhf_type", Nargs::One),
-    ("ignore_args_error", Nargs::Optional),
-    ("load_args", Nargs::Optional),
-];
+// `bool | None` in swift: a bare `--bf16` is refused by its parser.
+const FIELDS: &str =
+    "fp16 bf16 model use_hf? torch_dtype sequence_parallel_size callbacks rlhf_type ignore_args_error? load_args?";
 
 /// The version whose options were recorded; another one may know others.
 const RECORDED: &str = "4.6.0";
@@ -191,7 +176,9 @@ fn insert_run_file(job: &mut Job, place: Range<usize>, file: &OsStr, at_end: boo
         Ok(Some(mut entries)) => {
             let block = entries.shift_remove("ENV");
             if block.as_ref().is_some_and(|block| !block.is_object() && !block.is_null()) {
-                job.problems.push(report::env_block_is_no_mapping(&file.to_string_lossy()));
+                let what = "`ENV` must hold `NAME: value` lines";
+                let problem = Problem::error(Rule::RunFile, what).at(format!("{}, ENV", file.to_string_lossy()));
+                job.problems.push(problem.help("ENV: {NPROC_PER_NODE: 8}"));
             }
             job.variables.extend(variables(block.as_ref(), file, precedence, host));
             let words = run_file::words(&entries);

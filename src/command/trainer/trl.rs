@@ -7,22 +7,17 @@ use crate::base::yaml::{Dialect, python_str};
 use crate::command::argv::{Args, Field, Nargs, OptionList};
 use crate::command::defaults::ArgumentClass;
 use crate::command::front_end::{
-    ArgumentParser, ArgumentTraits, ConfigTraits, DefaultArguments, LaunchTraits, ModelTraits, Trainer,
-    TrainingDefaults, UnknownOptions, Usage, Variable, console_python,
+    ArgumentParser, ArgumentTraits, ConfigTraits, DefaultArguments, LaunchTraits, ModelTraits, TrainingDefaults,
+    UnknownOptions, Variable, console_python,
 };
 use crate::command::inputs::Input;
-use crate::command::job::Job;
+use crate::command::job::{Job, Trainer};
 use crate::command::run_file;
 use crate::command::target::{ParsedCommand, Target};
 use crate::host::Host;
 
 pub(crate) const TRAINER: Trainer = Trainer {
     name: "trl",
-    usage: &[Usage {
-        commands: &["trl sft …", "trl dpo …", "trl grpo …"],
-        runs: "torchrun on the script behind it; with `--accelerate_config` or launcher arguments of its own: untouched",
-        runs_zh: "torchrun 运行它背后的脚本；带 `--accelerate_config` 或启动器参数时不动它",
-    }],
     distribution: Some("trl"),
     recognise,
     launch: LaunchTraits {
@@ -67,32 +62,20 @@ const FOLDERS: [&str; 2] = ["trl.scripts", "trl.commands.scripts"];
 const CONFIG: &[Field] = &[("config", Nargs::One)];
 
 /// Options of `accelerate launch` that TRL's own parser does not know, and so passes on to it.
-const ACCELERATE: &[&str] = &[
-    "accelerate_config",
-    "config_file",
-    "num_processes",
-    "num_machines",
-    "machine_rank",
-    "main_process_ip",
-    "main_process_port",
-    "mixed_precision",
-    "use_deepspeed",
-    "deepspeed_config_file",
-    "zero_stage",
-    "use_fsdp",
-    "multi_gpu",
-    "gpu_ids",
-    "cpu",
-    "dynamo_backend",
-    "num_cpu_threads_per_process",
-];
+const ACCELERATE: &str = "accelerate_config config_file num_processes num_machines machine_rank main_process_ip \
+    main_process_port mixed_precision use_deepspeed deepspeed_config_file zero_stage use_fsdp multi_gpu gpu_ids cpu \
+    dynamo_backend num_cpu_threads_per_process";
+
+fn is_for_accelerate(name: &str) -> bool {
+    ACCELERATE.split(' ').any(|option| option == name)
+}
 
 fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
     let mut job = if TRAINER.is_console(&command.target) {
         let (script, rest) = command.args.split_first()?;
         let (script, _) = COMMANDS.iter().find(|(name, _)| script == name)?;
         let names = rest.iter().filter_map(|word| word.to_str()?.strip_prefix("--")?.split('=').next());
-        if names.map(|name| name.replace('-', "_")).any(|name| ACCELERATE.contains(&name.as_str())) {
+        if names.map(|name| name.replace('-', "_")).any(|name| is_for_accelerate(&name)) {
             return None;
         }
         let modules = FOLDERS.map(|folder| format!("{folder}.{script}"));
@@ -105,7 +88,7 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
     if let Some(file) = Args::read(job.words.clone(), CONFIG, OptionList::Open).raw("config")
         && let Some(mut entries) = job.read_run_file(file.value, Dialect::PyYaml, host)
     {
-        if entries.keys().any(|key| ACCELERATE.contains(&key.as_str())) {
+        if entries.keys().any(|key| is_for_accelerate(key)) {
             return None;
         }
         job.variables = variables(entries.shift_remove("env").as_ref());

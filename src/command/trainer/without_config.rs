@@ -3,9 +3,9 @@
 
 use super::{hf, passthrough};
 use crate::command::front_end::{
-    ArgumentParser, ArgumentTraits, AutoFiller, ConfigTraits, DefaultArguments, LaunchTraits, NoConfig, Trainer, Usage,
+    ArgumentParser, ArgumentTraits, AutoFiller, ConfigTraits, DefaultArguments, LaunchTraits, NoConfig,
 };
-use crate::command::job::Job;
+use crate::command::job::{Job, Trainer};
 use crate::command::script::signs::imports;
 use crate::command::target::ParsedCommand;
 use crate::host::Host;
@@ -29,11 +29,6 @@ const RANKS: Trainer = Trainer {
 
 pub(crate) const MEGATRON: Trainer = Trainer {
     name: "megatron",
-    usage: &[Usage {
-        commands: &["megatron sft …"],
-        runs: "itself, with the number of processes and machines in the variables it reads",
-        runs_zh: "原样执行，进程数和机器数写在它读取的变量里",
-    }],
     distribution: Some("ms-swift"),
     launch: LaunchTraits {
         consoles: &["megatron"],
@@ -47,11 +42,6 @@ pub(crate) const MEGATRON: Trainer = Trainer {
 
 pub(crate) const FABRIC: Trainer = Trainer {
     name: "fabric",
-    usage: &[Usage {
-        commands: &["fabric run script.py …", "lightning run model script.py …"],
-        runs: "itself, once: it starts torchrun with its own options. A config is refused, with the command to use instead (read from Lightning 2.6.6)",
-        runs_zh: "只执行一次，原样不动：它按自己的选项启动 torchrun。给它配置会被拒绝，并说明该用哪条命令（读自 Lightning 2.6.6）",
-    }],
     distribution: Some("lightning"),
     launch: LaunchTraits { consoles: &["fabric", "lightning"], ..ONCE.launch },
     recognise: |command, host| find(&FABRIC, command, host),
@@ -61,11 +51,6 @@ pub(crate) const FABRIC: Trainer = Trainer {
 /// The next generation of xtuner, as its documents describe it: it is not in a release yet.
 pub(crate) const XTUNER_V1: Trainer = Trainer {
     name: "xtuner_v1",
-    usage: &[Usage {
-        commands: &["python xtuner/v1/train/cli/sft.py …"],
-        runs: "torchrun on it; it shards with FSDP, so a config is refused (from its documents)",
-        runs_zh: "torchrun 运行它；它用 FSDP 切分，所以不接受配置（根据其文档）",
-    }],
     distribution: Some("xtuner"),
     recognise: |command, host| find(&XTUNER_V1, command, host),
     ..RANKS
@@ -74,11 +59,6 @@ pub(crate) const XTUNER_V1: Trainer = Trainer {
 /// torchrun starts its modules as well as `deepspeed --module` does: they read LOCAL_RANK.
 pub(crate) const OPENRLHF: Trainer = Trainer {
     name: "openrlhf",
-    usage: &[Usage {
-        commands: &["python -m openrlhf.cli.train_sft …", "deepspeed --module openrlhf.cli.train_dpo …"],
-        runs: "torchrun on the module, or `deepspeed` as it stands; it makes its config of `--zero_stage`, `--adam_offload`, … (`--ds.zero_stage` since 0.10.2), so a config of yours is refused (read from 0.5.9, 0.10.1, 0.11.2)",
-        runs_zh: "torchrun 运行该模块，或原样执行 `deepspeed`；它用 `--zero_stage`、`--adam_offload` 等选项自己生成配置（0.10.2 起是 `--ds.zero_stage`），所以不接受你的配置（读自 0.5.9、0.10.1、0.11.2）",
-    }],
     distribution: Some("openrlhf"),
     recognise: |command, host| find(&OPENRLHF, command, host),
     ..RANKS
@@ -87,11 +67,6 @@ pub(crate) const OPENRLHF: Trainer = Trainer {
 /// Its trainings by reinforcement start Ray: they are `ray`'s.
 pub(crate) const VERL: Trainer = Trainer {
     name: "verl",
-    usage: &[Usage {
-        commands: &["python -m verl.trainer.sft_trainer …"],
-        runs: "torchrun on the module; there is no DeepSpeed in verl, so a config is refused (read from 0.9.1)",
-        runs_zh: "torchrun 运行该模块；verl 里没有 DeepSpeed，所以不接受配置（读自 0.9.1）",
-    }],
     distribution: Some("verl"),
     recognise: |command, host| find(&VERL, command, host),
     ..RANKS
@@ -100,16 +75,6 @@ pub(crate) const VERL: Trainer = Trainer {
 /// There is one driver, and Ray places the workers.
 pub(crate) const RAY: Trainer = Trainer {
     name: "ray",
-    usage: &[Usage {
-        commands: &[
-            "python -m verl.trainer.main_ppo …",
-            "python -m openrlhf.cli.train_ppo_ray …",
-            "python start_rlvr_pipeline.py …",
-            "ray job submit …",
-        ],
-        runs: "itself, once: Ray starts the workers, and the program's own settings say how they train. Any script that calls `ray.init` or imports ROLL; a config is refused, with the setting to use instead",
-        runs_zh: "只执行一次，原样不动：worker 由 Ray 启动，怎样训练由程序自己的设置决定。凡是调用 `ray.init` 或导入 ROLL 的脚本都算；给它配置会被拒绝，并说明该用哪个设置",
-    }],
     distribution: Some("ray"),
     launch: LaunchTraits { consoles: &["ray"], ..ONCE.launch },
     recognise: |command, host| find(&RAY, command, host),

@@ -6,11 +6,9 @@
 use super::hf;
 use crate::base::recorded::Table;
 use crate::base::vars;
-use crate::command::argv::{Args, ArgumentError, Field, Nargs, OptionList};
-use crate::command::front_end::{
-    ArgumentTraits, AutoFiller, ConfigTraits, LaunchTraits, Ranks, Trainer, Usage, Variable,
-};
-use crate::command::job::Job;
+use crate::command::argv::{Args, ArgumentError, OptionList};
+use crate::command::front_end::{ArgumentTraits, AutoFiller, ConfigTraits, LaunchTraits, Ranks, Variable};
+use crate::command::job::{Job, Trainer};
 use crate::command::python::Python;
 use crate::command::shipped::ShippedConfigs;
 use crate::command::target::{ParsedCommand, Target};
@@ -19,11 +17,6 @@ use crate::report::{self, Problem};
 
 pub(crate) const TRAINER: Trainer = Trainer {
     name: "xtuner",
-    usage: &[Usage {
-        commands: &["xtuner train config.py …"],
-        runs: "torchrun on the file behind it, with `--launcher pytorch`; `--deepspeed deepspeed_zero2` is the file of that name in its package, and it fills \"auto\" from its own config (seen on 0.2.0)",
-        runs_zh: "torchrun 运行它背后的文件，加上 `--launcher pytorch`；`--deepspeed deepspeed_zero2` 是它自带的同名文件，\"auto\" 由它按自己的配置填写（在 0.2.0 上验证过）",
-    }],
     distribution: Some("xtuner"),
     recognise,
     launch: LaunchTraits { consoles: &["xtuner"], rank_args: launcher_args, ..hf::TRAINER.launch },
@@ -45,7 +38,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
 const MODULE: &str = "xtuner.tools.train";
 /// The same in 0.1.23 and 0.2.0.
 const OPTIONS: Table = Table(include_str!("../../recorded/xtuner.txt"));
-const FIELDS: &[Field] = &[("launcher", Nargs::One), ("seed", Nargs::One)];
+const FIELDS: &str = "launcher seed";
 const LAUNCHERS: &[&str] = &["none", "pytorch", "slurm", "mpi"];
 
 fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {

@@ -36,10 +36,9 @@ impl<'a> FillContext<'a> {
         FillContext { job, topology, config, host, fills_auto, no_fill: false, compares: false, hidden_size, flow }
     }
 
-    /// The same for the values that the config has.
+    /// The context for the values that the config has.
     pub(super) fn comparing(&self) -> Self {
-        let fills_auto = self.job.trainer.config.filler;
-        FillContext { fills_auto, compares: true, ..Self::new(self.job, self.topology, self.config, self.host) }
+        FillContext { compares: true, ..Self::new(self.job, self.topology, self.config, self.host) }
     }
 
     /// How the arguments get through the user's script. Read only where one of them decides something.

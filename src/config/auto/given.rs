@@ -5,21 +5,20 @@ use super::context::{Answer, FillContext, Unfilled};
 use crate::base::source::{DoubtfulArgument, Source, Sourced};
 use crate::command::argv::{Args, ArgumentError};
 use crate::command::option_names::is_spelling;
-use crate::command::script::Forwarding;
 use crate::command::trainer::Precision;
 
 /// Every argument that speaks of half precision.
 const PRECISIONS: &[&str] = &["fp16", "fp16_full_eval", "bf16", "bf16_full_eval"];
 
 impl FillContext<'_> {
-    /// What becomes of an argument that is given.
-    pub(super) fn forwarding(&self, argument: &str) -> Forwarding {
+    /// Why the trainer may get something else for an argument that is given.
+    fn doubt(&self, argument: &str) -> Option<String> {
         // HfArgumentParser has it for a bool that is true by default.
         let off = format!("--no_{argument}");
         if self.job.args.words().iter().any(|word| word.to_str().is_some_and(|word| is_spelling(word, &off))) {
-            return Forwarding::Doubtful(format!("{off} is given too"));
+            return Some(format!("{off} is given too"));
         }
-        self.flow().map_or(Forwarding::AsGiven, |flow| flow.forwarding(argument))
+        self.flow()?.doubt(argument)
     }
 
     /// An argument that is given: where the trainer may get something else, it fills nothing, and a difference is no error.
@@ -32,7 +31,7 @@ impl FillContext<'_> {
         if !args.is_given(name) {
             return Ok(None);
         }
-        let Forwarding::Doubtful(why) = self.forwarding(name) else { return Ok(read(args)?) };
+        let Some(why) = self.doubt(name) else { return Ok(read(args)?) };
         if !self.compares {
             return Err(Unfilled::Deferred(why));
         }
@@ -46,11 +45,8 @@ impl FillContext<'_> {
             return Err(Unfilled::deferred("--half_precision_backend decides too"));
         }
         let args = &self.job.args;
-        let given = PRECISIONS.iter().filter(|name| args.is_given(name));
-        let doubt = given.map(|name| self.forwarding(name)).find_map(|forwarding| match forwarding {
-            Forwarding::Doubtful(why) => Some(why),
-            Forwarding::AsGiven => None,
-        });
+        let mut given = PRECISIONS.iter().filter(|name| args.is_given(name));
+        let doubt = given.find_map(|name| self.doubt(name));
         let said = match &doubt {
             Some(why) if !self.compares => return Err(Unfilled::deferred(why.as_str())),
             Some(_) => of(args).ok().flatten(),

@@ -49,19 +49,19 @@ pub const RULES: &[AutoRule] = &[
     compared("train_micro_batch_size_per_gpu", Some("1"), MICRO_BATCH, Batch(MICRO_BATCH)),
     compared("gradient_accumulation_steps", Some("1"), ACCUMULATION, Batch(ACCUMULATION)),
     compared("train_batch_size", None, "world size × per_device_train_batch_size × gradient_accumulation_steps",
-        With(|context| context.global_batch())),
+        With(global_batch)),
     compared("gradient_clipping", Some("1.0"), "max_grad_norm", Float("max_grad_norm")),
     compared("optimizer.params.lr", Some("1e-5"), "learning_rate", Float("learning_rate")),
-    compared("optimizer.params.betas", Some("[0.9,0.999]"), "[adam_beta1, adam_beta2]", With(|context| context.betas())),
+    compared("optimizer.params.betas", Some("[0.9,0.999]"), "[adam_beta1, adam_beta2]", With(betas)),
     compared("optimizer.params.eps", Some("1e-8"), "adam_epsilon", Float("adam_epsilon")),
     compared("optimizer.params.weight_decay", Some("0.0"), "weight_decay", Float("weight_decay")),
     filled("scheduler.params.warmup_min_lr", Some("0"), "always 0",
         With(|_| Ok(FilledValue::fixed(0, "always 0")))),
     compared("scheduler.params.warmup_max_lr", Some("1e-5"), "learning_rate", Float("learning_rate")),
     compared("scheduler.params.total_num_steps", Some("1000"), "max_steps, else the length of the dataset",
-        With(|context| context.total_steps())),
+        With(total_steps)),
     compared("scheduler.params.warmup_num_steps", Some("100"),
-        "warmup_steps from 1 on; a ratio needs the length of the dataset", With(|context| context.warmup_steps())),
+        "warmup_steps from 1 on; a ratio needs the length of the dataset", With(warmup_steps)),
     compared("fp16.enabled", Some("false"), "fp16 or fp16_full_eval; in ms-swift also --torch_dtype float16 or float32",
         With(|context| context.precision(context.job.trainer.model.fp16, "fp16"))),
     compared("bf16.enabled", Some("true"), "bf16 or bf16_full_eval; in ms-swift also --torch_dtype bfloat16",
@@ -70,7 +70,7 @@ pub const RULES: &[AutoRule] = &[
         With(|context| context.sized(true, |h| (json!(h * h), "hidden_size²")))),
     filled("zero_optimization.stage3_prefetch_bucket_size", Some("50000000"),
         "⌊0.9 · hidden_size²⌋ (not rounded at stage 3 before transformers 4.45, below before accelerate 0.31); ms-swift's GRPO sets 0",
-        With(|context| context.prefetch_bucket())),
+        With(prefetch_bucket)),
     filled("zero_optimization.stage3_param_persistence_threshold", Some("100000"), "10 · hidden_size",
         With(|context| context.sized(false, |h| (json!(10 * h), "10 · hidden_size")))),
     filled("zero_optimization.stage", None, "2, as accelerate fills it",
@@ -85,8 +85,8 @@ pub const RULES: &[AutoRule] = &[
         Accelerate(vars::ACCELERATE_DEEPSPEED_OFFLOAD_PARAM_NVME_PATH, "\"none\"")),
     filled("zero_optimization.stage3_gather_16bit_weights_on_model_save", None, "false, as accelerate fills it",
         Accelerate(vars::ACCELERATE_DEEPSPEED_ZERO3_SAVE_16BIT_MODEL, "false")),
-    filled("amp.enabled", None, "left to transformers before 5.0; nobody fills it since", With(|context| context.amp())),
-    filled("amp.opt_level", None, "the same", With(|context| context.amp())),
+    filled("amp.enabled", None, "left to transformers before 5.0; nobody fills it since", With(amp)),
+    filled("amp.opt_level", None, "the same", With(amp)),
     filled("steps_per_print", None, "accelerate overwrites it with infinity, whatever it is",
         With(|_| Err(Unfilled::deferred("accelerate overwrites it with infinity")))),
 ];
@@ -110,27 +110,6 @@ impl AutoRule {
 }
 
 impl FillContext<'_> {
-    fn betas(&self) -> Answer {
-        let (one, two) = (self.float("adam_beta1")?, self.float("adam_beta2")?);
-        let from = format!("{}, {}", one.from, two.from);
-        Ok(FilledValue { value: json!([one.value, two.value]), from, arguments: vec![one.from, two.from] })
-    }
-
-    fn total_steps(&self) -> Answer {
-        let steps = self.given("max_steps", |args| args.int("max_steps"))?.filter(|steps| steps.value > 0);
-        Ok(steps.ok_or_else(|| Unfilled::deferred(NEEDS_DATASET))?.into())
-    }
-
-    fn prefetch_bucket(&self) -> Answer {
-        if self.job.args.text("rlhf_type").is_some_and(|sourced| sourced.value == "grpo") {
-            return Err(Unfilled::deferred("ms-swift sets it to 0 for GRPO at stage 3"));
-        }
-        if self.keeps_fractions() {
-            return self.sized(false, |h| (unrounded(h), "0.9 · hidden_size²"));
-        }
-        self.sized(false, |h| (json!(nine_tenths_squared(h)), "⌊0.9 · hidden_size²⌋"))
-    }
-
     /// A float argument as JSON; Python keeps `1` given to a float as 1.0.
     fn float(&self, name: &'static str) -> Result<Sourced<Value>, Unfilled> {
         let given = self.given(name, |args| args.float(name))?.or_else(|| self.default(name, python_value::float));
@@ -171,39 +150,6 @@ impl FillContext<'_> {
             return Err(Unfilled::deferred("the deepspeed_elastic callback rewrites it"));
         }
         Ok(())
-    }
-
-    fn global_batch(&self) -> Answer {
-        let micro = self.batch(MICRO_BATCH)?;
-        let steps = self.batch(ACCUMULATION)?;
-        let Some(world) = &self.topology.world_size else {
-            return Err(Unfilled::deferred("the launcher leaves the number of ranks open"));
-        };
-        let product = i128::from(world.value) * i128::from(micro.value) * i128::from(steps.value);
-        let Ok(product) = i64::try_from(product) else {
-            return Err(Unfilled::deferred("the product is too large"));
-        };
-        let nodes = self.topology.nnodes.as_ref().map_or(1, |nodes| nodes.value);
-        let ranks = match &self.topology.nproc_per_node {
-            Some(nproc) if nodes > 1 => format!("{nodes} × {}", nproc.value),
-            _ => world.value.to_string(),
-        };
-        let from =
-            format!("{ranks} × {} × {} ({}, {}, {})", micro.value, steps.value, world.from, micro.from, steps.from);
-        Ok(FilledValue { value: product.into(), from, arguments: vec![micro.from, steps.from] })
-    }
-
-    /// From 1 on it is a number of steps. Below, it is a share of the steps, which depend on the dataset.
-    fn warmup_steps(&self) -> Answer {
-        let Some(warmup) = self.given("warmup_steps", |args| args.float("warmup_steps"))? else {
-            return self.no_warmup().ok_or_else(|| self.not_given("warmup_steps"));
-        };
-        if warmup.value < 1.0 || warmup.value > 1e15 || self.job.args.is_given("warmup_ratio") {
-            return Err(Unfilled::deferred(NEEDS_DATASET));
-        }
-        #[expect(clippy::cast_possible_truncation, reason = "Python's int() truncates too; the range was checked")]
-        let steps = warmup.value as i64;
-        Ok(Sourced::new(steps, warmup.from).into())
     }
 
     /// Whether the trainer's transformers is known to be older than that.
@@ -247,11 +193,64 @@ impl FillContext<'_> {
         let from = format!("{formula}, hidden_size {} in {}", hidden.value, hidden.file.display());
         Ok(FilledValue::fixed(size, from))
     }
+}
 
-    fn amp(&self) -> Answer {
-        let filled = self.transformers_before([5, 0, 0]);
-        Err(if filled { Unfilled::deferred("transformers before 5.0 fills it") } else { Unfilled::Unsupported })
+fn betas(context: &FillContext) -> Answer {
+    let (one, two) = (context.float("adam_beta1")?, context.float("adam_beta2")?);
+    let from = format!("{}, {}", one.from, two.from);
+    Ok(FilledValue { value: json!([one.value, two.value]), from, arguments: vec![one.from, two.from] })
+}
+
+fn total_steps(context: &FillContext) -> Answer {
+    let steps = context.given("max_steps", |args| args.int("max_steps"))?.filter(|steps| steps.value > 0);
+    Ok(steps.ok_or_else(|| Unfilled::deferred(NEEDS_DATASET))?.into())
+}
+
+fn prefetch_bucket(context: &FillContext) -> Answer {
+    if context.job.args.text("rlhf_type").is_some_and(|sourced| sourced.value == "grpo") {
+        return Err(Unfilled::deferred("ms-swift sets it to 0 for GRPO at stage 3"));
     }
+    if context.keeps_fractions() {
+        return context.sized(false, |h| (unrounded(h), "0.9 · hidden_size²"));
+    }
+    context.sized(false, |h| (json!(nine_tenths_squared(h)), "⌊0.9 · hidden_size²⌋"))
+}
+
+fn global_batch(context: &FillContext) -> Answer {
+    let micro = context.batch(MICRO_BATCH)?;
+    let steps = context.batch(ACCUMULATION)?;
+    let Some(world) = &context.topology.world_size else {
+        return Err(Unfilled::deferred("the launcher leaves the number of ranks open"));
+    };
+    let product = i128::from(world.value) * i128::from(micro.value) * i128::from(steps.value);
+    let Ok(product) = i64::try_from(product) else {
+        return Err(Unfilled::deferred("the product is too large"));
+    };
+    let nodes = context.topology.nnodes.as_ref().map_or(1, |nodes| nodes.value);
+    let ranks = match &context.topology.nproc_per_node {
+        Some(nproc) if nodes > 1 => format!("{nodes} × {}", nproc.value),
+        _ => world.value.to_string(),
+    };
+    let from = format!("{ranks} × {} × {} ({}, {}, {})", micro.value, steps.value, world.from, micro.from, steps.from);
+    Ok(FilledValue { value: product.into(), from, arguments: vec![micro.from, steps.from] })
+}
+
+/// From 1 on it is a number of steps. Below, it is a share of the steps, which depend on the dataset.
+fn warmup_steps(context: &FillContext) -> Answer {
+    let Some(warmup) = context.given("warmup_steps", |args| args.float("warmup_steps"))? else {
+        return context.no_warmup().ok_or_else(|| context.not_given("warmup_steps"));
+    };
+    if warmup.value < 1.0 || warmup.value > 1e15 || context.job.args.is_given("warmup_ratio") {
+        return Err(Unfilled::deferred(NEEDS_DATASET));
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "Python's int() truncates too; the range was checked")]
+    let steps = warmup.value as i64;
+    Ok(Sourced::new(steps, warmup.from).into())
+}
+
+fn amp(context: &FillContext) -> Answer {
+    let filled = context.transformers_before([5, 0, 0]);
+    Err(if filled { Unfilled::deferred("transformers before 5.0 fills it") } else { Unfilled::Unsupported })
 }
 
 /// Python's `int(0.9 * h * h)`.
@@ -260,7 +259,7 @@ fn nine_tenths_squared(h: u64) -> u64 {
     (0.9 * as_float(h) * as_float(h)) as u64
 }
 
-/// The same without `int`. DeepSpeed takes 23592960.0 for a whole number, and refuses one with a fraction.
+/// Python's `0.9 * h * h`. DeepSpeed takes 23592960.0 for a whole number, and refuses one with a fraction.
 fn unrounded(h: u64) -> Value {
     let size = 0.9 * as_float(h) * as_float(h);
     if size.fract() == 0.0 { json!(nine_tenths_squared(h)) } else { json!(size) }

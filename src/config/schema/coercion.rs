@@ -20,11 +20,7 @@ pub(crate) fn is_true(value: &Value) -> bool {
 pub(crate) fn truth(value: &Value) -> Option<bool> {
     match value {
         Value::Bool(flag) => Some(*flag),
-        Value::Number(number) => match number.as_u64() {
-            Some(0) => Some(false),
-            Some(1) => Some(true),
-            _ => None,
-        },
+        Value::Number(number) => number.as_u64().filter(|number| *number <= 1).map(|number| number == 1),
         Value::String(text) => match text.to_ascii_lowercase().as_str() {
             "0" | "off" | "f" | "false" | "n" | "no" => Some(false),
             "1" | "on" | "t" | "true" | "y" | "yes" => Some(true),
@@ -39,15 +35,12 @@ pub(crate) fn whole(value: &Value) -> Option<f64> {
     match value {
         Value::String(text) => {
             let text = text.trim();
+            let is_zeros = |text: &str| !text.is_empty() && text.bytes().all(|b| b == b'0');
             let digits = text.split_once('.').filter(|(_, zeros)| is_zeros(zeros)).map_or(text, |(digits, _)| digits);
             python_value::large_int(digits)
         }
         other => number(other).filter(|_| !other.is_f64()),
     }
-}
-
-fn is_zeros(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|b| b == b'0')
 }
 
 /// What pydantic takes for a float.

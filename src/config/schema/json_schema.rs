@@ -65,9 +65,9 @@ impl ValueType {
             ValueType::Any | ValueType::Unread => json!({}),
             ValueType::Int => match range {
                 ValueRange::OneOf(list) => return one_of_numbers(list, true),
-                range => within("int", range, INT_PATTERNS),
+                range => within("int", range),
             },
-            ValueType::Float => within("float", range, [FRACTION, OPEN_FRACTION]),
+            ValueType::Float => within("float", range),
             ValueType::Count => json!({"$ref": "#/$defs/count"}),
             ValueType::Scale => json!({"$ref": "#/$defs/scale"}),
             ValueType::Interval => {
@@ -102,14 +102,14 @@ impl ValueType {
         }]
     }
 
-    /// The same for `fault_of_pydantic1`.
+    /// Schemas of what `fault_of_pydantic1` accepts.
     pub(super) fn forms_of_pydantic1(self, range: ValueRange) -> Vec<Value> {
         match (self, range) {
             (ValueType::Int, ValueRange::OneOf(list)) => one_of_numbers(list, false),
             (ValueType::Int, ValueRange::AtLeast(least)) if least <= 0.0 => {
                 vec![json!({"$ref": "#/$defs/cut", "exclusiveMinimum": least - 1.0, "pattern": NOT_NEGATIVE})]
             }
-            (ValueType::Int, range) => vec![within("cut", range, INT_PATTERNS)],
+            (ValueType::Int, range) => vec![within("cut", range)],
             (ValueType::Str, ValueRange::All) => vec![json!({"type": ["string", "number", "boolean"]})],
             (ValueType::Object, _) => vec![json!({"type": "object"}), json!({"enum": ["", []]})],
             (ValueType::Model, _) => vec![json!({"enum": ["", []]})],
@@ -118,19 +118,16 @@ impl ValueType {
     }
 }
 
-/// The texts of a type between 0 and 1: with the ends, and without. No int has such a range.
-type Fractions = [&'static str; 2];
-const INT_PATTERNS: Fractions = ["", ""];
-
 /// A type of the definitions, in a range.
-fn within(name: &str, range: ValueRange, fractions: Fractions) -> Value {
+fn within(name: &str, range: ValueRange) -> Value {
     let mut schema = Map::from_iter([("$ref".to_string(), json!(format!("#/$defs/{name}")))]);
     schema.extend(bounds(range));
     let pattern = match range {
         ValueRange::AtLeast(_) => NOT_NEGATIVE,
         ValueRange::Above(_) => POSITIVE,
-        ValueRange::Within(..) => fractions[0],
-        ValueRange::Between(..) => fractions[1],
+        // No int has such a range.
+        ValueRange::Within(..) => FRACTION,
+        ValueRange::Between(..) => OPEN_FRACTION,
         ValueRange::All | ValueRange::OneOf(_) => return Value::Object(schema),
     };
     schema.insert("pattern".to_string(), json!(pattern));
@@ -157,7 +154,7 @@ fn bounds(range: ValueRange) -> Map<String, Value> {
 }
 
 fn one_of_numbers(list: &str, coerced: bool) -> Vec<Value> {
-    let numbers: Vec<Value> = list.split('|').filter_map(|it| it.parse().ok()).map(number).collect();
+    let numbers: Vec<Value> = list.split('|').filter_map(|choice| choice.parse().ok()).map(number).collect();
     let texts = json!({"type": "string", "pattern": format!(r"^\s*(\+?[0_]*({list})|-[0_]+)(\.0+)?\s*$")});
     let mut forms = vec![json!({"enum": numbers}), json!({"type": "boolean"})];
     forms.extend(coerced.then_some(texts));

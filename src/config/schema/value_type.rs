@@ -66,7 +66,7 @@ pub(super) enum ValueType {
 
 /// How a section treats keys it does not know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum UnknownKeys {
+pub enum UnknownKeys {
     /// They are refused, and an "auto" is dropped.
     Refused,
     /// They are refused, and an "auto" is a value like any other.
@@ -77,7 +77,7 @@ pub(crate) enum UnknownKeys {
 
 /// Why a value is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ValueFault {
+pub enum ValueFault {
     Type,
     /// The type fits, the value does not.
     Value,
@@ -242,7 +242,8 @@ impl ValueRange {
             ValueRange::Within(least, most) => number >= least && number <= most,
             ValueRange::Between(least, most) => number > least && number < most,
             ValueRange::OneOf(list) => {
-                let is_it = |choice: &str| choice.parse::<f64>().is_ok_and(|it| (it - number).abs() < f64::EPSILON);
+                let is_it =
+                    |choice: &str| choice.parse::<f64>().is_ok_and(|known| (known - number).abs() < f64::EPSILON);
                 list.split('|').any(is_it)
             }
         }

@@ -35,6 +35,13 @@ pub struct Template {
 }
 
 impl Template {
+    /// The files in its chain.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &Path> {
+        self.origins
+            .iter()
+            .filter_map(|origin| if let Origin::File(path) = origin { Some(path.as_path()) } else { None })
+    }
+
     /// What the config itself does not show: where it comes from, what it is for, what it sets.
     pub(crate) fn summary(&self, secrets: &Secrets) -> String {
         let width = report::width_of_stderr().map_or(110, |width| width.min(110));

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::base::source::Sourced;
 use crate::host::Host;
-use crate::report::{self, Problem, Rule, did_you_mean, nearest};
+use crate::report::{Problem, Rule, did_you_mean, nearest};
 
 macro_rules! embedded {
     ($($name:literal)*) => {
@@ -106,13 +106,16 @@ impl Search {
         known.then_some((self.folders.len(), Origin::BuiltIn))
     }
 
-    /// The same, but refuses a file that any user of the machine could have written.
+    /// The first file of that name, unless it is one that any user of the machine could have written.
     pub(super) fn find_trusted(&self, name: &str, from: usize) -> Result<Option<(usize, Origin)>, Problem> {
         let found = self.find(name, from);
         if let Some((_, Origin::File(path))) = &found {
             let by_all = |path: &&Path| fs::metadata(path).is_ok_and(|seen| seen.mode() & 0o002 != 0);
             if let Some(open) = path.parent().into_iter().chain([path.as_path()]).find(by_all) {
-                return Err(report::anybody_could_write(name, path, open));
+                let (path, open) = (path.display(), open.display());
+                let what = format!("anybody could have written the template `{name}`: everyone may write to `{open}`");
+                let help = format!("`chmod o-w {open}`, or name the file: --deepspeed {path}");
+                return Err(Problem::error(Rule::Template, what).at(path).help(help));
             }
         }
         Ok(found)
@@ -125,7 +128,7 @@ impl Search {
             let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
             let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
             paths.sort();
-            for path in paths.into_iter().filter(|path| path.extension().is_some_and(|it| it == "json")) {
+            for path in paths.into_iter().filter(|path| path.extension().is_some_and(|ending| ending == "json")) {
                 let stem = path.file_stem().and_then(|stem| stem.to_str()).filter(|stem| is_name(stem));
                 if let Some(name) = stem.map(str::to_string) {
                     found.push((name, Origin::File(path)));
@@ -143,7 +146,7 @@ impl Search {
     }
 
     /// Every name once, in search order.
-    pub(crate) fn names(&self) -> Vec<String> {
+    pub fn names(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for (name, _) in self.all() {
             if !names.contains(&name) {
@@ -159,7 +162,7 @@ impl Search {
             || word == "-"
             || word.starts_with("/dev/fd/")
             || word.starts_with("/proc/self/fd/")
-            || Path::new(word).extension().is_some_and(|it| it == "json")
+            || Path::new(word).extension().is_some_and(|ending| ending == "json")
             || self.knows(word)
     }
 

@@ -2,35 +2,12 @@
 
 use serde::Deserialize;
 
-use super::ARCHITECTURES;
 use crate::base::rows;
 
-/// Whether a model has something, such as a bias.
-#[derive(Clone, Default, Deserialize)]
-#[serde(try_from = "String")]
-pub(super) enum Presence {
-    #[default]
-    Never,
-    Always,
-    /// If this key of the config is true.
-    If(String),
-    /// If this key of the config is true or missing.
-    Unless(String),
-}
+pub const ARCHITECTURES: &str = include_str!("architectures.txt");
 
-impl TryFrom<String> for Presence {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        match text.split_once(' ').unwrap_or((&text, "")) {
-            ("never", "") => Ok(Presence::Never),
-            ("always", "") => Ok(Presence::Always),
-            ("if", key) => Ok(Presence::If(key.to_string())),
-            ("unless", key) => Ok(Presence::Unless(key.to_string())),
-            _ => Err(text),
-        }
-    }
-}
+/// Whether a model has something, such as a bias: `never`, `always`, `if KEY` or `unless KEY`.
+type Presence = String;
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]

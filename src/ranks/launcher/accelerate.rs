@@ -9,16 +9,19 @@ use serde_json::Value;
 
 use super::context::LaunchContext;
 use super::kind::Launcher;
-use super::spec::{ConfigOption, CountMeaning, LauncherSpec, RefusedEntries, Variables, count, default};
+use super::spec::{CountMeaning, LauncherSpec, count, default};
 use crate::base::json;
 use crate::base::python_value;
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::base::yaml::{self, Dialect};
 use crate::command::argv::{Args, Nargs::Nothing, Nargs::One};
+use crate::command::trainer::Job;
 use crate::host::Host;
 use crate::ranks::topology::{Processes, RankFlags};
 use crate::report::reading;
+
+pub(super) type Variables = Vec<(&'static str, OsString)>;
 
 pub(super) const SPEC: LauncherSpec = LauncherSpec {
     launcher: Launcher::Existing("accelerate"),
@@ -43,31 +46,33 @@ pub(super) const SPEC: LauncherSpec = LauncherSpec {
     ],
     count_options: &["num_processes"],
     count_meaning: CountMeaning::Total,
-    config: Some(ConfigOption {
-        option: CONFIG,
-        switch: "use_deepspeed",
-        in_run_file: config_in_run_file,
-        run_file: "config_file",
-        run_file_wins: |python| python.version("accelerate").is_some_and(|found| found.is_before([1, 5, 0])),
-        run_file_with,
-        refused_in_run_file,
-        as_torchrun: variables,
-    }),
-    rank_flags,
+    counts,
 };
 
 /// The flag that names the config.
-const CONFIG: &str = "deepspeed_config_file";
+pub(super) const CONFIG: &str = "deepspeed_config_file";
+
+/// The switch without which that flag has no effect.
+pub(super) const SWITCH: &str = "use_deepspeed";
+
+/// The flag that names the run file.
+pub(super) const RUN_FILE: &str = "config_file";
+
+/// Whether the run file beats the flag, in the version that is installed.
+pub(super) fn run_file_wins(job: &Job) -> bool {
+    let version = job.python.as_ref().and_then(|python| python.version("accelerate"));
+    version.is_some_and(|version| version.is_before([1, 5, 0]))
+}
 
 /// The config that accelerate's run file names.
-fn config_in_run_file(args: &Args, host: &Host) -> Option<Sourced<String>> {
+pub(super) fn config_in_run_file(args: &Args, host: &Host) -> Option<Sourced<String>> {
     let (file, settings) = settings(args, host)?;
     let config = settings.get("deepspeed_config")?.get(CONFIG)?.as_str()?;
     Some(Sourced::new(config.to_string(), Source::Argument(format!("{}, {CONFIG}", file.display()))))
 }
 
 /// A copy of the run file that names another config. accelerate reads JSON in a YAML file too.
-fn run_file_with(args: &Args, config: &Path, host: &Host) -> Option<(PathBuf, String)> {
+pub(super) fn run_file_with(args: &Args, config: &Path, host: &Host) -> Option<(PathBuf, String)> {
     let (file, mut settings) = settings(args, host)?;
     *settings.get_mut("deepspeed_config")?.get_mut(CONFIG)? = Value::from(config.to_string_lossy());
     Some((file, json::write(&settings)))
@@ -86,7 +91,7 @@ const REFUSED_BESIDE_CONFIG: &[&str] = &[
 ];
 
 /// The entries of the run file that accelerate refuses beside a config, and the file. A precision as a flag it takes.
-fn refused_in_run_file(args: &Args, host: &Host) -> Option<RefusedEntries> {
+pub(super) fn refused_in_run_file(args: &Args, host: &Host) -> Option<(PathBuf, Vec<&'static str>)> {
     let (file, settings) = settings(args, host)?;
     let section = settings.get("deepspeed_config");
     let mut refused: Vec<&str> = REFUSED_BESIDE_CONFIG.to_vec();
@@ -119,7 +124,8 @@ const VARIABLES: &[(&str, &str)] = &[
     ("zero3_save_16bit_model", vars::ACCELERATE_DEEPSPEED_ZERO3_SAVE_16BIT_MODEL),
 ];
 
-fn variables(args: &Args, config: &OsStr, context: &LaunchContext<'_>) -> Option<Variables> {
+/// The variables with which torchrun makes exactly the same launch, if there are such.
+pub(super) fn as_torchrun(args: &Args, config: &OsStr, context: &LaunchContext<'_>) -> Option<Variables> {
     let LaunchContext { topology, host, .. } = context;
     let known = |name: &str| {
         let variables = VARIABLES.iter().map(|(flag, _)| flag);
@@ -180,7 +186,7 @@ fn settings(args: &Args, host: &Host) -> Option<(PathBuf, Value)> {
 }
 
 /// `--num_processes` is the total over all nodes. What the flags leave open, the run file may state.
-fn rank_flags(args: &Args, host: &Host) -> RankFlags {
+fn counts(flags: RankFlags, args: &Args, host: &Host) -> RankFlags {
     let settings = settings(args, host);
     let number = |name: &str| {
         count(args, name).or_else(|| {
@@ -196,7 +202,7 @@ fn rank_flags(args: &Args, host: &Host) -> RankFlags {
         nproc_per_node: nproc.filter(|nproc| nproc.value != Processes::Count(0)),
         nnodes: Some(nnodes),
         node_rank: number("machine_rank"),
-        master_addr: args.text("main_process_ip"),
-        master_port: count(args, "main_process_port").filter(|port| port.value > 0),
+        master_port: flags.master_port.filter(|port| port.value > 0),
+        ..flags
     }
 }

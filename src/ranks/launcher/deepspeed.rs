@@ -7,9 +7,9 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use super::carrier::{Carrier, Word};
 use super::context::LaunchContext;
 use super::kind::Launcher;
+use super::remote_runner::{RemoteRunner, Word};
 use super::spec::{CountMeaning, LauncherSpec, count, default};
 use crate::base::base64;
 use crate::base::source::Sourced;
@@ -41,8 +41,7 @@ pub(super) const SPEC: LauncherSpec = LauncherSpec {
     ],
     count_options: &["num_gpus", "num_accelerators", "include", "exclude"],
     count_meaning: CountMeaning::PerNode,
-    config: None,
-    rank_flags,
+    counts,
 };
 
 /// What the runner starts on each node.
@@ -89,37 +88,37 @@ pub(super) fn prefix(context: &LaunchContext<'_>) -> Vec<OsString> {
 /// The script, and the words that belong to it, as the runner must be given them.
 fn script_words(context: &LaunchContext<'_>) -> Vec<OsString> {
     let mut words = context.rank_words("--module");
-    let carrier = carrier(context);
+    let runner = remote_runner(context);
     let script = words.iter().position(|word| word != "--module" && word != "--no_python").unwrap_or(words.len());
     for (at, word) in words.iter_mut().enumerate().skip(script) {
-        *word = carrier.word(word, if at == script { Word::Script } else { Word::Argument });
+        *word = runner.word(word, if at == script { Word::Script } else { Word::Argument });
     }
     words
 }
 
 /// The arguments of the script, in the same way.
 pub(super) fn arguments(context: &LaunchContext<'_>, words: &[OsString]) -> Result<Vec<OsString>, Vec<Problem>> {
-    let carrier = carrier(context);
-    let problems = carrier.check(context, &SPEC.parse(context.extra), words);
+    let runner = remote_runner(context);
+    let problems = runner.check(context, &SPEC.parse(context.extra), words);
     if !problems.is_empty() {
         return Err(problems);
     }
-    Ok(words.iter().map(|word| carrier.word(word, Word::Argument)).collect())
+    Ok(words.iter().map(|word| runner.word(word, Word::Argument)).collect())
 }
 
-pub(crate) fn carrier(context: &LaunchContext<'_>) -> Carrier {
+pub(crate) fn remote_runner(context: &LaunchContext<'_>) -> RemoteRunner {
     match &context.topology.pool {
-        Some(pool) => Carrier::of(pool.0.len(), &SPEC.parse(context.extra)),
-        None => Carrier::Nothing,
+        Some(pool) => RemoteRunner::of(pool.0.len(), &SPEC.parse(context.extra)),
+        None => RemoteRunner::Nothing,
     }
 }
 
 /// The user's options for the runner, and those that name these variables where it must be told of them.
 pub(crate) fn options(context: &LaunchContext<'_>, variables: &[String]) -> Vec<OsString> {
-    carrier(context).options(&SPEC.parse(context.extra), variables)
+    remote_runner(context).options(&SPEC.parse(context.extra), variables)
 }
 
-/// With a hostfile: the runner reaches the hosts through a `Carrier`.
+/// With a hostfile: the runner reaches the hosts through a `RemoteRunner`.
 fn runner_words(context: &LaunchContext<'_>) -> Vec<OsString> {
     let LaunchContext { topology, hosts, host, .. } = context;
     let mut words: Vec<OsString> = vec![context.python(), "-m".into(), SPEC.module().into()];
@@ -174,8 +173,10 @@ fn launch_words(context: &LaunchContext<'_>) -> Vec<OsString> {
 }
 
 /// `--num_gpus N`, `--include localhost:0,2`, `--exclude localhost:1`, else every visible GPU. A hostfile leaves it open.
-fn rank_flags(args: &Args, host: &Host) -> RankFlags {
-    let hostfile = args.is_given("hostfile") || Path::new(DEFAULT_HOSTFILE).is_file();
+fn counts(flags: RankFlags, args: &Args, host: &Host) -> RankFlags {
+    if args.is_given("hostfile") || Path::new(DEFAULT_HOSTFILE).is_file() {
+        return flags;
+    }
     let number = count(args, "num_gpus").or_else(|| count(args, "num_accelerators")).filter(|number| number.value > 0);
     let nproc = if let Some(number) = number {
         Some(number.map(Processes::Count))
@@ -188,13 +189,7 @@ fn rank_flags(args: &Args, host: &Host) -> RankFlags {
     } else {
         Some(default(Processes::Gpus))
     };
-    RankFlags {
-        nproc_per_node: nproc.filter(|_| !hostfile),
-        nnodes: (!hostfile).then(|| default(1)),
-        node_rank: count(args, "node_rank"),
-        master_addr: args.text("master_addr"),
-        master_port: count(args, "master_port"),
-    }
+    RankFlags { nproc_per_node: nproc, nnodes: Some(default(1)), ..flags }
 }
 
 fn counted(count: usize, filter: &Sourced<String>) -> Option<Sourced<Processes>> {
@@ -218,12 +213,12 @@ mod tests {
     fn mpirun_is_told_which_variables_to_hand_on() {
         let names = ["A".to_string(), "B".to_string()];
         let words = |text: &str| text.split('|').map(OsString::from).collect::<Vec<_>>();
-        let options = |carrier: Carrier, extra: &str| {
-            carrier.options(&SPEC.parse(&words(extra)), &names).join(OsStr::new("|")).into_string().unwrap()
+        let options = |runner: RemoteRunner, extra: &str| {
+            runner.options(&SPEC.parse(&words(extra)), &names).join(OsStr::new("|")).into_string().unwrap()
         };
-        let mpi = Carrier::OpenMpi;
+        let mpi = RemoteRunner::OpenMpi;
         assert_eq!(options(mpi, "--launcher|openmpi"), "--launcher|openmpi|--launcher_args=-x A -x B");
         assert_eq!(options(mpi, "--launcher_args=-q|--force_multi"), "--launcher_args=-q -x A -x B|--force_multi");
-        assert_eq!(options(Carrier::Slurm, "--launcher|slurm"), "--launcher|slurm");
+        assert_eq!(options(RemoteRunner::Slurm, "--launcher|slurm"), "--launcher|slurm");
     }
 }

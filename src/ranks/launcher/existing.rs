@@ -4,9 +4,10 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+use super::accelerate::{self, CONFIG, RUN_FILE, SWITCH, Variables};
 use super::context::LaunchContext;
-use super::spec::{ConfigOption, CountMeaning, LauncherSpec, Variables};
-use super::{accelerate, carrier, deepspeed, torchrun};
+use super::spec::{CountMeaning, LauncherSpec};
+use super::{deepspeed, remote_runner, torchrun};
 use crate::base::python_value;
 use crate::base::source::Sourced;
 use crate::command::argv::Args;
@@ -14,7 +15,7 @@ use crate::command::target::{ParsedCommand, Target, is_python, of_python};
 use crate::command::trainer::{self, Job};
 use crate::host::Host;
 use crate::ranks::topology::{Processes, RankFlags};
-use crate::report::{self, Problem, Rule};
+use crate::report::{Problem, Rule};
 
 /// Every launcher that a command may start with.
 pub(super) const SPECS: &[&LauncherSpec] = &[&torchrun::SPEC, &deepspeed::SPEC, &accelerate::SPEC];
@@ -75,7 +76,7 @@ impl ExistingLauncher {
 
     /// What its flags state, with ours where they leave something open.
     pub(crate) fn rank_flags(&self, flags: &RankFlags, host: &Host) -> RankFlags {
-        let mut stated = (self.spec.rank_flags)(&self.args, host);
+        let mut stated = self.spec.rank_flags(&self.args, host);
         let [_, nnodes, ..] = self.spec.rank_options;
         if !self.states_count() {
             stated.nproc_per_node = flags.nproc_per_node.clone().or(stated.nproc_per_node);
@@ -101,7 +102,7 @@ impl ExistingLauncher {
 
     /// Our flags that the command contradicts. A variable may be set for a whole site, and gives way.
     pub(crate) fn contradictions(&self, flags: &RankFlags, host: &Host) -> Vec<Problem> {
-        let stated = (self.spec.rank_flags)(&self.args, host);
+        let stated = self.spec.rank_flags(&self.args, host);
         let mut problems = Vec::new();
         if let Some(asked) = flags.nproc_per_node.as_ref().filter(|asked| self.states_count() && asked.from.is_flag()) {
             let same = stated.nproc_per_node.as_ref().is_some_and(|stated| stated.value == asked.value);
@@ -122,9 +123,11 @@ impl ExistingLauncher {
 
     /// The config that a flag of the launcher or its run file names.
     pub(crate) fn config(&self, job: &Job, host: &Host) -> Option<Sourced<String>> {
-        let config = self.spec.config.as_ref()?;
-        let (flag, file) = (|| self.args.text(config.option), || (config.in_run_file)(&self.args, host));
-        let named = if config.run_file_wins(job) { file().or_else(flag) } else { flag().or_else(file) };
+        if !self.takes_config() {
+            return None;
+        }
+        let (flag, file) = (|| self.args.text(CONFIG), || accelerate::config_in_run_file(&self.args, host));
+        let named = if accelerate::run_file_wins(job) { file().or_else(flag) } else { flag().or_else(file) };
         // A bare word that is a file here is that file, not a template.
         let is_file = |word: &str| Path::new(word).extension().is_none() && host.cwd.join(word).is_file();
         named.map(|named| named.map(|word| if is_file(&word) { format!("./{word}") } else { word }))
@@ -132,21 +135,25 @@ impl ExistingLauncher {
 
     /// A copy of the launcher's run file that names this config, where the run file decides; and what it is made from.
     pub(crate) fn run_file(&self, job: &Job, config: &Path, host: &Host) -> Option<(PathBuf, String)> {
-        let option = self.config_option(job).filter(|option| option.run_file_wins(job))?;
-        (option.run_file_with)(&self.args, config, host)
+        let decides = self.is_given_config(job) && accelerate::run_file_wins(job);
+        decides.then(|| accelerate::run_file_with(&self.args, config, host)).flatten()
     }
 
     /// Why the launcher refuses a config, whichever it is.
     pub(crate) fn refuses_config(&self, job: &Job, host: &Host) -> Option<Problem> {
-        let (file, entries) = (self.config_option(job)?.refused_in_run_file)(&self.args, host)?;
-        Some(report::refused_beside_config(&self.name(), &file, &entries))
+        let refused = self.is_given_config(job).then(|| accelerate::refused_in_run_file(&self.args, host)).flatten();
+        let (file, entries) = refused?;
+        let listed = entries.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        let what = format!("`{}` refuses {listed} in its run file beside a DeepSpeed config", self.name());
+        let help = "drop them there; the DeepSpeed config says them, and --mixed_precision is taken as a flag";
+        Some(Problem::warning(Rule::TwoConfigs, what).at(file.display()).help(help))
     }
 
     /// A word that DeepSpeed's runner does not bring to the other machines as it stands.
     pub(crate) fn changed_by_shells(&self, job: &Job, host: &Host) -> Option<Problem> {
         let words = [&[job.target.word().to_os_string()], &job.rank_args(None)[..]].concat();
         let is_runner = self.spec.launcher == deepspeed::SPEC.launcher;
-        let word = is_runner.then(|| carrier::changed_word(&self.args, &words, host)).flatten()?;
+        let word = is_runner.then(|| remote_runner::changed_word(&self.args, &words, host)).flatten()?;
         let (program, word) = (self.name(), word.to_string_lossy());
         let what = format!("`{program}` sends `{word}` through the shell of every machine, which reads more into it");
         Some(
@@ -158,39 +165,39 @@ impl ExistingLauncher {
 
     /// Whether the launcher itself takes a config.
     pub(crate) fn takes_config(&self) -> bool {
-        self.spec.config.is_some()
+        self.spec.launcher == accelerate::SPEC.launcher
     }
 
-    /// How the launcher takes the config, unless the script does.
-    fn config_option(&self, job: &Job) -> Option<&ConfigOption> {
-        self.spec.config.as_ref().filter(|_| !job.args.is_given("deepspeed"))
+    /// Whether the launcher takes the config, and not the script.
+    fn is_given_config(&self, job: &Job) -> bool {
+        self.takes_config() && !job.args.is_given("deepspeed")
     }
 
     /// The variables with which torchrun makes the same launch without this launcher, if there are such.
     pub(crate) fn as_torchrun(&self, context: &LaunchContext<'_>, config: Option<&OsStr>) -> Option<Variables> {
         let LaunchContext { job, topology, .. } = context;
-        let (option, config) = self.config_option(job).zip(config)?;
-        topology.nproc_per_node.as_ref().filter(|_| topology.can_rendezvous())?;
-        (option.as_torchrun)(&self.args, config, context)
+        let config = config.filter(|_| self.is_given_config(job) && topology.can_rendezvous())?;
+        topology.nproc_per_node.as_ref()?;
+        accelerate::as_torchrun(&self.args, config, context)
     }
 
     /// The whole command: the launcher with its flags and those of ours that it leaves open, the target and its
     /// arguments, with the config in place.
     pub(crate) fn argv(&self, context: &LaunchContext<'_>, config: Option<&OsStr>) -> Vec<OsString> {
         let job = context.job;
-        let to_launcher = self.config_option(job).zip(config).map(|(option, config)| {
+        let to_launcher = config.filter(|_| self.is_given_config(job)).map(|config| {
             let in_file = self.run_file(job, Path::new(config), context.host).is_some();
-            (option.switch, if in_file { option.run_file } else { option.option }, config)
+            (if in_file { RUN_FILE } else { CONFIG }, config)
         });
         let mut words = self.program_words(context);
         let flags = match to_launcher {
-            Some((_, option, config)) if self.args.is_given(option) => self.args.with(option, config),
+            Some((option, config)) if self.args.is_given(option) => self.args.with(option, config),
             _ => self.flags.clone(),
         };
         let no_python = |flag: &OsString| flag == "--no_python" || flag == "--no-python";
         words.extend(flags.into_iter().filter(|flag| !(job.rewritten && no_python(flag))));
-        if let Some((switch, option, config)) = to_launcher.filter(|(_, option, _)| !self.args.is_given(option)) {
-            let switch = (!self.args.is_given(switch)).then(|| OsString::from(format!("--{switch}")));
+        if let Some((option, config)) = to_launcher.filter(|(option, _)| !self.args.is_given(option)) {
+            let switch = (!self.args.is_given(SWITCH)).then(|| OsString::from(format!("--{SWITCH}")));
             words.extend(switch.into_iter().chain([format!("--{option}").into(), config.to_os_string()]));
         }
         words.extend(self.open_flags(context));

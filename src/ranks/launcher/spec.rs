@@ -1,17 +1,13 @@
 //! The command line of a launcher that the user's command may start with, as a table, and how it is parsed.
 
-use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
+use std::ffi::OsString;
 
-use super::context::LaunchContext;
 use super::kind::Launcher;
 use crate::base::recorded::Table;
 use crate::base::source::{Source, Sourced};
 use crate::command::argv::{Args, Field, Nargs, OptionList};
 use crate::command::option_names::name_of;
-use crate::command::python::Python;
 use crate::command::target::{base_name, is_python, is_script, of_python};
-use crate::command::trainer::Job;
 use crate::host::Host;
 use crate::ranks::topology::RankFlags;
 
@@ -35,10 +31,8 @@ pub(crate) struct LauncherSpec {
     /// Options that state the number of processes.
     pub(super) count_options: &'static [&'static str],
     pub(super) count_meaning: CountMeaning,
-    /// How it takes a config, if it does.
-    pub(super) config: Option<ConfigOption>,
-    /// What its flags, variables and files state about the ranks.
-    pub(super) rank_flags: fn(&Args, &Host) -> RankFlags,
+    /// Adds how many processes on how many machines its flags, variables and files state.
+    pub(super) counts: fn(RankFlags, &Args, &Host) -> RankFlags,
 }
 
 /// What a launcher understands by its number of processes.
@@ -49,36 +43,6 @@ pub(super) enum CountMeaning {
     PerNodeOrWord,
     Total,
 }
-
-/// How a launcher takes a config.
-pub(super) struct ConfigOption {
-    /// The option that names the config.
-    pub(super) option: &'static str,
-    /// The switch without which the option has no effect.
-    pub(super) switch: &'static str,
-    /// The config that its run file names.
-    pub(super) in_run_file: fn(&Args, &Host) -> Option<Sourced<String>>,
-    /// The option that names the run file.
-    pub(super) run_file: &'static str,
-    /// Whether the run file beats the option, in the version that is installed.
-    pub(super) run_file_wins: fn(&Python) -> bool,
-    /// The run file with another config, and where it stands.
-    pub(super) run_file_with: fn(&Args, &Path, &Host) -> Option<(PathBuf, String)>,
-    /// What it refuses in its run file beside a config, and the file.
-    pub(super) refused_in_run_file: fn(&Args, &Host) -> Option<RefusedEntries>,
-    /// The variables with which torchrun makes exactly the same launch, if there are such.
-    pub(super) as_torchrun: fn(&Args, &OsStr, &LaunchContext<'_>) -> Option<Variables>,
-}
-
-impl ConfigOption {
-    pub(super) fn run_file_wins(&self, job: &Job) -> bool {
-        job.python.as_ref().is_some_and(self.run_file_wins)
-    }
-}
-
-pub(super) type RefusedEntries = (PathBuf, Vec<&'static str>);
-
-pub(super) type Variables = Vec<(&'static str, OsString)>;
 
 impl LauncherSpec {
     /// How many words at the start of the command name this launcher.
@@ -130,6 +94,15 @@ impl LauncherSpec {
         let ranks = self.rank_options.map(|name| (name, Nargs::One));
         let fields = [self.fields, &ranks, &switches].concat();
         Args::read(long.collect(), &fields, OptionList::Known(&[Table(self.options)]))
+    }
+
+    /// What it is told about the ranks.
+    pub(super) fn rank_flags(&self, args: &Args, host: &Host) -> RankFlags {
+        let [_, _, node_rank, master_addr, master_port] = self.rank_options;
+        let (node_rank, master_addr) = (count(args, node_rank), args.text(master_addr));
+        let stated =
+            RankFlags { node_rank, master_addr, master_port: count(args, master_port), ..RankFlags::default() };
+        (self.counts)(stated, args, host)
     }
 
     /// Options among these words that state ranks, each after the name of our own option for it.

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use super::context::LaunchContext;
 use super::kind::Launcher;
 use super::output::OutputFlags;
-use super::spec::{CountMeaning, LauncherSpec, count, default};
+use super::spec::{CountMeaning, LauncherSpec, default};
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::command::argv::Args;
@@ -23,8 +23,7 @@ pub(super) const SPEC: LauncherSpec = LauncherSpec {
     fields: &[],
     count_options: &["nproc_per_node"],
     count_meaning: CountMeaning::PerNodeOrWord,
-    config: None,
-    rank_flags,
+    counts,
 };
 
 pub(super) fn prefix(context: &LaunchContext<'_>) -> Vec<OsString> {
@@ -70,7 +69,7 @@ fn output(context: &LaunchContext<'_>) -> Vec<OsString> {
 }
 
 /// By default torchrun starts one process on one node. A range of nodes leaves their number open.
-fn rank_flags(args: &Args, host: &Host) -> RankFlags {
+fn counts(flags: RankFlags, args: &Args, host: &Host) -> RankFlags {
     let stated = |name: &str, variable: &str| {
         let from = || Source::Variable(variable.to_string());
         args.text(name).or_else(|| host.nonempty_var(variable).map(|value| Sourced::new(value.to_string(), from())))
@@ -79,11 +78,6 @@ fn rank_flags(args: &Args, host: &Host) -> RankFlags {
     let nnodes = stated("nnodes", vars::PET_NNODES);
     let parsed = |text: Sourced<String>| Some(Sourced::new(text.value.parse().ok()?, text.from));
     let number = |text: Sourced<String>| Some(Sourced::new(text.value.trim().parse().ok()?, text.from));
-    RankFlags {
-        nproc_per_node: nproc.map_or(Some(default(Processes::Count(1))), parsed),
-        nnodes: nnodes.map_or(Some(default(1)), number),
-        node_rank: count(args, "node_rank"),
-        master_addr: args.text("master_addr"),
-        master_port: count(args, "master_port"),
-    }
+    let nproc_per_node = nproc.map_or(Some(default(Processes::Count(1))), parsed);
+    RankFlags { nproc_per_node, nnodes: nnodes.map_or(Some(default(1)), number), ..flags }
 }

@@ -4,8 +4,11 @@
 use std::fmt::Display;
 use std::path::PathBuf;
 
-use super::engine::{ALONE, Allocation, Placement};
-use super::rendezvous::{Rendezvous, is_loopback, meets_on_loopback};
+use super::engine::{Allocation, Placement};
+use super::problems::{
+    ALONE, meets_on_loopback, node_rank_too_large, other_number_of_machines, rank_too_large, tasks_are_ranks,
+};
+use super::rendezvous::{Rendezvous, is_loopback};
 use super::unused_env::{uncounted_machines, unused_variables};
 use super::variables::{
     MASTER_ADDR, NNODES, NODE_RANK, NPROC_PER_NODE, VariableReader, all_are_set, check, first_text, text,
@@ -392,8 +395,9 @@ fn incomplete_rank_env(topology: &Topology, host: &Host) -> Option<Problem> {
     let size = text(vars::WORLD_SIZE, host).filter(|size| size.value != "1");
     let size = size.filter(|size| meets_others || Some(&size.value) != world.as_ref());
     let another = |rank: &Sourced<String>| rank.value != "0" || meets_others;
-    let rank =
-        text(vars::RANK, host).filter(another).or_else(|| text(vars::LOCAL_RANK, host).filter(|it| it.value != "0"));
+    let rank = text(vars::RANK, host)
+        .filter(another)
+        .or_else(|| text(vars::LOCAL_RANK, host).filter(|rank| rank.value != "0"));
     size.or(rank).map(|set| {
         let what = format!("`{}` is set, but not {}: a rank needs all three", set.from, missing.join(" and "));
         Problem::error(Rule::Ranks, what).at(set.place()).help(format!(
@@ -401,38 +405,6 @@ fn incomplete_rank_env(topology: &Topology, host: &Host) -> Option<Problem> {
             set.from
         ))
     })
-}
-
-/// The problem of a rank that its group does not have.
-pub(super) fn rank_too_large(rank: Option<&Sourced<u64>>, size: Option<&Sourced<u64>>) -> Option<Problem> {
-    let (rank, size) = rank.zip(size).filter(|(rank, size)| rank.value >= size.value)?;
-    let what = format!("rank {} of {} does not exist: they are counted from 0", rank.value, size.value);
-    let problem = Problem::error(Rule::Ranks, what).at(rank.place()).at(size.place());
-    Some(problem.help(format!("{} below {}", rank.from, size.from)))
-}
-
-pub(super) fn node_rank_too_large(rank: &Sourced<u32>, nnodes: &Sourced<u32>) -> Problem {
-    let what = format!("machine {} of {} does not exist: they are counted from 0", rank.value, nnodes.value);
-    Problem::error(Rule::Ranks, what)
-        .at(rank.place())
-        .at(nnodes.place())
-        .help(format!("{} below {}, or another number of machines with --nnodes", rank.from, nnodes.value))
-}
-
-fn other_number_of_machines(asked: &Sourced<u32>, seen: &Sourced<u32>) -> Problem {
-    let what = format!("{} machines are asked for, but the job has {}", asked.value, seen.value);
-    Problem::error(Rule::Ranks, what).at(asked.place()).at(seen.place()).help(
-        "leave the number to the scheduler, or give --node-rank, --master-addr and --master-port on each machine too",
-    )
-}
-
-/// `asked` would start ranks beside those that exist.
-pub(crate) fn tasks_are_ranks(local: &Sourced<u32>, asked: &str) -> Problem {
-    let what = format!("{} tasks run on this machine, each of them a rank already", local.value);
-    Problem::error(Rule::Ranks, what)
-        .at(local.place())
-        .at(asked)
-        .help("start one task on each machine (`srun --ntasks-per-node=1`), or leave the number to the tasks")
 }
 
 #[cfg(test)]
@@ -444,7 +416,7 @@ mod tests {
         let nproc = |gpus, env: &[(&str, &str)]| {
             let host = Host { nvidia_gpus: gpus, ..crate::fake::host(env) };
             let topology = Topology::decide(&RankFlags::default(), &HostFlags::default(), true, &host);
-            topology.map(|it| it.nproc_per_node.map(|nproc| (nproc.value, nproc.from.to_string())))
+            topology.map(|topology| topology.nproc_per_node.map(|nproc| (nproc.value, nproc.from.to_string())))
         };
         assert_eq!(nproc(Some(8), &[]), Ok(Some((8, "/proc/driver/nvidia/gpus".to_string()))));
         let two = nproc(Some(8), &[("CUDA_VISIBLE_DEVICES", "3,4")]);

@@ -4,11 +4,6 @@
 use crate::base::source::{Source, Sourced};
 use crate::report::Problem;
 
-/// The help where nothing says which machine of how many this is.
-pub(super) const GIVE_PLACE: &str =
-    "--nnodes N --node-rank I --master-addr HOST --master-port 29500; for this machine alone: --nnodes 1";
-pub(super) const ALONE: &str = "for this machine alone: --nnodes 1";
-
 /// What an engine says, or why that is not understood.
 pub(super) type Detected = Result<Allocation, Vec<Problem>>;
 

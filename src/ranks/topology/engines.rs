@@ -3,7 +3,7 @@
 
 mod batch;
 mod clouds;
-mod hostlist;
+pub mod hostlist;
 mod job;
 mod kubernetes;
 mod mpi;
@@ -14,11 +14,10 @@ pub(crate) mod slurm;
 use std::ffi::OsStr;
 use std::ops::Bound;
 
-use super::engine::{Allocation, Detected, GIVE_PLACE};
+use super::engine::{Allocation, Detected};
 use crate::base::engines::{self, Block};
-use crate::base::source::Sourced;
 use crate::host::Host;
-use crate::report::{Problem, Rule};
+use crate::report::Problem;
 
 pub(super) use job::is_batch_job;
 
@@ -36,7 +35,7 @@ const WITH_CODE: &[(&str, Detect)] = &[
     ("SageMaker", clouds::detect_sagemaker),
     ("Vertex AI", clouds::detect_vertex),
     ("OCI Data Science", clouds::detect_oci),
-    ("OpenPAI", clouds::detect_open_pai),
+    ("OpenPAI", |block, host| Some(clouds::open_pai_task(block, host))),
     ("Volcano", kubernetes::detect_volcano),
     ("PAI-DLC", kubernetes::detect_dlc),
     ("Kubernetes", kubernetes::detect_pods),
@@ -65,29 +64,6 @@ fn is_set(prefix: &str, host: &Host) -> bool {
     let from = (Bound::Included(OsStr::new(prefix)), Bound::Unbounded);
     let next = host.env.range::<OsStr, _>(from).next();
     next.is_some_and(|(name, _)| name.as_encoded_bytes().starts_with(prefix.as_bytes()))
-}
-
-/// What `engine` set says that the job is larger than this process, but nothing says `missing`.
-fn place_unknown(engine: &str, set: &[String], missing: &str) -> Problem {
-    let what = format!("this seems to be part of a larger job of {engine}, but nothing says {missing}");
-    set.iter().fold(Problem::error(Rule::Ranks, what), Problem::at).help(GIVE_PLACE)
-}
-
-fn not_understood(engine: &str, variable: &str) -> Problem {
-    let what = format!("{engine} started this process, but its variables do not say on which machine");
-    Problem::error(Rule::Ranks, what).at(variable).help(GIVE_PLACE)
-}
-
-fn machines_unreadable(engine: &str, file: &Sourced<String>) -> Problem {
-    let what = format!("the machines of the {engine} job cannot be read, so their number is unknown");
-    Problem::error(Rule::Ranks, what).at(file.place()).help(GIVE_PLACE)
-}
-
-fn tasks_spread_unevenly(size: &Sourced<u32>, local: &Sourced<u32>) -> Problem {
-    Problem::error(Rule::UnevenTasks, "the machines do not have equally many tasks")
-        .at(size.place())
-        .at(local.place())
-        .help("start equally many on each: mpirun --map-by ppr:N:node")
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 
 use super::engine::Allocation;
 use super::flags::RankFlags;
+use super::problems::meets_on_loopback;
 use super::variables::{MASTER_ADDR, MASTER_PORT, VariableReader, first_text};
 use crate::base::source::Sourced;
 use crate::report::{Problem, Rule};
@@ -46,13 +47,6 @@ impl Rendezvous {
             }
         }
     }
-}
-
-pub(super) fn meets_on_loopback(address: &Sourced<String>, nnodes: &Sourced<u32>) -> Problem {
-    Problem::error(Rule::Loopback, format!("no other machine reaches {}", address.value))
-        .at(address.place())
-        .at(nnodes.place())
-        .help("give the name or address of machine 0 with --master-addr, or unset it under Slurm")
 }
 
 /// Whether only this machine itself reaches the address.

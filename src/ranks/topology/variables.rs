@@ -4,10 +4,11 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use super::flags::Processes;
+use super::problems::not_a_number;
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::host::Host;
-use crate::report::{Problem, Rule};
+use crate::report::Problem;
 
 /// The variables of ms-swift and torchrun that mean the same as our flags.
 pub(super) const NNODES: [&str; 2] = [vars::NNODES, vars::PET_NNODES];
@@ -32,12 +33,6 @@ pub(super) fn first_text(names: &[&str], host: &Host) -> Option<Sourced<String>>
 /// Refuses where there are problems.
 pub(super) fn check(problems: Vec<Problem>) -> Result<(), Vec<Problem>> {
     if problems.is_empty() { Ok(()) } else { Err(problems) }
-}
-
-pub(super) fn not_a_number(text: &Sourced<String>, least: &str, most: u64) -> Problem {
-    Problem::error(Rule::Ranks, format!("`{}` is not a whole number from {least} to {most}", text.value))
-        .at(text.place())
-        .help(format!("set {} to a number, or unset it", text.from))
 }
 
 /// Reads variables and collects what is wrong with them.

@@ -18,6 +18,9 @@ const PLACES: &str = "FILE PATH DIR FOLDER";
 /// Values that are harmless under any name.
 const HARMLESS_VALUES: &str = "true false yes no on off none null auto default";
 
+/// How the words above that make a secret begin.
+const BEGINNINGS: &str = "aut bea coo cre dsn key pas pat pwd sec sig tok web";
+
 /// How the value of a secret begins that the shells of other machines read from a file.
 pub(crate) const READ_FROM_FILE: &str = "$(sed";
 
@@ -42,7 +45,8 @@ impl Sensitivity {
         }
         let is_variable = !name.contains(|c: char| c.is_ascii_lowercase());
         let name = name.to_ascii_uppercase();
-        let parts: Vec<&str> = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|it| !it.is_empty()).collect();
+        let parts: Vec<&str> =
+            name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|part| !part.is_empty()).collect();
         let first = if is_variable { 0 } else { parts.len().saturating_sub(1) };
         let is_password = ANYWHERE.split(' ').any(|word| name.contains(word));
         if !is_password && !(first..parts.len()).any(|at| is_of_secret(&parts[..=at], is_variable)) {
@@ -56,7 +60,7 @@ impl Sensitivity {
         })
     }
 
-    /// The same behind that text: an address knows more names.
+    /// Behind that text: an address knows more names.
     pub(super) fn behind(before: &str, name: &str) -> Option<Sensitivity> {
         let in_query = before.ends_with(['?', '&', ';']) && is_one_of(name, IN_QUERY);
         if in_query { Some(Sensitivity::Token) } else { Self::of(name) }
@@ -75,22 +79,10 @@ impl Sensitivity {
     }
 }
 
-/// A first look, since most names and texts are harmless: whether the first letters of a word in the tables are in it.
-/// `PATH`, which is in so many, is none.
+/// A first look, since most names and texts are harmless.
 pub(super) fn may_name_secret(text: &str) -> bool {
-    let text = text.as_bytes();
-    let is_first = |letter: u8| matches!(letter | 0x20, b'a'..=b'd' | b'k' | b'p' | b's' | b't' | b'w');
-    text.windows(3).enumerate().any(|(at, three)| is_first(three[0]) && begins_word(three, text.get(at + 3)))
-}
-
-fn begins_word(three: &[u8], next: Option<&u8>) -> bool {
-    #[rustfmt::skip]
-    let begins = match &[three[0] | 0x20, three[1] | 0x20, three[2] | 0x20] {
-        b"aut" | b"bea" | b"coo" | b"cre" | b"dsn" | b"key" | b"pas" | b"pwd" | b"sec" | b"sig" | b"tok" | b"web" => true,
-        b"pat" => !next.is_some_and(|next| next.eq_ignore_ascii_case(&b'h')),
-        _ => false,
-    };
-    begins
+    let text = text.to_ascii_lowercase();
+    BEGINNINGS.split(' ').any(|beginning| text.contains(beginning))
 }
 
 /// What the last of these parts, and the one before it, say.
@@ -110,7 +102,7 @@ fn is_of_secret(parts: &[&str], is_variable: bool) -> bool {
 }
 
 fn is_one_of(word: &str, words: &str) -> bool {
-    words.split(' ').any(|it| it.eq_ignore_ascii_case(word))
+    words.split(' ').any(|known| known.eq_ignore_ascii_case(word))
 }
 
 /// Long, of letters and digits, and not words.

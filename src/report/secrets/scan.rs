@@ -80,7 +80,8 @@ fn setting(text: &str, at: usize, found: &mut Vec<Span>) -> Option<usize> {
     let (sign, mut rest) = after.split_at(1);
     let word = &before[before.trim_end_matches(is_of_name).len()..];
     if sign == " " && !word.starts_with('-') && !word.eq_ignore_ascii_case("Bearer") {
-        rest = rest.strip_prefix("is ").filter(|it| before.ends_with('`') && it.starts_with(['"', '\'', '[', '{']))?;
+        rest =
+            rest.strip_prefix("is ").filter(|rest| before.ends_with('`') && rest.starts_with(['"', '\'', '[', '{']))?;
     }
     let name = name_at_end(before.trim_ascii_end())?;
     let value = rest.trim_start_matches(if name.is_quoted { BLANKS } else { &[' ', '\t'] });

@@ -1,4 +1,4 @@
-//! The sections of the report about the machine.
+//! The sections of the report about the machine and its variables.
 
 use std::path::PathBuf;
 
@@ -10,6 +10,7 @@ use crate::check::machine;
 use crate::command::model::Hub;
 use crate::fit;
 use crate::host::machine::{Limit, locks_in};
+use crate::report::secrets::Sensitivity;
 
 pub(super) fn machine(facts: &Examination) -> Vec<DoctorRow> {
     let here = facts.host.hostname.split('.').next().filter(|name| !name.is_empty()).map(str::to_string);
@@ -113,6 +114,27 @@ fn gpu_memory(gpus: &[String]) -> Option<String> {
     let mut sizes: Vec<String> = gpus.iter().map(known).collect::<Option<_>>()?;
     sizes.dedup();
     (!sizes.is_empty()).then(|| sizes.join(", "))
+}
+
+/// Variables that are shown besides those of every plan, as `vars::lists` reads them.
+const SHOWN: &str = "NCCL_ TORCH_NCCL_ CUDA_HOME DEEPSPEED_TIMEOUT HF_HUB_OFFLINE PYTHONNOUSERSITE \
+    TORCH_DISTRIBUTED_DEBUG DS_ENV_FILE HF_HOME MODELSCOPE_CACHE NNODES NODE_RANK NPROC_PER_NODE TORCH_EXTENSIONS_DIR \
+    TRITON_CACHE_DIR SLURM_JOB_NUM_NODES SLURM_TASKS_PER_NODE SLURM_GPUS_ON_NODE USE_HF";
+
+pub(super) fn variables(facts: &Examination) -> Vec<DoctorRow> {
+    let shown = facts.host.env.iter().filter_map(|(name, value)| {
+        let name = name.to_str().filter(|name| may_be_shown(name))?;
+        Some(DoctorRow::fact(name, Some(value.to_string_lossy().into_owned())))
+    });
+    let mut rows: Vec<DoctorRow> = shown.collect();
+    if facts.host.var_os(vars::CUDA_VISIBLE_DEVICES).is_none() {
+        rows.insert(0, DoctorRow::fact(vars::CUDA_VISIBLE_DEVICES, Some("not set".to_string())));
+    }
+    rows
+}
+
+fn may_be_shown(name: &str) -> bool {
+    (vars::lists(SHOWN, name) || vars::lists(vars::SHOWN_WHEN_SET, name)) && Sensitivity::of(name).is_none()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use super::glossary::{GlossaryEntry, Topic, keys_below};
 use super::language::Language;
 use super::versions::{Versions, fate};
 use crate::base::layout::{Line, TextTable, columns, escape_controls, wrapped};
-use crate::base::options::launch;
+use crate::base::options::{flag, launch_options, variable};
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::check;
@@ -92,10 +92,12 @@ impl Explanation {
 
     /// A variable that is not in the glossary but in zlaunch's own tables.
     pub(super) fn of_our_variable(name: &str, language: Language) -> Option<Self> {
-        let (text, rows) = match launch::ALL.iter().find(|option| option.variable() == name) {
+        let (text, rows) = match launch_options().find(|option| variable(option) == name) {
             Some(option) => {
-                let example = format!("--{} {}", option.name, option.value);
-                (option.help.to_string(), vec![(language.word("same as", "等同于"), example)])
+                let value = option.get_value_names().and_then(<[_]>::first).map_or("", |name| name.as_str());
+                let example = format!("{} {value}", flag(option));
+                let help = option.get_help().map(ToString::to_string).unwrap_or_default();
+                (help, vec![(language.word("same as", "等同于"), example)])
             }
             None => {
                 let var = vars::all().into_iter().find(|var| var.is_called(name))?;

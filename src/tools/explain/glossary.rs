@@ -47,12 +47,12 @@ impl Topic {
 }
 
 #[derive(Clone, Copy)]
-pub(super) struct GlossaryEntry {
-    pub(super) names: &'static str,
-    pub(super) body: &'static str,
+pub struct GlossaryEntry {
+    pub names: &'static str,
+    pub body: &'static str,
 }
 
-pub(super) fn entries() -> impl Iterator<Item = GlossaryEntry> {
+pub fn entries() -> impl Iterator<Item = GlossaryEntry> {
     let first = ENTRIES.strip_prefix("# ").unwrap_or(ENTRIES);
     first.split("\n# ").map(|text| {
         let (names, body) = text.split_once('\n').unwrap_or((text, ""));
@@ -61,15 +61,15 @@ pub(super) fn entries() -> impl Iterator<Item = GlossaryEntry> {
 }
 
 impl GlossaryEntry {
-    pub(super) fn all_names(&self) -> impl Iterator<Item = &'static str> + use<> {
+    pub fn all_names(&self) -> impl Iterator<Item = &'static str> + use<> {
         self.names.split(" | ")
     }
 
-    pub(super) fn name(&self) -> &'static str {
+    pub fn name(&self) -> &'static str {
         self.all_names().next().unwrap_or_default()
     }
 
-    pub(super) fn field(&self, field: &str) -> Option<&'static str> {
+    pub fn field(&self, field: &str) -> Option<&'static str> {
         self.body.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(": "))
     }
 

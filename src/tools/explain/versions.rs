@@ -37,10 +37,10 @@ impl Versions {
         let stands_in = match self.judge {
             VersionMatch::Exact(_) => String::new(),
             VersionMatch::Between(version, _) | VersionMatch::Nearest(version) if language == Language::Chinese => {
-                format!("（按 {} 判断，该版本未记录）", version)
+                format!("（按 {version} 判断，该版本未记录）")
             }
             VersionMatch::Between(version, _) | VersionMatch::Nearest(version) => {
-                format!(" (judged as {}: this one was not recorded)", version)
+                format!(" (judged as {version}: this one was not recorded)")
             }
         };
         Some(format!("DeepSpeed {installed} {says}{stands_in}"))

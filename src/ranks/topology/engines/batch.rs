@@ -6,13 +6,13 @@ use std::ffi::OsStr;
 use super::job::is_this_host;
 use super::nodes::{distinct, hosts, hosts_in_file};
 use super::port::port_of_job;
-use super::{machines_unreadable, place_unknown};
 use crate::base::engines::{Block, Variable};
 use crate::base::shell;
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::host::Host;
 use crate::ranks::topology::engine::{Allocation, Detected, Placement};
+use crate::ranks::topology::problems::{machines_unreadable, place_unknown};
 use crate::ranks::topology::variables::{VariableReader, all_are_set, text};
 use crate::report::Problem;
 

@@ -5,12 +5,12 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::nodes::{Nodes, first_of, without_port};
-use super::{machines_unreadable, not_understood, place_unknown};
 use crate::base::engines::Block;
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::host::Host;
 use crate::ranks::topology::engine::{Allocation, Detected};
+use crate::ranks::topology::problems::{machines_unreadable, not_understood, place_unknown};
 use crate::ranks::topology::variables::{VariableReader, check, text};
 use crate::report::{Problem, Rule, reading};
 
@@ -169,17 +169,15 @@ fn determined_container(block: &Block, file: &str) -> Detected {
 
 /// OpenPAI: github.com/microsoft/pai, docs/manual/cluster-user/how-to-use-advanced-job-settings.md. The names of its variables
 /// have the role of this task in them. The tasks of other roles may do anything.
-pub(super) fn detect_open_pai(block: &Block, host: &Host) -> Option<Detected> {
+pub(super) fn open_pai_task(block: &Block, host: &Host) -> Detected {
     let role = host.nonempty_var("PAI_CURRENT_TASK_ROLE_NAME").unwrap_or_default();
     if let Some(roles) = text("PAI_TASK_ROLE_LIST", host).filter(|roles| roles.value != role) {
-        return Some(Err(not_understood(block.name(), &roles.place()).into()));
+        return Err(not_understood(block.name(), &roles.place()).into());
     }
     let mut variables = VariableReader::new(host);
     let count = variables.number::<u32>(&format!("PAI_TASK_ROLE_TASK_COUNT_{role}"), 1);
     let index = variables.number::<u32>("PAI_CURRENT_TASK_ROLE_CURRENT_TASK_INDEX", 0);
-    if !variables.problems.is_empty() {
-        return Some(Err(variables.problems));
-    }
+    check(variables.problems)?;
     let first = text(&format!("PAI_HOST_IP_{role}_0"), host);
-    Some(Nodes { engine: block.name(), count, index, listed: None, first }.allocate())
+    Nodes { engine: block.name(), count, index, listed: None, first }.allocate()
 }

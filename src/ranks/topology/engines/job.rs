@@ -15,7 +15,7 @@ pub(super) fn first_host(host: &Host) -> Option<Sourced<String>> {
         Some(Sourced::new(HostList::parse(&list.value)?.get(0)?, list.from))
     };
     // Files that list the machines of a job, one or several lines for each.
-    let files =
+    let mut files =
         engines::all().filter(|block| block.field("manual").is_some()).filter_map(|block| block.names("first").next());
     let in_file = |name: &str| {
         let file = text(name, host)?;
@@ -27,11 +27,7 @@ pub(super) fn first_host(host: &Host) -> Option<Sourced<String>> {
         Some(Sourced::new(hosts_in_file(&file)?.into_iter().nth(1)?, file.from))
     };
     let azure = || Some(first_text(&AZURE_MASTERS, host)?.map(|address| without_port(&address)));
-    slurm()
-        .or_else(|| files.filter_map(in_file).next())
-        .or_else(|| shell_of_grid_engine(host))
-        .or_else(lsf)
-        .or_else(azure)
+    slurm().or_else(|| files.find_map(in_file)).or_else(|| shell_of_grid_engine(host)).or_else(lsf).or_else(azure)
 }
 
 /// The machine on which the shell of a Grid Engine job runs: the first one. Tasks on the others see its variables, but not the

@@ -1,11 +1,11 @@
 //! Operators of Kubernetes that are more than a block of the table.
 
 use super::nodes::{Nodes, first_of, hosts};
-use super::not_understood;
 use crate::base::engines::Block;
 use crate::base::vars;
 use crate::host::Host;
-use crate::ranks::topology::engine::{ALONE, Allocation, Detected};
+use crate::ranks::topology::engine::{Allocation, Detected};
+use crate::ranks::topology::problems::{ALONE, not_understood};
 use crate::ranks::topology::variables::{VariableReader, all_are_set, first_text, text};
 use crate::report::{Problem, Rule};
 

@@ -2,12 +2,11 @@
 
 use super::job::{first_host, is_this_host, job_id, node_count};
 use super::port::port_of_job;
-use super::tasks_spread_unevenly;
 use crate::base::engines::Block;
 use crate::base::source::{Source, Sourced};
 use crate::host::{self, Host};
-use crate::ranks::topology::decision::rank_too_large;
-use crate::ranks::topology::engine::{Allocation, Detected, GIVE_PLACE, Placement, Task};
+use crate::ranks::topology::engine::{Allocation, Detected, Placement, Task};
+use crate::ranks::topology::problems::{GIVE_PLACE, rank_too_large, tasks_spread_unevenly};
 use crate::ranks::topology::variables::{VariableReader, text};
 use crate::report::{Problem, Rule};
 
@@ -119,5 +118,5 @@ fn allocate(task: Task, host: &Host) -> Detected {
     let allocation = Allocation::task_per_node(Sourced::new(nnodes, world_size.from.clone()), node_rank, first);
     // The one task of a node starts as many ranks as it has GPUs, as under `srun --ntasks-per-node=1`.
     let placement = if local_world_size.value == 1 { Placement::Node } else { Placement::Rank(task) };
-    Ok(Allocation { address_problem, placement, ..allocation })
+    Ok(Allocation { placement, address_problem, ..allocation })
 }

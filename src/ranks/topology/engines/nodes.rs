@@ -6,13 +6,12 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::port::port_of_job;
-use super::{not_understood, place_unknown};
 use crate::base::engines::Block;
 use crate::base::source::{Source, Sourced};
 use crate::host::Host;
-use crate::ranks::topology::decision::node_rank_too_large;
-use crate::ranks::topology::engine::{Allocation, Detected, GIVE_PLACE};
-use crate::ranks::topology::variables::{VariableReader, check, first_text, not_a_number, text};
+use crate::ranks::topology::engine::{Allocation, Detected};
+use crate::ranks::topology::problems::{GIVE_PLACE, node_rank_too_large, not_a_number, not_understood, place_unknown};
+use crate::ranks::topology::variables::{VariableReader, check, first_text, text};
 use crate::report::{Problem, Rule, reading};
 
 pub(super) fn detect(block: &Block, host: &Host) -> Option<Detected> {

@@ -3,13 +3,13 @@
 
 use super::hostlist::HostList;
 use super::job::is_this_host;
-use super::place_unknown;
 use super::port::port_of_job;
 use crate::base::engines::Block;
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::host::Host;
 use crate::ranks::topology::engine::{Allocation, Detected, PeerGpus, Placement, Task};
+use crate::ranks::topology::problems::place_unknown;
 use crate::ranks::topology::rendezvous::reachable_address;
 use crate::ranks::topology::variables::{VariableReader, check, first_text, text};
 use crate::report::{Problem, Rule};

@@ -18,7 +18,7 @@ use crate::host::Host;
 use crate::report::{Problem, Rule, reading};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Carrier {
+pub(crate) enum RemoteRunner {
     /// Nothing: the ranks run on this machine.
     Nothing,
     Pdsh,
@@ -40,27 +40,27 @@ pub(super) enum Word {
     Argument,
 }
 
-impl Carrier {
+impl RemoteRunner {
     /// `options`: the user's own for the runner.
     pub(super) fn of(machines: usize, options: &Args) -> Self {
         let several = machines > 1 || options.is_given("force_multi");
         if !several || options.is_given("no_ssh") {
-            return Carrier::Nothing;
+            return RemoteRunner::Nothing;
         }
         let name = options.text("launcher").map(|name| name.value.to_lowercase());
         match name.as_deref() {
-            Some("openmpi") => Carrier::OpenMpi,
-            Some("mpich" | "impi") => Carrier::Hydra,
-            Some("mvapich") => Carrier::Mvapich,
-            Some("slurm") => Carrier::Slurm,
-            _ => Carrier::Pdsh,
+            Some("openmpi") => RemoteRunner::OpenMpi,
+            Some("mpich" | "impi") => RemoteRunner::Hydra,
+            Some("mvapich") => RemoteRunner::Mvapich,
+            Some("slurm") => RemoteRunner::Slurm,
+            _ => RemoteRunner::Pdsh,
         }
     }
 
     /// The word that the runner must be given, so that this one arrives.
     pub(super) fn word(self, word: &OsStr, kind: Word) -> OsString {
         let bytes = word.as_bytes();
-        if self != Carrier::Pdsh || is_harmless(bytes) {
+        if self != RemoteRunner::Pdsh || is_shell_safe(bytes) {
             return word.to_os_string();
         }
         // The runner itself adds the quotes around such an argument, and escapes those in it.
@@ -73,14 +73,16 @@ impl Carrier {
     /// What the runner hands on in a way that zlaunch cannot make safe.
     pub(super) fn check(self, context: &LaunchContext<'_>, options: &Args, words: &[OsString]) -> Vec<Problem> {
         match self {
-            Carrier::Pdsh => read_by_shells(context, options),
-            Carrier::OpenMpi | Carrier::Hydra | Carrier::Mvapich if words.iter().any(|word| word == ":") => {
+            RemoteRunner::Pdsh => read_by_shells(context, options),
+            RemoteRunner::OpenMpi | RemoteRunner::Hydra | RemoteRunner::Mvapich
+                if words.iter().any(|word| word == ":") =>
+            {
                 let what = "`mpirun` starts another program after the word `:`";
                 let help = "drop it, or --launcher-arg=--launcher=pdsh";
                 Problem::error(Rule::Hosts, what).at("`:` in the command").help(help).into()
             }
             // `SlurmRunner.get_cmd` starts `python -u SCRIPT`, whatever is to be run (0.14 to 0.19).
-            Carrier::Slurm if !matches!(context.job.target, Target::Script { .. }) => {
+            RemoteRunner::Slurm if !matches!(context.job.target, Target::Script { .. }) => {
                 let target = context.job.target.name();
                 let what = format!("deepspeed's runner for Slurm starts scripts of Python only, not `{target}`");
                 let problem = Problem::error(Rule::Launcher, what).at("--launcher-arg=--launcher=slurm");
@@ -96,7 +98,7 @@ impl Carrier {
     /// there are, and DeepSpeed asks mpi4py.
     pub(crate) fn missing_ranks(self, context: &LaunchContext<'_>) -> Option<Problem> {
         let python = context.job.python.as_ref()?;
-        let asks_mpi = matches!(self, Carrier::OpenMpi | Carrier::Mvapich | Carrier::Slurm);
+        let asks_mpi = matches!(self, RemoteRunner::OpenMpi | RemoteRunner::Mvapich | RemoteRunner::Slurm);
         (asks_mpi && python.lacks("mpi4py/__init__.py", "mpi4py")).then(|| {
             let what = "deepspeed's runner for Open MPI, MVAPICH or Slurm sets neither RANK nor WORLD_SIZE, and mpi4py, by \
                         which deepspeed finds them, is not installed: most trainers would fail, or train alone";
@@ -108,7 +110,7 @@ impl Carrier {
 
     /// The user's options for the runner, and one that names variables for `mpirun` to hand on.
     pub(super) fn options(self, options: &Args, variables: &[String]) -> Vec<OsString> {
-        if self != Carrier::OpenMpi || variables.is_empty() {
+        if self != RemoteRunner::OpenMpi || variables.is_empty() {
             return options.words().to_vec();
         }
         let own = options.text("launcher_args").map(|own| own.value).into_iter();
@@ -129,7 +131,7 @@ fn read_by_shells(context: &LaunchContext<'_>, options: &Args) -> Vec<Problem> {
     let python = Sourced::new(context.python(), Source::Machine("the interpreter"));
     let stated = [context.topology.master_addr.clone(), option("venv_script"), option("enable_each_rank_log")];
     let stated = stated.into_iter().flatten().map(|sourced| sourced.map(OsString::from));
-    let unsafe_ones = [folder, python].into_iter().chain(stated).filter(|word| !is_harmless(word.value.as_bytes()));
+    let unsafe_ones = [folder, python].into_iter().chain(stated).filter(|word| !is_shell_safe(word.value.as_bytes()));
     let problem = |unsafe_one: Sourced<OsString>| {
         let value = unsafe_one.value.to_string_lossy();
         let what =
@@ -162,9 +164,9 @@ fn is_changed(word: &[u8]) -> bool {
 }
 
 /// Whether neither pdsh nor any shell reads more into these bytes.
-pub(crate) fn is_harmless(bytes: &[u8]) -> bool {
-    let harmless = |b: &u8| b.is_ascii_alphanumeric() || b"_-./=:,@+".contains(b);
-    !bytes.is_empty() && !bytes.starts_with(b"=") && bytes.iter().all(harmless)
+pub(crate) fn is_shell_safe(bytes: &[u8]) -> bool {
+    let is_safe = |b: &u8| b.is_ascii_alphanumeric() || b"_-./=:,@+".contains(b);
+    !bytes.is_empty() && !bytes.starts_with(b"=") && bytes.iter().all(is_safe)
 }
 
 /// A text for between double quotes, and through pdsh.
@@ -187,7 +189,7 @@ mod tests {
 
     #[test]
     fn words_for_pdsh() {
-        let word = |word: &str, kind| Carrier::Pdsh.word(OsStr::new(word), kind).into_string().unwrap();
+        let word = |word: &str, kind| RemoteRunner::Pdsh.word(OsStr::new(word), kind).into_string().unwrap();
         for (said, argument, script) in [
             ("train.py", "train.py", "train.py"),
             ("", r#""""#, r#""""#),
@@ -204,6 +206,6 @@ mod tests {
                 "{said}"
             );
         }
-        assert_eq!(Carrier::Hydra.word(OsStr::new("$x"), Word::Script), "$x");
+        assert_eq!(RemoteRunner::Hydra.word(OsStr::new("$x"), Word::Script), "$x");
     }
 }

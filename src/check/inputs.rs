@@ -1,0 +1,327 @@
+//! What a command names and what is not there, or cannot be loaded: its script, its module, the models and datasets of its
+//! arguments. Only where the ranks run on this machine.
+
+use std::io::Read;
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::findings::{Check, Findings};
+use super::subject::Subject;
+use crate::command::inputs::{self, MissingInput, is_missing};
+use crate::command::python::Presence;
+use crate::command::target::Target;
+use crate::ranks::topology::Topology;
+use crate::report::{Rule, Severity, When, nearest, reading};
+
+pub(super) const RULES: &[Check] = &[
+    Check::code(Rule::ScriptMissing, Severity::Error, When::Start, script_missing).doc(
+        "the script of the command does not exist (a warning where the ranks exist already), or is a folder \
+             without `__main__.py`",
+    ),
+    Check::code(Rule::ModuleMissing, Severity::Error, When::Start, module_missing).doc(
+        "the interpreter of the command has no such module (a warning where something may add it that zlaunch \
+             cannot see)",
+    ),
+    Check::code(Rule::PathMissing, Severity::Error, When::Start, path_missing)
+        .doc("a model, dataset or checkpoint that is written as a path (`/…`, `./…`, `../…`, `~/…`) is not there"),
+    Check::code(Rule::ModelUnreadable, Severity::Error, When::Start, model_unreadable).doc(
+        "the model is a file, or a folder with a config.json that is not JSON (a warning for a script), or with \
+             none at all (a warning)",
+    ),
+    Check::code(Rule::ModelUnknown, Severity::Error, When::Start, model_unknown).doc(
+        "the config.json of the model names a model_type that the installed transformers does not have, or none \
+             (a warning for scripts and ms-swift)",
+    ),
+    Check::code(Rule::WeightsMissing, Severity::Error, When::Start, weights_missing)
+        .doc("the folder of the model has a tokenizer and no weights (LLaMA-Factory, ms-swift and TRL)"),
+    Check::code(Rule::DatasetUnreadable, Severity::Error, When::Start, |subject, found| {
+        match subject.job.trainer.name {
+            "llamafactory" if subject.runs_here() => of_llamafactory(subject, found),
+            "trl" if subject.runs_here() => of_trl(subject, found),
+            "swift" if subject.runs_here() => of_swift(subject, found),
+            _ => {}
+        }
+    })
+    .doc(
+        "LLaMA-Factory's dataset_info.json has no such dataset; TRL gets a file, where it wants a folder; a data file \
+         has nothing in it, or is not there (a warning)",
+    ),
+];
+
+fn script_missing(subject: &Subject, found: &mut Findings) {
+    let Target::Script { path, .. } = &subject.job.target else { return };
+    if subject.job.rewritten || !subject.runs_here() {
+        return;
+    }
+    let (word, path) = (path.to_string_lossy(), subject.host.cwd.join(path));
+    if is_missing(&path) {
+        // Where the ranks exist already, Python itself says so at once.
+        let is_rank = subject.topology.is_some_and(Topology::ranks_exist);
+        let severity = if is_rank { Severity::Warning } else { Severity::Error };
+        let place = path.display().to_string();
+        found.at_with_severity(severity, &[place], format!("`{word}` does not exist"), advice(&path));
+    } else if path.is_dir() && !["py", "pyc"].iter().any(|end| path.join("__main__").with_extension(end).is_file()) {
+        let what = format!("`{word}` is a folder without `__main__.py`, which Python cannot run");
+        found.at(&[path.display().to_string()], what, format!("name a script in it: {word}/train.py"));
+    }
+}
+
+fn module_missing(subject: &Subject, found: &mut Findings) {
+    let (Target::Module { name, .. }, Some(python)) = (&subject.job.target, &subject.job.python) else { return };
+    let Some(name) = name.to_str().filter(|_| !subject.job.rewritten && subject.runs_here()) else { return };
+    if python.seek(name, subject.host) != Presence::Missing {
+        return;
+    }
+    let what = format!("{} has no module `{name}`", python.program.display());
+    let help = match name.strip_suffix(".py") {
+        Some(module) => format!("-m {module}, without .py"),
+        None => "check the name; `-m` looks in the current folder, PYTHONPATH and the installed packages".to_string(),
+    };
+    found.at(&[format!("-m {name}")], what, help);
+}
+
+fn path_missing(subject: &Subject, found: &mut Findings) {
+    if !subject.runs_here() {
+        return;
+    }
+    for missing in inputs::missing(subject.job.trainer.arguments.inputs, &subject.job.args, subject.host) {
+        let MissingInput { option, value, path, certain, expanded } = missing;
+        let given = format!("{option} {value}");
+        let place = subject.job.place_in_run_file(&value, subject.host).unwrap_or_else(|| given.clone());
+        let (what, help) = match expanded {
+            Some(expanded) => {
+                (format!("nobody expands the `~` of `{value}`"), format!("{option} {}", expanded.display()))
+            }
+            None => (format!("`{value}` does not exist"), advice(&path)),
+        };
+        let what = if certain { what } else { format!("{what}: the training ends there if the script reads it") };
+        let severity = if certain { Severity::Error } else { Severity::Warning };
+        found.at_with_severity(severity, &[place], what, help);
+    }
+}
+
+/// A name beside it that is close, or as far as the path is there.
+fn advice(path: &Path) -> String {
+    let there = path.ancestors().skip(1).find(|folder| folder.exists()).unwrap_or(Path::new("/"));
+    let wanted = path.strip_prefix(there).ok().and_then(|rest| rest.iter().next()?.to_str()).unwrap_or_default();
+    // Nobody waits for the listing of a folder with millions of files.
+    let entries = std::fs::read_dir(there).into_iter().flatten().flatten().take(10_000);
+    let names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    match nearest(wanted, names.iter().map(String::as_str)) {
+        Some(near) => format!("did you mean `{}`?", there.join(near).display()),
+        None => format!("check the path: there is no `{wanted}` in {}", there.display()),
+    }
+}
+
+fn model_unreadable(subject: &Subject, found: &mut Findings) {
+    const NAME_FOLDER: &str = "name the folder that has the model's config.json";
+    let model = subject.job.args.text(subject.job.trainer.model.argument).filter(|_| subject.runs_here());
+    let Some(model) = model else { return };
+    let (is_script, value) = (subject.job.trainer.launch.consoles.is_empty(), &model.value);
+    let severity = if is_script { Severity::Warning } else { Severity::Error };
+    let Some(folder) = subject.model_folder() else {
+        if subject.host.cwd.join(value).is_file() {
+            let what = format!("the model `{value}` is a file, and not a folder with a model in it");
+            found.at_with_severity(severity, &[model.place()], what, NAME_FOLDER);
+        }
+        return;
+    };
+    if folder.join(ADAPTER).is_file() {
+        return;
+    }
+    let file = folder.join("config.json");
+    let Some(text) = reading::text_if_any(&file) else {
+        let what = format!("the folder `{value}` has no config.json, so no model is known by it");
+        return found.at_with_severity(Severity::Warning, &[model.place()], what, NAME_FOLDER);
+    };
+    // Python takes NaN, too.
+    if serde_json::from_str::<Value>(&text).is_err() && !text.contains("NaN") && !text.contains("Infinity") {
+        let what = format!("the config.json of the model `{value}` is not JSON");
+        let place = file.display().to_string();
+        found.at_with_severity(severity, &[place], what, "download it again, or mend the file");
+    }
+}
+
+/// A folder with this file has an adapter, and its model elsewhere.
+const ADAPTER: &str = "adapter_config.json";
+/// Types that every version of transformers has which zlaunch knows: no need to look.
+const EVERYWHERE: &str =
+    "qwen2 qwen2_moe llama mistral mixtral gemma gemma2 phi phi3 gpt2 gpt_neox bert t5 opt bloom falcon";
+/// Where transformers lists its types.
+const LISTS: &[&str] = &["transformers/models/auto/configuration_auto.py", "transformers/models/auto/auto_mappings.py"];
+
+/// transformers must know a model by its type, unless code beside it brings its own.
+fn model_unknown(subject: &Subject, found: &mut Findings) {
+    let Some(folder) = subject.model_folder().filter(|_| subject.runs_here()) else { return };
+    let file = folder.join("config.json");
+    let config = reading::text_if_any(&file).and_then(|text| serde_json::from_str::<Value>(&text).ok());
+    let Some(config) = config.as_ref().and_then(Value::as_object) else { return };
+    let named = config.get("model_type").and_then(Value::as_str);
+    let is_everywhere = named.is_some_and(|named| EVERYWHERE.split(' ').any(|known| known == named));
+    if is_everywhere || config.contains_key("auto_map") || folder.join(ADAPTER).is_file() {
+        return;
+    }
+    let Some(python) = &subject.job.python else { return };
+    let lists: Vec<String> = LISTS.iter().filter_map(|list| reading::text_if_any(&python.file(list)?)).collect();
+    let known = |named: &str| lists.iter().any(|list| list.contains(&format!("\"{named}\"")));
+    if !known("qwen2") || named.is_some_and(known) {
+        return;
+    }
+    // Before 5, a type in the name of the model did.
+    let path = subject.job.args.text(subject.job.trainer.model.argument).map_or_else(String::new, |model| model.value);
+    let mut types = lists.iter().flat_map(|list| list.split("(\"").filter_map(|rest| rest.split('"').next()));
+    let (what, help) = match named {
+        Some(named) => {
+            let version = subject.package("transformers").map_or_else(String::new, |version| format!(" {version}"));
+            let help = "pip install --upgrade transformers, or mend its config.json";
+            (format!("transformers{version} has no model of type `{named}`"), help)
+        }
+        None if types.any(|known| !known.is_empty() && path.contains(known)) => return,
+        None => ("the config.json of the model has no `model_type`".to_string(), "mend the file"),
+    };
+    let certain = matches!(subject.job.trainer.name, "llamafactory" | "trl");
+    let severity = if certain { Severity::Error } else { Severity::Warning };
+    found.at_with_severity(severity, &[file.display().to_string()], what, help);
+}
+
+/// How files with weights end, in every format.
+const WEIGHTS: &[&str] = &["safetensors", "bin", "pt", "pth", "gguf", "h5", "msgpack", "index"];
+
+fn weights_missing(subject: &Subject, found: &mut Findings) {
+    let loads = matches!(subject.job.trainer.name, "llamafactory" | "trl" | "swift")
+        && subject.job.args.list("train_from_scratch").is_none();
+    let Some(folder) = subject.model_folder().filter(|_| loads && subject.runs_here()) else { return };
+    let has_file = |name: &&str| folder.join(name).is_file();
+    // Nobody waits for the listing of a folder with millions of files.
+    let has_weights = || match std::fs::read_dir(&folder) {
+        Ok(files) => files.flatten().take(10_000).any(|file| is_called(&file.path(), WEIGHTS)),
+        Err(_) => true,
+    };
+    let usual = ["model.safetensors", "model.safetensors.index.json"].iter().any(|name| folder.join(name).exists());
+    // A config.json alone may be there for the plan, and the model come later.
+    let has_tokenizer = || ["tokenizer.json", "tokenizer_config.json"].iter().any(has_file);
+    if !usual && has_tokenizer() && has_file(&"config.json") && !has_file(&ADAPTER) && !has_weights() {
+        let folder = folder.display().to_string();
+        let what = format!("`{folder}` has a tokenizer and no weights");
+        found.at(&[folder], what, "download the model again, without leaving out its *.safetensors");
+    }
+}
+
+const INFO: &str = "dataset_info.json";
+/// Entries of it that name something to download.
+const ELSEWHERE: &[&str] = &["hf_hub_url", "ms_hub_url", "om_hub_url", "script_url", "cloud_file_name"];
+/// How data files end.
+const ENDINGS: &[&str] = &["jsonl", "json", "csv", "parquet", "txt", "arrow"];
+
+fn value<'a>(subject: &'a Subject, name: &str) -> Option<&'a str> {
+    subject.job.args.list(name)?.1.first()?.to_str()
+}
+
+/// Every dataset is an entry of `dataset_info.json` in `dataset_dir`.
+fn of_llamafactory(subject: &Subject, found: &mut Findings) {
+    let unread = subject.job.unread.iter().any(|name| name == "dataset_dir");
+    let folder = value(subject, "dataset_dir").unwrap_or("data");
+    // Data that are tokenized already are read instead.
+    let is_tokenized = value(subject, "tokenized_path").is_some_and(|path| subject.host.cwd.join(path).exists());
+    if unread || folder == "ONLINE" || folder.starts_with("REMOTE:") || is_tokenized {
+        return;
+    }
+    let names = ["dataset", "eval_dataset"].into_iter().filter_map(|name| value(subject, name));
+    let names: Vec<&str> = names.flat_map(|names| names.split(',')).map(str::trim).collect();
+    let folder = subject.host.cwd.join(folder);
+    if names.is_empty() || folder.to_string_lossy().contains('$') || names.iter().any(|name| name.contains('$')) {
+        return;
+    }
+    let file = folder.join(INFO);
+    let place = |name: &str| subject.job.place_in_run_file(name, subject.host).unwrap_or_else(|| name.to_string());
+    let info = reading::text_if_any(&file).and_then(|text| serde_json::from_str::<Value>(&text).ok());
+    let Some(info) = info.as_ref().and_then(Value::as_object) else {
+        let what = format!("`{}` is not there or is no JSON, so no dataset is known", file.display());
+        return found.at(&[place(names[0])], what, "dataset_dir: FOLDER");
+    };
+    for name in names {
+        let Some(entry) = info.get(name) else {
+            let help = match nearest(name, info.keys().map(String::as_str)) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("add it to {}", file.display()),
+            };
+            found.at(&[place(name)], format!("{INFO} has no dataset `{name}`"), help);
+            continue;
+        };
+        let local = entry["file_name"].as_str().filter(|_| !ELSEWHERE.iter().any(|key| entry.get(key).is_some()));
+        if let Some(data) = local.map(|local| folder.join(local)).filter(|data| is_missing(data)) {
+            let what = format!("the dataset `{name}` is in `{}`, which does not exist", data.display());
+            found.at(&[place(name)], what, format!("mend its file_name in {}", file.display()));
+        }
+    }
+}
+
+/// `load_dataset` takes a name of the hub or a folder. A file is neither.
+fn of_trl(subject: &Subject, found: &mut Findings) {
+    let Some(name) = value(subject, "dataset_name").filter(|name| !name.contains('$')) else { return };
+    if subject.job.args.list("datasets").is_some_and(|(_, values)| !values.is_empty()) {
+        return;
+    }
+    let path = subject.host.cwd.join(name);
+    let place = format!("--dataset_name {name}");
+    if path.is_file() && !is_called(&path, &["py"]) {
+        let folder = path.parent().map(|folder| folder.display().to_string()).unwrap_or_default();
+        let what = format!("`{name}` is a file, and TRL wants the folder that has the data, or a name of the hub");
+        found.at(&[place], what, format!("--dataset_name {folder}"));
+    } else {
+        report_missing(name, &path, place, found);
+    }
+}
+
+fn of_swift(subject: &Subject, found: &mut Findings) {
+    let args = &subject.job.args;
+    let Some((option, values)) = args.list("dataset") else { return };
+    let plugins = ["external_plugins", "custom_register_path", "custom_dataset_info"];
+    if plugins.iter().any(|name| args.list(name).is_some()) {
+        return;
+    }
+    for value in values.iter().filter_map(|value| value.to_str()) {
+        let name = value.split('#').next().unwrap_or(value);
+        // Names of the hub have no such ending. Before 3.0 commas stood between several.
+        if !is_called(Path::new(name), ENDINGS) || name.contains("::") || name.contains(',') {
+            continue;
+        }
+        let path = subject.host.absolute(Path::new(name));
+        let place = format!("{option} {value}");
+        if values.len() == 1 && std::fs::metadata(&path).is_ok_and(|file| file.is_file() && file.len() == 0) {
+            found.at(&[place], format!("`{name}` has nothing in it"), "name a file with data");
+        } else if is_called(&path, &["jsonl"]) && starts_with_no_json(&path) {
+            let what = format!("the first line of `{name}` is no JSON");
+            found.at_with_severity(Severity::Warning, &[place], what, "one JSON object a line");
+        } else {
+            report_missing(name, &path, place, found);
+        }
+    }
+}
+
+/// Whether the first line of a small file is no JSON, and nor is all of it.
+fn starts_with_no_json(path: &Path) -> bool {
+    const MOST: u64 = 64 << 10;
+    let Some((mut file, _)) = reading::open(path).ok().flatten().filter(|(_, size)| *size <= MOST) else {
+        return false;
+    };
+    let mut text = String::new();
+    let is_json = |text: &str| serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
+    let first = |text: &str| text.lines().find(|line| !line.trim().is_empty()).map(str::to_string);
+    file.read_to_string(&mut text).is_ok()
+        // Python takes NaN.
+        && first(&text).is_some_and(|line| !is_json(&line) && !is_json(&text) && !text.contains("NaN"))
+}
+
+/// A file without a folder in front of it could be a name of the hub, though none ends like that.
+fn report_missing(name: &str, path: &Path, place: String, found: &mut Findings) {
+    if !name.contains('/') && is_called(path, ENDINGS) && is_missing(path) {
+        let what = format!("there is no file `{name}` here, so the trainer looks for it on the hub");
+        found.at_with_severity(Severity::Warning, &[place], what, "check the path");
+    }
+}
+
+fn is_called(path: &Path, endings: &[&str]) -> bool {
+    path.extension().is_some_and(|extension| endings.iter().any(|ending| extension == *ending))
+}

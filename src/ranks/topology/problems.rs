@@ -1,0 +1,77 @@
+//! Problems that several files of this folder tell.
+
+use crate::base::source::Sourced;
+use crate::report::{Problem, Rule};
+
+/// The help where nothing says which machine of how many this is.
+pub(super) const GIVE_PLACE: &str =
+    "--nnodes N --node-rank I --master-addr HOST --master-port 29500; for this machine alone: --nnodes 1";
+pub(super) const ALONE: &str = "for this machine alone: --nnodes 1";
+
+/// What `engine` set says that the job is larger than this process, but nothing says `missing`.
+pub(super) fn place_unknown(engine: &str, set: &[String], missing: &str) -> Problem {
+    let what = format!("this seems to be part of a larger job of {engine}, but nothing says {missing}");
+    set.iter().fold(Problem::error(Rule::Ranks, what), Problem::at).help(GIVE_PLACE)
+}
+
+pub(super) fn not_understood(engine: &str, variable: &str) -> Problem {
+    let what = format!("{engine} started this process, but its variables do not say on which machine");
+    Problem::error(Rule::Ranks, what).at(variable).help(GIVE_PLACE)
+}
+
+pub(super) fn machines_unreadable(engine: &str, file: &Sourced<String>) -> Problem {
+    let what = format!("the machines of the {engine} job cannot be read, so their number is unknown");
+    Problem::error(Rule::Ranks, what).at(file.place()).help(GIVE_PLACE)
+}
+
+pub(super) fn tasks_spread_unevenly(size: &Sourced<u32>, local: &Sourced<u32>) -> Problem {
+    Problem::error(Rule::UnevenTasks, "the machines do not have equally many tasks")
+        .at(size.place())
+        .at(local.place())
+        .help("start equally many on each: mpirun --map-by ppr:N:node")
+}
+
+/// The problem of a rank that its group does not have.
+pub(super) fn rank_too_large(rank: Option<&Sourced<u64>>, size: Option<&Sourced<u64>>) -> Option<Problem> {
+    let (rank, size) = rank.zip(size).filter(|(rank, size)| rank.value >= size.value)?;
+    let what = format!("rank {} of {} does not exist: they are counted from 0", rank.value, size.value);
+    let problem = Problem::error(Rule::Ranks, what).at(rank.place()).at(size.place());
+    Some(problem.help(format!("{} below {}", rank.from, size.from)))
+}
+
+pub(super) fn node_rank_too_large(rank: &Sourced<u32>, nnodes: &Sourced<u32>) -> Problem {
+    let what = format!("machine {} of {} does not exist: they are counted from 0", rank.value, nnodes.value);
+    Problem::error(Rule::Ranks, what)
+        .at(rank.place())
+        .at(nnodes.place())
+        .help(format!("{} below {}, or another number of machines with --nnodes", rank.from, nnodes.value))
+}
+
+pub(super) fn other_number_of_machines(asked: &Sourced<u32>, seen: &Sourced<u32>) -> Problem {
+    let what = format!("{} machines are asked for, but the job has {}", asked.value, seen.value);
+    Problem::error(Rule::Ranks, what).at(asked.place()).at(seen.place()).help(
+        "leave the number to the scheduler, or give --node-rank, --master-addr and --master-port on each machine too",
+    )
+}
+
+/// `asked` would start ranks beside those that exist.
+pub(crate) fn tasks_are_ranks(local: &Sourced<u32>, asked: &str) -> Problem {
+    let what = format!("{} tasks run on this machine, each of them a rank already", local.value);
+    Problem::error(Rule::Ranks, what)
+        .at(local.place())
+        .at(asked)
+        .help("start one task on each machine (`srun --ntasks-per-node=1`), or leave the number to the tasks")
+}
+
+pub(super) fn meets_on_loopback(address: &Sourced<String>, nnodes: &Sourced<u32>) -> Problem {
+    Problem::error(Rule::Loopback, format!("no other machine reaches {}", address.value))
+        .at(address.place())
+        .at(nnodes.place())
+        .help("give the name or address of machine 0 with --master-addr, or unset it under Slurm")
+}
+
+pub(super) fn not_a_number(text: &Sourced<String>, least: &str, most: u64) -> Problem {
+    Problem::error(Rule::Ranks, format!("`{}` is not a whole number from {least} to {most}", text.value))
+        .at(text.place())
+        .help(format!("set {} to a number, or unset it", text.from))
+}

@@ -1,0 +1,81 @@
+//! Slurm's host lists, as Slurm reads them.
+
+use std::collections::BTreeSet;
+
+use proptest::collection::{btree_set, vec};
+use proptest::prelude::*;
+
+use zlaunch::testing::hostlist::*;
+
+/// Recorded from Slurm: the list, then its hosts, `=COUNT FIRST LAST`, or `!` where Slurm refuses it.
+const RECORDED: &str = include_str!("../data/hostlists.txt");
+
+#[test]
+fn as_slurm_reads_them() {
+    for line in RECORDED.lines().filter(|line| !line.starts_with('#')) {
+        let (list, hosts) = line.split_once('\t').unwrap();
+        let read = HostList::parse(list);
+        if hosts == "!" {
+            assert!(read.is_none(), "{list}");
+            continue;
+        }
+        let read = read.unwrap_or_else(|| panic!("{list}"));
+        let names: Vec<_> = (0..read.count()).filter_map(|index| read.get(index)).collect();
+        match hosts.strip_prefix('=') {
+            Some(ends) => {
+                let ours = format!("{} {} {}", names.len(), names[0], names[names.len() - 1]);
+                assert_eq!(ours, ends, "{list}");
+            }
+            None => assert_eq!(names.join(" "), hosts, "{list}"),
+        }
+    }
+}
+
+#[test]
+fn a_huge_list_is_not_expanded() {
+    let hosts = HostList::parse("a[1-60000]b[1-60000]c[1-60000]d[1-60000]e[1-60000]").unwrap();
+    assert_eq!(hosts.get(0).as_deref(), Some("a1b1c1d1e1"));
+    assert_eq!(hosts.count(), u64::MAX);
+    assert_eq!(hosts.get(1).as_deref(), Some("a1b1c1d1e2"));
+}
+
+/// The host list as Slurm writes it: `n[01-03,07]`.
+fn compressed(prefix: &str, width: usize, numbers: &BTreeSet<u64>, suffix: &str) -> String {
+    let mut ranges: Vec<(u64, u64)> = Vec::new();
+    for number in numbers {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == *number => *last = *number,
+            _ => ranges.push((*number, *number)),
+        }
+    }
+    let written = |(low, high): &(u64, u64)| {
+        let last = if low == high { String::new() } else { format!("-{high:0width$}") };
+        format!("{low:0width$}{last}")
+    };
+    format!("{prefix}[{}]{suffix}", ranges.iter().map(written).collect::<Vec<_>>().join(","))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn expanding_undoes_compressing(
+        groups in vec(("[a-z-]{1,4}", 1..4_usize, btree_set(0..1200_u64, 1..9), "(-ib)?"), 1..4)
+    ) {
+        let list = groups.iter().map(|(prefix, width, numbers, suffix)| compressed(prefix, *width, numbers, suffix));
+        let list = list.collect::<Vec<_>>().join(",");
+        let hosts = groups.iter().flat_map(|(prefix, width, numbers, suffix)| {
+            numbers.iter().map(move |number| format!("{prefix}{number:0width$}{suffix}"))
+        });
+        let read = HostList::parse(&list).unwrap();
+        let names: Vec<_> = (0..read.count()).filter_map(|index| read.get(index)).collect();
+        prop_assert_eq!(names, hosts.collect::<Vec<_>>(), "{}", list);
+    }
+
+    #[test]
+    fn no_text_panics(text in "[a-b0-9\\[\\],+ -]{0,16}|\\PC{0,8}", index in any::<u64>()) {
+        if let Some(hosts) = HostList::parse(&text) {
+            prop_assert_eq!(hosts.get(index).is_some(), index < hosts.count());
+        }
+    }
+}

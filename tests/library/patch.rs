@@ -1,0 +1,65 @@
+//! The patches of RFC 6902 and RFC 7386.
+
+use zlaunch::testing::json;
+use zlaunch::testing::patch::*;
+
+/// The examples of RFC 7386, appendix A.
+#[test]
+fn merge_patches_are_those_of_the_rfc() {
+    for (before, patch, after) in [
+        (r#"{"a":"b"}"#, r#"{"a":"c"}"#, r#"{"a":"c"}"#),
+        (r#"{"a":"b"}"#, r#"{"b":"c"}"#, r#"{"a":"b","b":"c"}"#),
+        (r#"{"a":"b"}"#, r#"{"a":null}"#, "{}"),
+        (r#"{"a":"b","b":"c"}"#, r#"{"a":null}"#, r#"{"b":"c"}"#),
+        (r#"{"a":["b"]}"#, r#"{"a":"c"}"#, r#"{"a":"c"}"#),
+        (r#"{"a":"c"}"#, r#"{"a":["b"]}"#, r#"{"a":["b"]}"#),
+        (r#"{"a":{"b":"c"}}"#, r#"{"a":{"b":"d","c":null}}"#, r#"{"a":{"b":"d"}}"#),
+        (r#"{"a":[{"b":"c"}]}"#, r#"{"a":[1]}"#, r#"{"a":[1]}"#),
+        (r#"["a","b"]"#, r#"["c","d"]"#, r#"["c","d"]"#),
+        (r#"{"a":"b"}"#, r#"["c"]"#, r#"["c"]"#),
+        (r#"{"a":"foo"}"#, "null", "null"),
+        (r#"{"a":"foo"}"#, r#""bar""#, r#""bar""#),
+        (r#"{"e":null}"#, r#"{"a":1}"#, r#"{"e":null,"a":1}"#),
+        ("[1,2]", r#"{"a":"b","c":null}"#, r#"{"a":"b"}"#),
+        ("{}", r#"{"a":{"bb":{"ccc":null}}}"#, r#"{"a":{"bb":{}}}"#),
+        (r#"{"a":1,"b":2,"c":3}"#, r#"{"a":null,"d":4}"#, r#"{"b":2,"c":3,"d":4}"#),
+    ] {
+        let mut config = json::parse(before).unwrap();
+        merge(&mut config, json::parse(patch).unwrap());
+        assert_eq!(config.to_string(), after, "{before} + {patch}");
+    }
+}
+
+#[test]
+fn operations_are_read_or_told() {
+    let apply = |operations: &str| {
+        let mut config = json::parse(r#"{"a": {"b": 1}, "c": [1, 2]}"#).unwrap();
+        operate(&mut config, json::parse(operations).unwrap(), "p.json").map(|()| config.to_string())
+    };
+    for (operations, after) in [
+        (r#"[{"op": "add", "path": "/a/n", "value": null, "x": 1}]"#, r#"{"a":{"b":1,"n":null},"c":[1,2]}"#),
+        (r#"[{"op": "remove", "path": "/a"}]"#, r#"{"c":[1,2]}"#),
+        (r#"[{"op": "replace", "path": "/c/0", "value": 3}]"#, r#"{"a":{"b":1},"c":[3,2]}"#),
+        (r#"[{"op": "move", "from": "/a/b", "path": "/c/-"}]"#, r#"{"a":{},"c":[1,2,1]}"#),
+        (r#"[{"op": "copy", "from": "/a/b", "path": "/a/d"}]"#, r#"{"a":{"b":1,"d":1},"c":[1,2]}"#),
+        (r#"[{"op": "test", "path": "/a/b", "value": 1}]"#, r#"{"a":{"b":1},"c":[1,2]}"#),
+    ] {
+        assert_eq!(apply(operations).unwrap(), after);
+    }
+    for (operations, what) in [
+        ("{}", "it is not a list"),
+        ("[3]", "operation 1: it is not an object"),
+        (
+            r#"[{"op": "test", "path": "", "value": 1}, {"op": "frobnicate", "path": ""}]"#,
+            "operation 2: `frobnicate` is none of add, remove,",
+        ),
+        (r#"[{"op": "add", "path": "/a"}]"#, "operation 1: `value` is missing"),
+        (r#"[{"op": "remove"}]"#, "operation 1: `path` is missing"),
+        (r#"[{"path": "/a"}]"#, "operation 1: `op` is missing"),
+        (r#"[{"op": "remove", "path": "a"}]"#, "operation 1: its `path` or `from` is no JSON pointer"),
+        (r#"[{"op": "move", "path": "/a", "from": 1}]"#, "operation 1: invalid type: integer `1`, expected a string"),
+    ] {
+        let told = apply(operations).unwrap_err().what;
+        assert!(told.contains(what), "{operations}: {told}");
+    }
+}

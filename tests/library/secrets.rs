@@ -1,0 +1,89 @@
+//! What is hidden of what is shown.
+
+use serde_json::json;
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+
+use zlaunch::testing::Host;
+use zlaunch::testing::secrets::*;
+
+fn secrets() -> Secrets<'static> {
+    let env = [("HF_TOKEN", "hf_abcdefgh"), ("ZLAUNCH_ENV", "B_TOKEN=of-a-site"), ("LANG", "C.UTF-8.long")];
+    let words = ["zlaunch", "MY_TOKEN=my own \"value\"", "--hub-token", "abcdef", "--eos_token", "<|im_end|>"];
+    let env = env.map(|(name, value)| (name.into(), value.into())).into();
+    Secrets::of(Box::leak(Box::new(Host { env, words: words.map(OsString::from).into(), ..Host::default() })))
+}
+
+/// A text without the marks around its secrets, and the same with the secrets hidden.
+fn marked(text: &str) -> (String, String) {
+    let hidden = text.split('«').map(|part| part.split_once('»').map_or(part, |(_, rest)| rest));
+    (text.replace(['«', '»'], ""), hidden.collect::<Vec<_>>().join(HIDDEN))
+}
+
+/// `|` stands between the words.
+#[test]
+fn words_and_sentences() {
+    let secrets = secrets();
+    for probe in [
+        "--hub_token|«Sxyz»|--wandb-api-key=«Sabc»|WANDB_API_KEY=«Sq12»|-token|«Sxyz»|--password|«S»",
+        "--use_auth_token|--model|m|--token|«--S3cretValue42»|--token|--|python|--api_keys|a|«Sabc»|«Sdef»|--model|m",
+        // Every sign, not only the first.
+        "--set=hub_token=«Sabc»|--set=comet.api_key=«Sa,T»|--launcher-arg=--token=«Sabc»|+hub_token=«Sabc»",
+        "a=b,token=«Sabc»,c=d|--export=ALL,HF_TOKEN=«Sabc»|a=b,token=«S abc»,c=d",
+        "--launcher-arg|--token|--launcher-arg|«Sabc»|--launcher-arg=--token|--launcher-arg=«Sabc»|x",
+        "token:«Sabc»|Authorization: «Bearer Sabc»|-HCookie: «Sa;Sb»|use Bearer «Sabcdefgh» now",
+        "--password=«S and S\n S»|curl --token «Sabc» x|env HF_TOKEN=«Sabc» x|--password=«\"S\" S»|--password=«[S]S»",
+        // JSON, in whatever spelling.
+        r#"{"api_key":"«S\"b»","key":"c"}|{"c": {"on": true, "api_key" : "«Sabc»"}}"#,
+        r#"{"api_keys": ["«Sabc»", {"x": "«Sdef»"}], "n": "m"}|comet.api_key=["«Sabc»"]|--set=api_key={"a": "«Sabc»"}"#,
+        r#"{"a":"{\"api_key\": \"«S\\\"x»\", \"b\": \"c\"}"}|{"cmd": "x --set=hub_token=«Sabc»"}"#,
+        "{'api_key': '«Sabc»', 'b': 'c'}|{api_key: «Sabc», b: c}",
+        // Addresses.
+        "https://«me:pw»@host/a?b=c@d|https://h/|https://user@h/x|https://h/x,https://«u:p»@h|redis://«:pw»@h",
+        "https://«u:a/S»@h|https://«u:a#S»@h|https://h:80/x@y|https://«ghp0123456789abcdef»@h",
+        "https://h/x?a=b&access_token=«Sabc»&c=d|https://h/x?X-Amz-Signature=«Sabc»#y",
+        // What is signed beforehand: Azure, AWS, Google, CloudFront, Aliyun, Tencent.
+        "https://h/c/b?sv=2022-11-02&se=2026-12-01&sr=b&sp=r&sig=«a%2Fb%3D»&x=y|?sig=«Sabc%3D»|sp=r&sig=«Sabc»",
+        "https://h/k?X-Amz-Credential=«AKIA%2F20»&X-Amz-Date=2026&X-Amz-Security-Token=«Sabc»&X-Amz-Signature=«Sabc»",
+        "https://h/k?AWSAccessKeyId=«AKIAX»&Expires=1&Signature=«Sa%3D»|https://h/k?OSSAccessKeyId=«LTAI5»&Expires=1",
+        "https://h/k?X-Goog-Credential=«a%40b»&X-Goog-Expires=9&X-Goog-Signature=«Sabc»|https://h/k?q-signature=«Sabc»",
+        "https://h/k?Policy=e30_&Key-Pair-Id=«K2FPYV»&Signature=«Sabc»|https://h/k?api_key=«Sabc»&token=«Sabc»&a=b",
+        r#"{"url": "https://h/b?sp=r\u0026sig=«Sabc\u0026se=1»"}|https://h/b?sp=r&amp;sig=«Sabc»|--sig|Sabc|a.sig=Sabc"#,
+        // Ordinary options.
+        "--max_tokens|512|--tokenizer|t|--num_key_value_heads|8|--per_token_loss|true|--primary_key|id|--max_token=5",
+        "2_token=5|--prompt|the monkey=3, the monkey=many|--token_type_ids|false|--key|messages_of_users",
+        "--key|«sk-0123456789abcdef»|KEY=«sk-0123456789abcdef»",
+        "DB_PASSWORD_FILE=«hunter2»|DB_PASSWORD_FILE=/run/secrets/x|MY_TOKEN=«1234»|MY_TOKEN=false|MY_TOKEN=",
+        "--my_token|«1234567890123456»|--my_token|«5e-5x»|--my_token|1e-5|--my_token|None|--my_token|1,2,3",
+        // Sentences and places.
+        "see comet.api_key=«abcd» and more, or https://example.org/a@b|HTTPS_PROXY=http://«me:pw»@proxy:80/x",
+        "did you mean `--hub_token` or --hub_token, or nothing|--set zero_optimization.stage=3|my_secrets.json:12:3",
+        "`HF_TOKEN=«abcd»` is said twice|`comet.api_key` is missing: say it|x --token «abcd» --env A_KEY=«bcde» f",
+        r#"`{"api_key": "«ab cd»"}` is used|`comet.api_key` is ["«abcd»"] (list)"#,
+        // What the environment and the command line name is known, as it is and as JSON writes it.
+        r#"x-«hf_abcdefgh»,«hf_abcdefgh» «my own "value"» «my own \"value\"» «abcdef» «of-a-site» abcde <|im_end|>"#,
+        // One that begins inside of another, or goes on behind it.
+        "a HF_TOKEN=«my own \"value\"» B_KEY=«xabcdefx»",
+    ] {
+        let (words, hidden) = marked(probe);
+        let shown = secrets.hide_in_words(words.split('|').map(OsStr::new));
+        assert_eq!(shown.join(OsStr::new("|")), OsString::from(hidden));
+    }
+    let bytes = OsStr::from_bytes(b"S\xff\xfe\xfd");
+    assert_eq!(secrets.hide_in_words([OsStr::new("--token"), bytes, bytes])[1..], [OsStr::new(HIDDEN), bytes]);
+}
+
+#[test]
+fn files_and_json_values() {
+    let secrets = secrets();
+    let (file, hidden) = marked(
+        "HF_TOKEN=«abc abc»\nA=b\nB_KEY=«cdef»\nhub_token: «ab c»\n{\n  \"api_keys\": [\n    \"«efgh»\"\n  ]\n}\n",
+    );
+    assert_eq!(shown(&secrets.in_document(&file)), hidden.as_bytes());
+    let entries = json!({"AWS_SECRET_ACCESS_KEY": "a", "OMP_NUM_THREADS": "4", "argv": ["--token", "xyzt"],
+        "n": [1, "hf_abcdefgh"], "api_keys": ["abcd", {"x": "efgh"}], "password": 1234, "max_token": 8});
+    let hidden = json!({"AWS_SECRET_ACCESS_KEY": HIDDEN, "OMP_NUM_THREADS": "4", "argv": ["--token", HIDDEN],
+        "n": [1, HIDDEN], "api_keys": [HIDDEN, {"x": HIDDEN}], "password": HIDDEN, "max_token": 8});
+    assert_eq!(secrets.hide(entries), hidden);
+}

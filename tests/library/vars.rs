@@ -1,0 +1,50 @@
+//! Which variables a template may set.
+
+use zlaunch::testing::engines;
+use zlaunch::testing::vars::*;
+
+#[test]
+fn templates_cannot_choose_the_program() {
+    let forbidden = "PATH LD_PRELOAD PYTHONPATH PYTHONSTARTUP BASH_ENV PET_NNODES MASTER_ADDR TMP TMPDIR TEMP \
+        TRITON_PTXAS_PATH HF_MODULES_CACHE DS_ENV_FILE NVCC_CCBIN NVCC_PREPEND_FLAGS CUDACXX CUDA_HOME MPLBACKEND \
+        NCCL_NET_PLUGIN NCCL_ENV_PLUGIN NCCL_CONF_FILE CUDA_INJECTION64_PATH NVTX_INJECTION64_PATH IBV_DRIVERS \
+        RDMAV_DRIVERS FI_PROVIDER_PATH UCX_MODULE_DIR UCX_GDB_COMMAND OPAL_PREFIX PMIX_MCA_mca_base_component_path \
+        OMPI_MCA_mca_base_component_path I_MPI_ROOT NVSHMEM_BOOTSTRAP_PLUGIN VLLM_PLUGINS GLIBC_TUNABLES GCONV_PATH \
+        LOCPATH NLSPATH GROUP_RANK ROLE_RANK OMPI_COMM_WORLD_RANK PMI_SIZE PMIX_RANK MV2_COMM_WORLD_RANK https_proxy \
+        CUDA_VISIBLE_DEVICES ASCEND_RT_VISIBLE_DEVICES CPLUS_INCLUDE_PATH SSH_ASKPASS MEGATRON_LM_PATH \
+        TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD PYTORCH_KERNEL_CACHE_PATH _JAVA_OPTIONS CCACHE_PREFIX JAVA_TOOL_OPTIONS";
+    for name in forbidden.split_whitespace() {
+        assert!(changes_what_is_executed(name), "{name}");
+    }
+    // As published recipes set them.
+    let recipe = "CUDA_DEVICE_MAX_CONNECTIONS CUDA_AUTO_BOOST CUDA_LAUNCH_BLOCKING CUDA_MODULE_LOADING \
+        CUDA_DEVICE_ORDER DS_PIPE_RESERVE DS_SKIP_UNUSED_PARAMETERS DS_REUSE_BUFFERS DS_USE_CUDA_TILING \
+        DS_SKIP_CUDA_CHECK DS_ACCELERATOR TORCH_DISTRIBUTED_DEBUG PYTORCH_CUDA_ALLOC_CONF PYTORCH_ALLOC_CONF UCX_TLS \
+        UCX_NET_DEVICES NCCL_DEBUG NCCL_DEBUG_FILE NCCL_TREE_THRESHOLD NCCL_SOCKET_IFNAME NCCL_IB_DISABLE NCCL_IB_HCA \
+        NCCL_TOPO_FILE NCCL_ALGO MV2_USE_GDRCOPY MV2_USE_GDR MV2_USE_CUDA MV2_SUPPORT_DL MV2_SMP_USE_CMA \
+        MV2_DEBUG_SHOW_BACKTRACE FI_PROVIDER FI_EFA_USE_DEVICE_RDMA GLOO_SOCKET_IFNAME OMP_NUM_THREADS MKL_NUM_THREADS \
+        MAX_JOBS TORCH_CUDA_ARCH_LIST TORCH_NCCL_ASYNC_ERROR_HANDLING TORCH_LOGS TORCHINDUCTOR_MAX_AUTOTUNE \
+        TORCHDYNAMO_DISABLE HF_HUB_OFFLINE HF_HUB_ENABLE_HF_TRANSFER TOKENIZERS_PARALLELISM TRANSFORMERS_VERBOSITY \
+        WANDB_MODE WANDB_PROJECT MALLOC_ARENA_MAX MALLOC_CONF RDMAV_FORK_SAFE MAX_PIXELS USE_HF HSA_OVERRIDE_GFX_VERSION \
+        KMP_AFFINITY ACCELERATE_USE_DEEPSPEED DEEPSPEED_TIMEOUT DISABLE_VERSION_CHECK TF_CPP_MIN_LOG_LEVEL";
+    for name in recipe.split_whitespace() {
+        assert!(!changes_what_is_executed(name), "{name}");
+    }
+}
+
+#[test]
+fn names_are_unique() {
+    let all = all();
+    let names: Vec<&str> = all.iter().flat_map(Var::names).collect();
+    for (at, name) in names.iter().enumerate() {
+        assert!(!names[at + 1..].contains(name), "{name}");
+    }
+}
+
+#[test]
+fn every_variable_with_a_role_has_a_row() {
+    let all = all();
+    for variable in engines::all().flat_map(|block| block.variables()).filter(|variable| variable.has_role()) {
+        assert!(all.iter().any(|var| var.is_called(variable.name())), "{}: `about` must stand above", variable.name());
+    }
+}
