@@ -17,7 +17,7 @@ from pathlib import Path
 from harness import ROOT, Arguments, Checks, blocks
 from lab import Lab
 
-ON_CPU = ("--model_type qwen2 --template qwen --torch_dtype float32 --use_cpu true --per_device_train_batch_size 1 --max_steps 2 --max_length 128 "
+ON_CPU = ("--model_type qwen2 --template qwen --torch_dtype bfloat16 --use_cpu true --per_device_train_batch_size 1 --max_steps 2 --max_length 128 "
           "--dataset_num_proc 1 --report_to none --save_strategy no --logging_steps 1 --output_dir")
 
 

@@ -143,7 +143,7 @@ class Checks:
         self.seen.add(name)
         return not self.wanted or name in self.wanted
 
-    def run(self, name, function, *given, **more):
+    def run(self, name, function, /, *given, **more):
         """What the function returns stands behind the name in the check's line."""
         if not self.wants(name):
             return

@@ -59,8 +59,9 @@ class Lab:
             return started
         launch = json.loads(record.read_text())
         del launch["env"]["RECORD_LAUNCH"]
-        words = " ".join(launch["torchrun"] or launch["rank"])
-        trainer = next((name for name in ("swift", "llamafactory", "trl") if f"/{name}/" in words or f"{name}." in words), "hf")
+        # The first file or module is what the ranks run.
+        target = next(word for word in launch["torchrun"] or launch["rank"] if word.endswith(".py") or word.startswith(("trl.", "llamafactory.")))
+        trainer = next((name for name in ("swift", "llamafactory", "trl") if f"/{name}/" in target or target.startswith(f"{name}.")), "hf")
         ranks = {"torchrun": launch["torchrun"], "place": True} if launch["torchrun"] else {"target": launch["rank"][0], "argv": launch["rank"][1:], "ranks": 1, "place": False}
         if trainer not in self.warm:
             self.warm[trainer] = Warm(self.env, self.root / f"warm-{trainer}.log", self.variables(), self.imported)

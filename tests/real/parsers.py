@@ -30,6 +30,8 @@ AUTO = {
     "scheduler": {"type": "WarmupDecayLR", "params": {"warmup_min_lr": "auto", "warmup_max_lr": "auto", "warmup_num_steps": "auto", "total_num_steps": "auto"}},
     "fp16": {"enabled": "auto"}, "bf16": {"enabled": "auto"}, "zero_optimization": {"stage": 3, "reduce_bucket_size": "auto", "stage3_prefetch_bucket_size": "auto"},
 }
+# What the trainer refuses behind its parser (a package that is not installed, a file that is not there) is another reason.
+OF_PARSER = re.compile(r" has no (option|argument) |: it wants |: it may mean | without a value")
 # ms-swift ends without one.
 DATASET = ["--dataset", "AI-ModelScope/alpaca-gpt4-data-en"]
 
@@ -215,7 +217,7 @@ def compare_values(bench, words, real):
     plan = bench.zlaunch("-n", "--format", "json", "--allow", "hf-arguments", "--deepspeed", json.dumps(config), "--nproc-per-node", "2", "--", "swift", *words)
     if plan.returncode:
         # What the real parser refuses for other reasons (a placeholder for a port) is left to it.
-        return 0, None if "refused" in real or real.get("unknown") else plan.stderr
+        return 0, None if "refused" in real or real.get("unknown") or not OF_PARSER.search(plan.stderr) else plan.stderr
     known = real.get("known", {})
     fills = {fill["key"]: fill["value"] for fill in json.loads(plan.stdout)["fills"]}
     pairs = {key: (value, FIELDS[key](known)) for key, value in fills.items() if key in FIELDS and known}
@@ -249,9 +251,7 @@ def checked(binary, env, it):
 
 def verdict(argv, real, plan, errors):
     """Which column a command belongs to, and what is wrong with it."""
-    # What the trainer refuses behind its parser (a package that is not installed, a file that is not there) is another reason.
-    of_parser = re.compile(r" has no (option|argument) |: it wants |: it may mean | without a value")
-    about_arguments = [it for it in errors if it["rule"] == "argument" and of_parser.search(it["message"])]
+    about_arguments = [it for it in errors if it["rule"] == "argument" and OF_PARSER.search(it["message"])]
     if "missing" in real:
         return "no launch" if real["missing"] == "another program" else "not installed", None
     if "refused" in real:

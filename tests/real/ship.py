@@ -503,7 +503,7 @@ def shims_drive_the_real_swift(shop):
     """An unchanged script trains, alone and with one PATH line; the final config is the same."""
     zlaunch = shop.venv() / "bin/zlaunch"
     lab = Lab(zlaunch, shop.env, shop.folder)
-    swift = lab.swift_sft("--tuner_type", "full", "--torch_dtype", "float32", "--per_device_train_batch_size", "2", "--gradient_accumulation_steps", "2",
+    swift = lab.swift_sft("--torch_dtype", "bfloat16", "--per_device_train_batch_size", "2", "--gradient_accumulation_steps", "2",
                           "--max_grad_norm", "0.7", "--max_steps", "3", "--logging_steps", "1", "--deepspeed", "zero2")
     script = one_file(shop.folder / "train.sh", f'#!/bin/sh\nexport NPROC_PER_NODE=2\n{shlex.join(map(str, swift))} --output_dir "$OUTPUT"\n')
     run(zlaunch, "shims", "install", shop.folder / "shims")

@@ -19,7 +19,7 @@ ENVIRONMENTS = {
 }
 COMMON = {"output_dir": "out", "max_steps": 1, "report_to": "none", "save_strategy": "no", "use_cpu": "true"}
 ARGUMENTS = {
-    "swift": {"model": "model", "model_type": "qwen2", "template": "qwen", "dataset": "data.jsonl", "torch_dtype": "float32", "max_length": 128, "dataset_num_proc": 1,
+    "swift": {"model": "model", "model_type": "qwen2", "template": "qwen", "dataset": "data.jsonl", "torch_dtype": "bfloat16", "max_length": 128, "dataset_num_proc": 1,
               "dataloader_num_workers": 0, "check_model": "false"},
     "hf": {"model_name_or_path": "model"},
     "trl": {"model_name_or_path": "model", "dataset_name": "data", "max_length": 64, "bf16": "false"},
