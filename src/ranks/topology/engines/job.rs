@@ -15,7 +15,7 @@ pub(super) fn first_host(host: &Host) -> Option<Sourced<String>> {
         Some(Sourced::new(HostList::parse(&list.value)?.get(0)?, list.from))
     };
     // Files that list the machines of a job, one or several lines for each.
-    let files =
+    let mut files =
         engines::all().filter(|block| block.field("manual").is_some()).filter_map(|block| block.names("first").next());
     let in_file = |name: &str| {
         let file = text(name, host)?;
