@@ -97,7 +97,10 @@ fn no_part_of_a_job_trains_alone() {
     let mut seen = 0;
     for environment in environments(folder.path()).iter().filter(|it| it.expected != "alone") {
         let count = environment.variables.len();
-        for subset in 0_u32..1 << count {
+        // Of many variables, few of them together, or nearly all.
+        let is_tried =
+            |subset: &u32| count < 7 || !(4..u32::try_from(count).unwrap() - 1).contains(&subset.count_ones());
+        for subset in (0_u32..1 << count).filter(is_tried) {
             let present: Vec<usize> = (0..count).filter(|at| subset & (1 << at) != 0).collect();
             for machine in [0, 1] {
                 check(environment, machine, &present, None);
