@@ -69,8 +69,8 @@ pub(crate) fn recognise(command: &ParsedCommand, named: Option<&Sourced<&'static
         (None, Some(own)) => [own.name, PASSTHROUGH].contains(&trainer.name),
         (None, None) => true,
     };
-    let asked = ALL.iter().filter(|trainer| is_asked(trainer));
-    let recognised = asked.filter_map(|trainer| (trainer.recognise)(command, host)).next();
+    let mut asked = ALL.iter().filter(|trainer| is_asked(trainer));
+    let recognised = asked.find_map(|trainer| (trainer.recognise)(command, host));
     let is_recognised = recognised.is_some();
     let mut job =
         recognised.unwrap_or_else(|| Job::of(named.map_or(&passthrough::TRAINER, |named| named.value), command));

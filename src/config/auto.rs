@@ -90,7 +90,7 @@ pub(crate) fn resolve(context: &FillContext, place: impl Fn(&str) -> String) -> 
             Ok(_) if context.no_fill => leave(rule.key, "--no-fill"),
             Ok(FilledValue { value, from, .. }) => fills.push(Fill { key: rule.key, value, from }),
             Err(Unfilled::Deferred(_)) if trainer.args_set_in_script() => {
-                leave(rule.key, "the script's own code says it")
+                leave(rule.key, "the script's own code says it");
             }
             Err(Unfilled::Deferred(why)) => leave(rule.key, &why),
             Err(Unfilled::Unsupported) => problems.push(nobody_fills(rule.key, &place(rule.key), context)),

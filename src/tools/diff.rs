@@ -282,12 +282,12 @@ fn side_by_side(names: &[String; 2], rows: Vec<[String; 4]>, by_section: bool) -
     let mut lines = vec![Line::Row(vec![String::new(), names[0].clone(), names[1].clone()])];
     let mut before = String::new();
     for [mark, key, one, two] in rows {
-        let (section, name) = (section(&key), schema::name_of(&key));
+        let section = key.rsplit_once('.').map_or("", |(section, _)| section);
         if by_section && section != before {
             lines.push(Line::Heading(format!("  {}", escape_controls(section))));
             before = section.to_string();
         }
-        let first = if by_section { format!("{mark}   {name}") } else { format!("{mark} {key}") };
+        let first = if by_section { format!("{mark}   {}", schema::name_of(&key)) } else { format!("{mark} {key}") };
         lines.push(Line::Row(vec![first, one, two]));
     }
     TextTable { widest: usize::MAX, lines, ..TextTable::new(0) }.to_string()

@@ -22,11 +22,8 @@ fn sandbox(packages: &[(&str, &str)]) -> Sandbox {
         r#"{"tiny": {"file_name": "t.jsonl"}, "far": {"hf_hub_url": "x/y"}, "lost": {"file_name": "no.jsonl"}}"#,
     );
     sandbox.file("data/t.jsonl", "{}\n");
-    for (file, text) in
-        [("transformers/models/auto/configuration_auto.py", "(\"qwen2\", \"Qwen2Config\"), (\"new\", \"NewConfig\")")]
-    {
-        sandbox.put(&format!("env/lib/python3.11/site-packages/{file}"), text);
-    }
+    let models = "env/lib/python3.11/site-packages/transformers/models/auto/configuration_auto.py";
+    sandbox.put(models, "(\"qwen2\", \"Qwen2Config\"), (\"new\", \"NewConfig\")");
     sandbox
 }
 

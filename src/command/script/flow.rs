@@ -228,7 +228,8 @@ impl<'a> ArgumentFlow<'a> {
         };
         let loads = calls(&self.tokens, |token| token.is("from_pretrained")).map(|call| call.start);
         let loads: Vec<usize> = loads.filter(|at| *at > 4 && is_model(self.tokens[at - 4].text)).collect();
-        let other = loads.iter().find(|at| !is_named(**at) && !(self.is(*at + 1, "=") && is_named(*at + 2)));
+        let names_it = |at: usize| is_named(at) || self.is(at + 1, "=") && is_named(at + 2);
+        let other = loads.iter().find(|at| !names_it(**at));
         if let Some(at) = other {
             return Some(format!("{} loads another model than --{argument}", self.place(*at)));
         }

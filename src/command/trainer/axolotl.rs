@@ -45,7 +45,6 @@ pub(crate) const TRAINER: Trainer = Trainer {
         training: TrainingDefaults { micro_batch: 1, ..hf::DEFAULTS },
         ..hf::TRAINER.model
     },
-    ..hf::TRAINER
 };
 
 const MODULE: &str = "axolotl.cli.train";

@@ -65,7 +65,6 @@ pub(crate) const TRAINER: Trainer = Trainer {
         training: TrainingDefaults { seq_len: Some(2048), lora: true, checkpointing: true, ..hf::DEFAULTS },
         ..hf::TRAINER.model
     },
-    ..hf::TRAINER
 };
 
 const FIELDS: &str = "model_name_or_path stage";

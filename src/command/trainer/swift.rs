@@ -52,7 +52,6 @@ pub(crate) const TRAINER: Trainer = Trainer {
         },
         defaults: DefaultArguments::Recorded(arguments),
         computed,
-        ..hf::TRAINER.arguments
     },
     model: ModelTraits {
         argument: "model",
@@ -63,9 +62,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
         precision_unknown: Some("ms-swift takes it from the model: --torch_dtype is not given"),
         // Read from the sources of 4.6.
         training: TrainingDefaults { micro_batch: 1, lora: true, checkpointing: true, dropout: true, ..hf::DEFAULTS },
-        ..hf::TRAINER.model
     },
-    ..hf::TRAINER
 };
 
 const INPUTS: &[Input] = &[

@@ -45,7 +45,6 @@ pub(crate) const TRAINER: Trainer = Trainer {
         training: TrainingDefaults { seq_len: Some(1024), lora_rank: 16, checkpointing: true, ..hf::DEFAULTS },
         ..hf::TRAINER.model
     },
-    ..hf::TRAINER
 };
 
 /// The commands, and the classes of their arguments.
