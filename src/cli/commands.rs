@@ -112,8 +112,8 @@ pub(super) fn command_of(place: &str) -> Command {
     zlaunch.find_subcommand(place).cloned().unwrap_or(zlaunch)
 }
 
-pub(super) fn usage_of(place: &str) -> String {
-    command_of(place).get_overridden_usage().map(ToString::to_string).unwrap_or_default()
+pub(super) fn usage_of(command: &Command) -> String {
+    command.get_overridden_usage().map(ToString::to_string).unwrap_or_default()
 }
 
 /// The options in the help of a command, but for clap's own --help and --version, which have no heading.

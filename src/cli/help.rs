@@ -79,8 +79,8 @@ pub(super) fn page(name: &str, host: &Host) -> String {
     let page = Page::new(host);
     let command = command_of(name);
     let is_launch = name.is_empty();
-    let mut usage = usage_of(name);
-    usage.extend(command.get_subcommands().map(|it| format!("\n       {}", usage_of(it.get_name()))));
+    let mut usage = usage_of(&command);
+    usage.extend(command.get_subcommands().map(|subcommand| format!("\n       {}", usage_of(subcommand))));
     let mut text = wrapped(page.say(&command.get_about().map(ToString::to_string).unwrap_or_default()), 0, page.width);
     text += &format!("\n{} {usage}\n", page.title("Usage"));
     if is_launch {

@@ -24,7 +24,7 @@ fn context(why: &clap::Error, kind: ContextKind) -> Option<String> {
 /// A refusal of clap as a problem of ours. `place`: the sub-command.
 pub(super) fn refusal(why: &clap::Error, place: &str) -> Problem {
     let given = refused_argument(why).unwrap_or_default();
-    let usage = usage_of(place);
+    let usage = usage_of(&command_of(place));
     match why.kind() {
         ErrorKind::UnknownArgument if place == "generate" && Search::default().knows(&given) => {
             report::meant(&given, "a template", &format!("zlaunch generate --from {given}"))
