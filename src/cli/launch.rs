@@ -1,6 +1,7 @@
 //! A launch, and its two reports: `zlaunch check` and `zlaunch doctor`.
 
 use std::ffi::OsString;
+use std::path::Path;
 
 use clap::{Args, Command, ValueHint};
 
@@ -12,8 +13,10 @@ use crate::base::size::parse_bytes;
 use crate::base::source::Sourced;
 use crate::check;
 use crate::command::trainer;
+use crate::config::template::Search;
 use crate::config::template::search::BUILT_IN;
 use crate::fit::cards;
+use crate::host::Host;
 use crate::ranks::launcher::{Launcher, OutputFlags};
 use crate::ranks::topology::{HostFlags, RankFlags};
 use crate::report::{self, Problem, Rule};
@@ -125,11 +128,12 @@ pub(super) fn read(args: LaunchArgs, mut reader: Reader, mode: Mode) -> Result<B
             "zlaunch check ds_config.json, or zlaunch check --deepspeed zero2 -- swift sft --model Qwen/Qwen3-8B",
         ));
     }
-    let configs = mode == Mode::Check && is_configs(&launch);
+    let configs = mode == Mode::Check && is_configs(&launch, reader.host);
     let other = did_you_mean(mode.subcommand(), reader.options, &launch.command, reader.host).filter(|_| !configs);
     let has_meaning = has_command && mode != Mode::Doctor && !configs && other.is_none();
     reader.problems.extend(other);
-    let launch = Box::new(Launch { output, options: reader.options.to_vec(), ..launch });
+    let (subcommand, options) = (mode.subcommand(), reader.options.to_vec());
+    let launch = Box::new(Launch { output, subcommand, options, ..launch });
     if reader.problems.is_empty() {
         return Ok(launch);
     }
@@ -144,9 +148,16 @@ pub(super) fn read_check(args: LaunchArgs, reader: Reader) -> Result<Box<Launch>
 }
 
 /// Whether every word of the command is a config.
-pub(super) fn is_configs(launch: &Launch) -> bool {
-    let is_config = |word: &OsString| word.to_str().is_some_and(|word| launch.search.is_config(word));
-    launch.command.iter().all(is_config)
+pub(super) fn is_configs(launch: &Launch, host: &Host) -> bool {
+    launch.command.iter().all(|word| is_config(word, &launch.search, host))
+}
+
+/// By its form, or because it is a file that nothing runs.
+pub(super) fn is_config(word: &OsString, search: &Search, host: &Host) -> bool {
+    let path = host.absolute(Path::new(word));
+    let runs = path.extension().is_some_and(|ending| ["py", "sh", "yaml", "yml"].iter().any(|it| ending == *it));
+    let is_file = || path.is_file() && !runs && host.find_program(word).is_none();
+    word.to_str().is_some_and(|word| search.is_config(word)) || is_file()
 }
 
 /// The launch as it is described, whether there is a command or not.
@@ -192,6 +203,7 @@ pub(super) fn read_described(options: LaunchOptions, command: Vec<OsString>, rea
         allow: reader.many(output.allow, one_of(RULES)).into_iter().map(|rule| rule.value).collect(),
         warnings: std::mem::take(&mut reader.warnings),
         command,
+        subcommand: "",
         options: Vec::new(),
         output: Output::default(),
     }
