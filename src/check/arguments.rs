@@ -41,6 +41,13 @@ fn argument(subject: &Subject, found: &mut Findings) {
     for rejected in reading.parser.rejected(&reading.words, &versions) {
         report_rejection(&reading, &rejected, &versions, subject, found);
     }
+    // argparse takes nothing behind it for an option.
+    let dashes = reading.words.iter().position(|word| word == "--").filter(|_| !reading.parser.mapping);
+    if dashes.is_some_and(|at| at + 1 < reading.words.len()) {
+        let severity = if reading.tolerant.is_some() { certainty(&versions).0 } else { Severity::Warning };
+        let what = format!("{} reads no option behind `--`", versions.first());
+        found.at_with_severity(severity, &["--".to_string()], what, report::put_in_front("--"));
+    }
     if reading.plain {
         report_refusals(&reading.parser, subject, found);
     }

@@ -3,12 +3,12 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use clap::{Args, Command, ValueHint};
+use clap::{ArgAction, Args, Command, ValueHint};
 
 use super::did_you_mean::did_you_mean;
 use super::reader::{Reader, Refused};
 use super::values::{self, Words, one_of};
-use crate::base::options::{AnyValue, Given, LaunchOptions, launch_options};
+use crate::base::options::{AnyValue, Given, LaunchOptions, flag, launch_option, launch_options, takes_value};
 use crate::base::size::parse_bytes;
 use crate::base::source::Sourced;
 use crate::check;
@@ -201,12 +201,33 @@ pub(super) fn read_described(options: LaunchOptions, command: Vec<OsString>, rea
         record: reader.one(output.record, values::path),
         strict: output.strict,
         allow: reader.many(output.allow, one_of(RULES)).into_iter().map(|rule| rule.value).collect(),
-        warnings: std::mem::take(&mut reader.warnings),
+        warnings: std::mem::take(&mut reader.warnings).into_iter().chain(given_twice(reader.options)).collect(),
         command,
         subcommand: "",
         options: Vec::new(),
         output: Output::default(),
     }
+}
+
+/// An option that takes one value and has two: the last counts, as a wrapper script may want it.
+fn given_twice(options: &[OsString]) -> Vec<Problem> {
+    let mut given: Vec<(String, String)> = Vec::new();
+    let mut problems = Vec::new();
+    let mut words = options.iter().map(|word| word.to_string_lossy());
+    while let Some(word) = words.next() {
+        let option = word.strip_prefix("--").and_then(launch_option).filter(|option| takes_value(option));
+        let Some(option) = option else { continue };
+        let value = word.split_once('=').map(|(_, value)| value.to_string());
+        let value = value.or_else(|| words.next().map(Into::into)).unwrap_or_default();
+        let earlier = given.iter().find(|(name, earlier)| *name == flag(option) && *earlier != value);
+        if let Some((name, earlier)) = earlier.filter(|_| matches!(option.get_action(), ArgAction::Set)) {
+            let what = format!("`{name}` is given twice, and `{value}` counts");
+            let problem = Problem::warning(Rule::GivenTwice, what).at(format!("{name} {earlier}"));
+            problems.push(problem.at(format!("{name} {value}")).help(format!("leave {name} {earlier} out")));
+        }
+        given.push((flag(option), value));
+    }
+    problems
 }
 
 fn read_output(options: &mut LaunchOptions, reader: &mut Reader, mode: Mode) -> Output {

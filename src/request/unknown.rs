@@ -63,7 +63,7 @@ impl UnderstoodLaunch<'_> {
         Some(report::dry_run_behind(&word, &shell::text(&self.launch.words_with(&["-n".into()], &rest))))
     }
 
-    /// The line with these options of ours, which stand behind the command, in front of it.
+    /// The line with these options of ours, which stand behind the command, in front of it; `--` is left out.
     pub(crate) fn with_options_in_front(&self, flags: &[String]) -> String {
         let (mut moved, mut rest) = (Vec::new(), Vec::new());
         let mut words = self.launch.command.iter().cloned().peekable();
@@ -71,6 +71,9 @@ impl UnderstoodLaunch<'_> {
             let text = word.to_string_lossy();
             let option = text.strip_prefix("--").and_then(launch_option).filter(|option| flags.contains(&flag(option)));
             let takes_next = option.is_some_and(takes_value) && !text.contains('=');
+            if word == "--" && flags.contains(&"--".to_string()) {
+                continue;
+            }
             let target = if option.is_some() { &mut moved } else { &mut rest };
             target.push(word);
             target.extend(takes_next.then(|| words.next()).flatten());
