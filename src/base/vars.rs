@@ -53,6 +53,9 @@ vars! {
     LC_MESSAGES READ "the same, unless LC_ALL says it";
     LANG READ "the same, unless LC_MESSAGES says it";
 
+    NO_COLOR READ "no colours";
+    FORCE_COLOR READ "colours also where the output is no terminal, unless NO_COLOR says otherwise";
+
     ZLAUNCH_SHIM READ "0: the PATH shims stand aside; a shim sets it for what is started behind it";
     ZLAUNCH_SHIM_OF READ "a PATH shim's word to zlaunch: its command is executed as it is unless it is a training with a config";
 

@@ -65,10 +65,11 @@ fn report_refusals(parser: &Parser, subject: &Subject, found: &mut Findings) {
         let (severity, doubt) = certainty(&versions);
         let name = if parser.mapping { option[2..].to_string() } else { option };
         let in_file = subject.job.place_in_run_file(name.trim_start_matches('-'), subject.host);
+        let help = refusal.help(subject, &name, &value);
         let joined = joined(&name, &value, parser.mapping);
         let what = format!("the trainer refuses `{joined}`: {}{doubt}", refusal.why);
         let place = in_file.filter(|_| parser.mapping).unwrap_or(joined);
-        found.at_with_severity(severity, &[place], what, refusal.help);
+        found.at_with_severity(severity, &[place], what, help);
     }
 }
 
@@ -86,7 +87,7 @@ fn argument_missing(subject: &Subject, found: &mut Findings) {
         let name = refusal.needed().unwrap_or_default();
         let name = if parser.mapping { name.to_string() } else { format!("--{name}") };
         let what = format!("{} needs `{name}`: {}", versions.first(), refusal.why);
-        found.at(&[subject.job.trainer.name.to_string()], what, refusal.help);
+        found.at(&[subject.job.trainer.name.to_string()], what, refusal.help(subject, &name, ""));
     }
 }
 

@@ -6,6 +6,7 @@ use std::path::Path;
 use super::subject::Subject;
 use crate::command::argv::hf_bool;
 use crate::command::trainer::Trainer;
+use crate::report::{nearest, reading};
 
 const TABLE: &str = include_str!("refusals.txt");
 
@@ -15,12 +16,15 @@ pub(super) struct Refusal {
     /// All must hold.
     conditions: Vec<Condition>,
     pub(super) why: &'static str,
-    pub(super) help: &'static str,
+    help: &'static str,
 }
 
 enum Condition {
     On(&'static str),
+    Given(&'static str),
     Is(&'static str, &'static str),
+    /// The installed file, or the first of them that is there, does not list the value.
+    Unlisted(&'static str, &'static str),
     LeftOut(&'static str),
     MissingText(&'static str),
     FewerRanks(&'static str),
@@ -64,6 +68,15 @@ impl Refusal {
         self.conditions.iter().all(|condition| condition.holds(subject, &is_left_out))
     }
 
+    /// What to do; of a list, the nearest.
+    pub(super) fn help(&self, subject: &Subject, option: &str, value: &str) -> String {
+        let Some(Condition::Unlisted(_, files)) = self.conditions.first() else { return self.help.to_string() };
+        match nearest(value, listed(subject, files).iter().map(String::as_str)) {
+            Some(near) => format!("{option} {near}"),
+            None => self.help.to_string(),
+        }
+    }
+
     /// The argument as it is given and its value, if it is refused.
     pub(super) fn refuses(&self, subject: &Subject) -> Option<(String, String)> {
         let (option, values) = subject.job.args.list(self.conditions.first()?.given_argument()?)?;
@@ -72,16 +85,27 @@ impl Refusal {
     }
 }
 
+/// The names that the first of these files that is there assigns: `qwen2 = 'qwen2'`.
+fn listed(subject: &Subject, files: &str) -> Vec<String> {
+    let text = files.split('|').find_map(|file| reading::text_if_any(&subject.job.installed_file(file)?));
+    let text = text.unwrap_or_default();
+    text.split(" = '").skip(1).filter_map(|rest| rest.split('\'').next()).map(str::to_string).collect()
+}
+
 impl Condition {
     fn read(text: &'static str) -> Self {
         if let Some((files, said)) = text.split_once(" says ") {
             return Condition::Says(files, said);
+        }
+        if let Some((name, files)) = text.split_once(" unlisted ") {
+            return Condition::Unlisted(name, files);
         }
         if let Some((name, value)) = text.split_once('=') {
             return Condition::Is(name, value);
         }
         match text.rsplit_once(' ') {
             Some(("no", name)) => Condition::LeftOut(name),
+            Some(("given", name)) => Condition::Given(name),
             Some(("no text", name)) => Condition::MissingText(name),
             Some(("ranks <", name)) => Condition::FewerRanks(name),
             Some(("not", "zero3")) => Condition::Zero3(false),
@@ -94,7 +118,9 @@ impl Condition {
     fn given_argument(&self) -> Option<&'static str> {
         match self {
             Condition::On(name)
+            | Condition::Given(name)
             | Condition::Is(name, _)
+            | Condition::Unlisted(name, _)
             | Condition::MissingText(name)
             | Condition::FewerRanks(name) => Some(name),
             _ => None,
@@ -109,7 +135,12 @@ impl Condition {
             |name| given(name).map(|value| value.unwrap_or("true")).filter(|text| seen(name) && !text.contains('$'));
         match self {
             Condition::On(name) => value(name).and_then(hf_bool) == Some(true),
+            Condition::Given(name) => value(name).is_some_and(|value| value != "None"),
             Condition::Is(name, wanted) => value(name) == Some(wanted),
+            Condition::Unlisted(name, files) => value(name).is_some_and(|value| {
+                let known = listed(subject, files);
+                !known.is_empty() && !known.iter().any(|known| known == value)
+            }),
             Condition::LeftOut(name) => given(name).is_none() && seen(name) && is_left_out(name),
             Condition::MissingText(name) => value(name).is_some_and(|path| {
                 let is_text = Path::new(path).extension().is_some_and(|extension| extension == "txt");

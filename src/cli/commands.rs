@@ -7,31 +7,31 @@ use clap::{Arg, ArgAction, Args, Command, Subcommand};
 
 use super::launch::{self, LaunchArgs};
 use super::{diff, fit, generate, tools};
-use crate::base::options::{self, SUBCOMMANDS};
+use crate::base::options::{self, AnyValue, SUBCOMMANDS};
 
 #[derive(Subcommand)]
 pub(super) enum Asked {
     /// Report what is wrong or odd about a launch or a config
-    #[command(override_usage = "zlaunch check [OPTIONS] FILE.json...|-- COMMAND [ARGS]...", after_help = launch::ABOUT_CHECK)]
-    Check(Box<LaunchArgs>),
+    #[command(override_usage = "zlaunch check [OPTIONS] [--fix] FILE.json...|-- COMMAND [ARGS]...", after_help = launch::ABOUT_CHECK)]
+    Check(Box<launch::CheckArgs>),
+    /// Tell whether it fits into memory, and which template to use
+    #[command(override_usage = "zlaunch fit [OPTIONS] [-- COMMAND [ARGS]...]", after_help = fit::ABOUT)]
+    Fit(Box<fit::FitArgs>),
     /// List the templates, or print one resolved
     #[command(override_usage = "zlaunch templates [OPTIONS] [NAME]")]
     Templates(tools::TemplatesArgs),
     /// Explain a config key, a variable, a template or a rule
     #[command(override_usage = "zlaunch explain [OPTIONS] [WORD]...", after_help = tools::ABOUT_EXPLAIN)]
     Explain(tools::ExplainArgs),
-    /// Tell whether it fits into memory, and which template to use
-    #[command(override_usage = "zlaunch fit [OPTIONS] [-- COMMAND [ARGS]...]", after_help = fit::ABOUT)]
-    Fit(Box<fit::FitArgs>),
+    /// Compare two configs by key, or a record with a launch
+    #[command(override_usage = diff::USAGE, after_help = diff::ABOUT)]
+    Diff(Box<diff::DiffArgs>),
     /// Write a ready DeepSpeed config from a few numbers
     #[command(override_usage = "zlaunch generate [OPTIONS]", after_help = generate::ABOUT)]
     Generate(Box<generate::GenerateArgs>),
     /// Report what zlaunch sees on this machine
     #[command(override_usage = "zlaunch doctor [OPTIONS] [-- COMMAND [ARGS]...]", after_help = launch::ABOUT_DOCTOR)]
     Doctor(Box<LaunchArgs>),
-    /// Compare two configs by key, or a record with a launch
-    #[command(override_usage = diff::USAGE, after_help = diff::ABOUT)]
-    Diff(Box<diff::DiffArgs>),
     /// Install shims, so that existing scripts run unchanged
     #[command(override_usage = tools::SHIMS_USAGE)]
     Shims(tools::ShimsArgs),
@@ -93,7 +93,10 @@ pub(super) fn described(command: Command) -> Command {
         }),
         _ => command,
     };
-    options::spelled(command).disable_help_flag(true).arg(help_flag())
+    let has_colour = command.get_arguments().any(|arg| arg.get_id() == "color");
+    let color =
+        (!has_colour).then(|| Arg::new("color").long("color").value_parser(AnyValue(launch::COLORS)).hide(true));
+    options::spelled(command).disable_help_flag(true).arg(help_flag()).args(color)
 }
 
 /// The sub-command that the words begin with; empty for a launch.

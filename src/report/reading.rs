@@ -21,7 +21,7 @@ impl SyntaxError {
     pub(crate) fn problem(&self, name: &str) -> Problem {
         Problem::error(Rule::Json, format!("not JSON: {}", self.what))
             .at(format!("{name}:{}:{}", self.line, self.column))
-            .help("JSON is expected; comments and trailing commas are allowed")
+            .help(self.help())
     }
 
     /// In a file that only the trainer reads.

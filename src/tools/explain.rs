@@ -16,7 +16,7 @@ use crate::report::{self, Problem, Rule};
 
 use explanation::Explanation;
 pub use glossary::{GlossaryEntry, entries};
-use glossary::{Topic, keys_by_section};
+use glossary::{Topic, grouped};
 pub(crate) use language::Language;
 use versions::Versions;
 pub(crate) use versions::fate;
@@ -119,14 +119,17 @@ fn unknown(word: &str, search: &Search) -> Problem {
 
 /// Everything that can be explained.
 fn subjects(search: &Search) -> String {
-    let first = "zlaunch explain WORD: the last part of a key is enough if no other key ends in it";
+    let first = "zlaunch explain WORD: a name, the last part of a key, or a section, which lists its keys";
     let mut text = wrapped(first, 0, width());
     for topic in Topic::LISTED {
         text += &format!("\n{}\n", topic.plural());
-        match topic {
-            Topic::Key => text += &keys_by_section(width()),
-            _ => text += &filled(&names_of(topic, search).join(", "), 2, width()),
-        }
+        let names = names_of(topic, search);
+        let separator = match topic {
+            Topic::Key => '.',
+            Topic::Variable => '_',
+            _ => ' ',
+        };
+        text += &filled(&grouped(&names, separator), 2, width());
     }
     text
 }

@@ -34,6 +34,7 @@ mod missing;
 mod mistakes;
 mod more_front_ends;
 mod own_files;
+mod pasted;
 mod prefixes;
 mod python_package;
 mod ranks;
