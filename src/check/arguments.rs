@@ -195,7 +195,7 @@ fn report_rejection(
             }
             let listed: Vec<String> = names.iter().take(4).map(|name| format!("--{name}")).collect();
             let what = format!("the trainer refuses `{option}`: it may mean {}", listed.join(" or "));
-            let meant = nearest(&name, names.iter().copied()).map(|new| format!("did you mean `--{new}`?"));
+            let meant = suggestion(&name, &reading.parser, versions).map(|new| format!("did you mean `--{new}`?"));
             (what, option.clone(), meant.unwrap_or_else(|| "write the whole name".to_string()))
         }
         Rejection::NoValue(kind) => {

@@ -91,7 +91,9 @@ fn advice(key: &Key, subject: &Subject) -> String {
     if key.entry.is_some_and(|entry| entry.since.is_some() || entry.known() == Known::Paused) {
         return remove;
     }
-    let reads = |entry: &KeySpec| entry.key != key.path && entry.removed.is_none() && subject.reads(entry.key);
+    // Deeper, the same name means many things.
+    let is_near = |entry: &KeySpec| entry.key != key.path && entry.key.split('.').count() < 3;
+    let reads = |entry: &KeySpec| is_near(entry) && entry.removed.is_none() && subject.reads(entry.key);
     let elsewhere = schema::named(name, subject.version()).find(reads);
     if let Some(entry) = elsewhere {
         return format!("its place is `{}`: {remove} --set {}={}", entry.key, entry.key, key.value);

@@ -103,9 +103,13 @@ fn edit_of(problem: &Problem) -> Option<Edit> {
 
 /// What stands in a file is mended there, and not by options.
 fn speak_of_the_file(problem: &mut Problem) {
-    if let (Some(path), Some(_)) = (file_of(problem), edit_of(problem)) {
-        let guess = problem.help.split_once("`? ").map(|(guess, _)| format!("{guess}`? "));
-        problem.help = format!("{}zlaunch check --fix {}", guess.unwrap_or_default(), path.display());
+    if let (Some(path), Some(edit)) = (file_of(problem), edit_of(problem)) {
+        let what = match edit {
+            Edit::Rename(_, to) => format!("write \"{to}\""),
+            Edit::Set(_, to) => format!("write {to}"),
+            Edit::Remove(_) => "remove it".to_string(),
+        };
+        problem.help = format!("{what}: zlaunch check --fix {}", path.display());
         return;
     }
     problem.help = problem.help.replace("--unset ", "remove ").replace("--set ", "set ");

@@ -54,7 +54,7 @@ pub fn entries() -> impl Iterator<Item = GlossaryEntry> {
 }
 
 /// Why a rule matters, what is wrong and right, and the trainer's own error, where that was seen.
-pub fn of_rules() -> impl Iterator<Item = GlossaryEntry> {
+pub(super) fn of_rules() -> impl Iterator<Item = GlossaryEntry> {
     entries_of(include_str!("rules.txt"))
 }
 
@@ -116,17 +116,17 @@ pub(super) fn keys_below(section: &str) -> Option<String> {
     (!keys.is_empty()).then(|| keys.join(", "))
 }
 
-/// Names in few words: those with the same beginning, up to a separator, are one with their number.
+/// Names in few words: of those with the same beginning, up to a separator, that and their number; and how many others.
 pub(super) fn grouped(names: &[String], separator: char) -> String {
-    let beginning = |name: &str| name.split(separator).next().unwrap_or_default().to_string();
-    let count = |group: &str| names.iter().filter(|name| beginning(name) == group).count();
-    let mut shown: Vec<String> = Vec::new();
-    for name in names {
-        let (group, several) = (beginning(name), count(&beginning(name)));
-        let one = if several > 2 { format!("{group}{separator}… ({several})") } else { name.clone() };
-        if !shown.contains(&one) {
-            shown.push(one);
+    let mut groups: Vec<(&str, usize)> = Vec::new();
+    for beginning in names.iter().filter_map(|name| name.split(separator).next()) {
+        match groups.iter_mut().find(|(group, _)| *group == beginning) {
+            Some((_, count)) => *count += 1,
+            None => groups.push((beginning, 1)),
         }
     }
-    shown.join(", ")
+    let several =
+        groups.iter().filter(|(_, count)| *count > 2).map(|(group, count)| format!("{group}{separator}… {count}"));
+    let others = groups.iter().filter(|(_, count)| *count <= 2).map(|(_, count)| count).sum::<usize>();
+    several.chain([format!("and {others} more")]).collect::<Vec<_>>().join(", ")
 }
