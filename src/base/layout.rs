@@ -121,7 +121,7 @@ pub fn is_deceptive(c: char) -> bool {
     let deceives = matches!(c, '\0'..='\x1f' | '\x7f'..='\u{9f}' | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}'
         | '\u{17b4}' | '\u{17b5}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
         | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}');
-    deceives
+    !(' '..='~').contains(&c) && deceives
 }
 
 /// A text for a terminal: what would deceive is written as in JSON, which stays the same JSON. Lines and tabs stay.
@@ -135,6 +135,9 @@ fn one_line(text: &str) -> String {
 }
 
 fn escaped(text: &str, kept: &[char]) -> String {
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return text.to_string();
+    }
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

@@ -4,10 +4,14 @@
 use std::path::Path;
 
 use super::subject::Subject;
+use crate::base::rows;
 use crate::command::argv::hf_bool;
 use crate::command::trainer::Trainer;
 
 const TABLE: &str = include_str!("refusals.txt");
+
+/// Who refuses what all that use it refuse.
+const TRANSFORMERS: &str = "transformers";
 
 /// One block of the table.
 pub(super) struct Refusal {
@@ -31,8 +35,9 @@ enum Condition {
 
 /// Everything that a trainer may refuse.
 pub(super) fn all(trainer: &Trainer) -> impl Iterator<Item = Refusal> {
-    let blocks = TABLE.split("\n= ").skip(1).map(Refusal::read);
-    blocks.filter(|refusal| refusal.is_of_transformers() || refusal.trainer == trainer.name)
+    let is_of = |block: &&str, name: &str| block.strip_prefix(name).is_some_and(|rest| rest.starts_with('\n'));
+    let blocks = rows::blocks(TABLE).filter(move |block| is_of(block, TRANSFORMERS) || is_of(block, trainer.name));
+    blocks.map(Refusal::read)
 }
 
 impl Refusal {
@@ -51,7 +56,7 @@ impl Refusal {
 
     /// Whether the parser must have the arguments of transformers.
     pub(super) fn is_of_transformers(&self) -> bool {
-        self.trainer == "transformers"
+        self.trainer == TRANSFORMERS
     }
 
     /// The argument that must not be left out.

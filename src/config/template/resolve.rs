@@ -152,7 +152,7 @@ fn parent_link(link: &Link, parent: &str, spec: &Sourced<String>, search: &Searc
 fn load(link: &Link, inline: &str) -> Result<Document, Vec<Problem>> {
     let value = match &link.origin {
         Origin::File(path) => reading::read(path)?,
-        Origin::BuiltIn => json::parse(built_in_text(&link.name)).map_err(|fault| fault.problem(&link.name))?,
+        Origin::BuiltIn => json::parse_built_in(built_in_text(&link.name)),
         Origin::Inline | Origin::Piped => json::parse(inline).map_err(|fault| {
             let wanted = "strict JSON is wanted: double quotes, true, false, null, every bracket closed";
             // It uses json_repair, which guesses.
@@ -252,6 +252,13 @@ mod tests {
     fn named(name: &str) -> Template {
         let spec = Sourced::new(name.to_string(), Source::Flag("--deepspeed".to_string()));
         resolve(&spec, &Search::default(), &Host::default()).unwrap()
+    }
+
+    #[test]
+    fn built_in_templates_are_strict_json() {
+        for (name, text) in BUILT_IN {
+            assert_eq!(json::parse(text), Ok(json::parse_built_in(text)), "{name}");
+        }
     }
 
     #[test]
