@@ -135,16 +135,15 @@ fn one_line(text: &str) -> String {
 }
 
 fn escaped(text: &str, kept: &[char]) -> String {
-    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
-        return text.to_string();
-    }
     let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            _ if !is_deceptive(c) || kept.contains(&c) => shown.push(c),
-            '\n' => shown += "\\n",
-            '\t' => shown += "\\t",
-            _ => shown.extend(c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}"))),
+    for part in text.split_inclusive(|c| is_deceptive(c) && !kept.contains(&c)) {
+        let last = part.chars().next_back().filter(|c| is_deceptive(*c) && !kept.contains(c));
+        shown += &part[..part.len() - last.map_or(0, char::len_utf8)];
+        match last {
+            Some('\n') => shown += "\\n",
+            Some('\t') => shown += "\\t",
+            Some(c) => shown.extend(c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}"))),
+            None => {}
         }
     }
     shown

@@ -42,16 +42,19 @@ pub(super) fn all(trainer: &Trainer) -> impl Iterator<Item = Refusal> {
 
 impl Refusal {
     fn read(block: &'static str) -> Self {
-        let (trainer, lines) = block.split_once('\n').unwrap_or((block, ""));
-        let fields = || lines.lines().filter_map(|line| line.split_once(' ').map(|(name, text)| (name, text.trim())));
-        let field = |name: &str| fields().find(|(known, _)| *known == name).map_or("", |(_, text)| text);
-        let conditions = fields().filter(|(name, _)| matches!(*name, "if" | "and"));
-        Refusal {
-            trainer,
-            conditions: conditions.map(|(_, text)| Condition::read(text)).collect(),
-            why: field("why"),
-            help: field("help"),
+        let mut lines = block.lines();
+        let trainer = lines.next().unwrap_or_default();
+        let mut refusal = Refusal { trainer, conditions: Vec::new(), why: "", help: "" };
+        for (field, text) in lines.filter_map(|line| line.split_once(' ')) {
+            match field {
+                "if" | "and" => refusal.conditions.push(Condition::read(text.trim_start())),
+                "why" => refusal.why = text.trim_start(),
+                "help" => refusal.help = text.trim_start(),
+                // The examples.
+                _ => break,
+            }
         }
+        refusal
     }
 
     /// Whether the parser must have the arguments of transformers.
