@@ -7,7 +7,6 @@ import contextlib
 import itertools
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -17,7 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from harness import PATIENCE, Skip, until  # noqa: E402
+from harness import PATIENCE, Skip, ended, until  # noqa: E402
 
 # name: CPUs of the node, its GPUs as Slurm counts them, and the (fake) devices they are.
 NODES = {
@@ -107,17 +106,11 @@ class Cluster:
 
     def run(self, argv, timeout=PATIENCE, **variables):
         """A command with the cluster's environment; never without a limit, since a step that cannot start waits for ever."""
-        process = subprocess.Popen([str(word) for word in argv], env=self.environment(**variables), cwd=self.folder / "home", stdin=subprocess.DEVNULL,
-                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True)
-        try:
-            output, _ = process.communicate(timeout=timeout)
-        except subprocess.TimeoutExpired:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            output, _ = process.communicate()
+        status, output = ended(argv, self.environment(**variables), self.folder / "home", timeout)
+        if status == "timeout":
             self.cancel_all()
-            raise AssertionError(f"no end after {timeout} s: {argv}\n{output[-3000:]}") from None
-        return subprocess.CompletedProcess(argv, process.returncode, output)
+            raise AssertionError(f"no end after {timeout} s: {argv}\n{output[-3000:]}")
+        return subprocess.CompletedProcess(argv, status, output)
 
     def sbatch(self, options, script, **variables):
         """Submits a script and returns the job's number. Its output is in `home/slurm-NUMBER.out`."""
