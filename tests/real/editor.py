@@ -169,12 +169,12 @@ class LanguageServer:
 
 
 def documented(info):
-    """A block of docs/editor.md."""
-    return re.search(rf"```{re.escape(info)}\n(.*?)```", (ROOT / "docs/editor.md").read_text(), re.S)[1]
+    """A block of docs/editors-and-python.md."""
+    return re.search(rf"```{re.escape(info)}\n(.*?)```", (ROOT / "docs/editors-and-python.md").read_text(), re.S)[1]
 
 
 def with_servers(options, told):
-    """Each server in a folder with the schemas that docs/editor.md makes there."""
+    """Each server in a folder with the schemas that docs/editors-and-python.md makes there."""
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder).resolve()
         (folder / "bin").mkdir()
@@ -239,7 +239,7 @@ io.stdout:write("ANSWER " .. vim.json.encode(answer) .. "\\n")
 
 @check
 def real_neovim(options):
-    """Neovim itself, with the lines of docs/editor.md: completion, hover and an underlined mistake."""
+    """Neovim itself, with the lines of docs/editors-and-python.md: completion, hover and an underlined mistake."""
     server = node_modules(SERVERS["vscode-json-language-server"])
     needs("nvim")
     version = run("nvim", "--version").stdout.splitlines()[0]
