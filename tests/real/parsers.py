@@ -7,7 +7,7 @@ defaults   a config that is "auto" everywhere shows what the real classes take f
            config, as it is and changed: the trainer accepts the first and refuses the second, and so must zlaunch
 values     what ms-swift's parser reads from the swift commands of the corpus is what zlaunch fills into a config that is "auto" everywhere
 stacks     the commands of the corpus on stacks of five times: zlaunch and the launcher's or trainer's own parser of that time take or refuse
-           the same, and understand the same script and number of processes. Prints the table of docs/fidelity.md
+           the same, and understand the same script and number of processes. Prints the table of docs/dev/fidelity.md
 """
 import collections
 import concurrent.futures

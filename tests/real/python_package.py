@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The Python package of the wheel where people use it: under mypy, in a notebook, and with the real Trainer on the CPU.
 
-The package is installed as the wheel installs it, with the executable that is tried beside it. docs/python.md is what the notebook runs.
+The package is installed as the wheel installs it, with the executable that is tried beside it. docs/editors-and-python.md is what the notebook runs.
 """
 import contextlib
 import json
@@ -29,8 +29,8 @@ def installed(options):
 
 
 def shown():
-    """The scripts of docs/python.md."""
-    found = ["".join(f"{line}\n" for _, line in block) for block in blocks(ROOT / "docs/python.md", "python tests/real/python_package.py")]
+    """The scripts of docs/editors-and-python.md."""
+    found = ["".join(f"{line}\n" for _, line in block) for block in blocks(ROOT / "docs/editors-and-python.md", "python tests/real/python_package.py")]
     assert len(found) == 2, found
     return found
 
