@@ -139,6 +139,7 @@ pub(super) fn read(args: FitArgs, mut reader: Reader) -> Result<FitRequest, Vec<
     if reader.words.iter().any(|word| word.to_string_lossy().starts_with("--gpus")) {
         reader.problems.iter_mut().for_each(|problem| problem.spell("--nproc-per-node", "--gpus"));
     }
+    let launch = Launch { subcommand: "fit", options: reader.options.to_vec(), ..launch };
     reader.finish(FitRequest { launch, card, training, accounting, format })
 }
 

@@ -88,6 +88,7 @@ pub(crate) fn recognise(command: &ParsedCommand, named: Option<&Sourced<&'static
     };
     job.problems.extend((trainer.arguments.refusals)(&job.args, &job.target, job.python.as_ref()));
     job.rewritten = job.target != command.target;
+    job.is_named = named.is_some();
     job.source = command.known_source().filter(|_| !job.rewritten);
     // A program that is said to be a trainer and is not its console script may run that script.
     let may_run_it =
