@@ -149,11 +149,13 @@ pub enum Format {
     Shell,
 }
 
-/// Memory that was said instead of seen.
+/// What was said about memory instead of seen.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MemoryFlags {
     pub(crate) gpu: Option<Sourced<u64>>,
     pub(crate) host: Option<Sourced<u64>>,
+    /// Tokens in a sequence.
+    pub(crate) seq_len: Option<Sourced<u64>>,
 }
 
 /// What the user said about variables.

@@ -54,7 +54,7 @@ fn shown(subcommand: &str) -> &'static str {
         "doctor" => {
             "deepspeed template_dir nproc_per_node nnodes node_rank master_addr master_port launcher trainer env unset_env format"
         }
-        "fit" => "deepspeed template_dir gpu_memory host_memory nproc_per_node nnodes trainer format",
+        "fit" => "deepspeed template_dir gpu_memory host_memory seq_len nproc_per_node nnodes trainer format",
         _ => "deepspeed template_dir set format",
     }
 }
@@ -170,6 +170,7 @@ pub(super) fn read_described(options: LaunchOptions, command: Vec<OsString>, rea
         memory: MemoryFlags {
             gpu: reader.one(config.gpu_memory, values::memory(cards::parse_memory, "80GiB")),
             host: reader.one(config.host_memory, values::memory(parse_bytes, "1TiB")),
+            seq_len: reader.one(config.seq_len, values::number(1, u64::from(u32::MAX), "1024")),
         },
         no_fill: config.no_fill,
         trainer: reader.one(ranks.trainer, one_of(TRAINERS)),

@@ -18,6 +18,7 @@ pub(crate) use crate::command::front_end::{
     ArgumentParser, AutoFiller, DefaultArguments, NoConfig, Precision, Ranks, TrainingDefaults, UnknownOptions,
 };
 pub(crate) use crate::command::job::{Job, Trainer};
+pub(crate) use hf::DEFAULTS as HF_DEFAULTS;
 
 mod accelerate;
 mod axolotl;
