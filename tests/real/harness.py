@@ -5,6 +5,7 @@ and at the end `N passed, M failed`, with the number skipped if there is one. Th
 anything failed. Checks by the thousand are counted without a line each; one that fails has its line.
 """
 import argparse
+import contextlib
 import dataclasses
 import fcntl
 import hashlib
@@ -226,6 +227,21 @@ def run(*argv, status=0, **more):
     result = subprocess.run([str(word) for word in argv], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more)
     assert result.returncode == status, f"{argv}: exit {result.returncode}\n{result.stdout[-3000:]}\n{result.stderr[-3000:]}"
     return result
+
+
+def ended(argv, env, cwd, limit=PATIENCE):
+    """The status of a command in a session of its own ("timeout", if it did not end), and what it printed. Whatever is left of it then is killed."""
+    with tempfile.TemporaryFile("w+", errors="replace") as output:
+        process = subprocess.Popen([str(word) for word in argv], env=env, cwd=cwd, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
+        try:
+            status = process.wait(limit)
+        except subprocess.TimeoutExpired:
+            status = "timeout"
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        output.seek(0)
+        return status, output.read()
 
 
 def programs(name):

@@ -46,12 +46,6 @@ def unpacked(name, packages):
     return kept(make, name, packages) / "root"
 
 
-def with_dependencies(package):
-    """The package and those of its dependencies that this machine does not have."""
-    shown = subprocess.run(["apt-get", "install", "--simulate", "--no-install-recommends", package], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
-    return [line.split()[1] for line in shown.splitlines() if line.startswith("Inst ")]
-
-
 def own_address():
     """One of this machine's that is not its loopback: zlaunch knows that other machines cannot reach that."""
     words = subprocess.run(["hostname", "-I"], capture_output=True, text=True).stdout.split()

@@ -2,7 +2,7 @@
 """zlaunch under real engines: MPIs, PRRTE, submitit, TorchX and Ray, installed by this script itself into the cache.
 
 Each layout must be placed or refused, as `meeting.py` says. Machines besides this one are names of it, reached through an sshd of the test's own.
-Grid Engine has a script beside this one, Slurm a folder.
+Slurm has a folder of its own.
 """
 import contextlib
 import json
