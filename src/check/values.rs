@@ -19,9 +19,9 @@ pub(super) const RULES: &[Check] = &[
     Check::code(Rule::WrongValue, Severity::Error, When::Parse, |subject, found| {
         judge(subject, found, ValueFault::Value);
     })
-    .doc("a number out of its range, or a word that is none of the choices"),
+    .doc("a number out of range, or a word that is not one of the choices"),
     Check::code(Rule::OddValue, Severity::Warning, When::Silent, odd_value)
-        .doc("a value of another type than is meant, where DeepSpeed does not look: \"false\" is true there"),
+        .doc("a value of the wrong type where DeepSpeed does not check: the text \"false\" counts as true"),
 ];
 
 fn judge(subject: &Subject, found: &mut Findings, kind: ValueFault) {
@@ -64,7 +64,8 @@ fn advice(key: &Key, entry: &KeySpec) -> String {
         numbers.collect::<Option<Vec<i64>>>()?.into_iter().min_by_key(|number| number.abs_diff(given))
     };
     let number = unquoted.or_else(number).or_else(|| nearest_number().map(Value::from));
-    let default = Some(entry.default).filter(|value| !matches!(*value, "-" | "null" | "\"\"" | "{}" | "[]" | "required"));
+    let default =
+        Some(entry.default).filter(|value| !matches!(*value, "-" | "null" | "\"\"" | "{}" | "[]" | "required"));
     match (number.map(|number| number.to_string()).or(meant.filter(|_| choices.len() > 1)), default) {
         (Some(value), _) => format!("--set {}={value}, or --unset {}", key.path, key.path),
         (None, Some(default)) => format!("--unset {}: the default is {default}", key.path),
@@ -136,7 +137,7 @@ fn odd_value(subject: &Subject, found: &mut Findings) {
             continue;
         }
         let (path, value, wanted) = (&key.path, key.value, entry.wanted());
-        let what = format!("`{path}` is {value}, and DeepSpeed takes it as it is: {wanted} is meant");
+        let what = format!("`{path}` is {value}, and DeepSpeed does not check it: it should be {wanted}");
         found.key(&[path], what, advice(key, &entry));
     }
 }

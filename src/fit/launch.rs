@@ -58,8 +58,8 @@ pub(crate) fn judge(
         _ if !used.is_ours() => None,
         _ if config.is_chosen => Some("as `auto` counts on it"),
         Some((.., row, guesses)) if guesses.is_empty() && row.plain == Verdict::Fits => None,
-        Some((.., row, guesses)) if guesses.is_empty() && row.verdict() == Verdict::Fits => Some("it fits only so"),
-        _ => Some("it may fit only so"),
+        Some((.., row, guesses)) if guesses.is_empty() && row.verdict() == Verdict::Fits => Some("needed to fit"),
+        _ => Some("may be needed to fit"),
     };
     let short = known.and_then(|(inputs, memory, row, guesses)| {
         let gpus = format!("GPUs of {} ({})", Size(memory.value), memory.from);
@@ -71,8 +71,11 @@ pub(crate) fn judge(
             (Verdict::Not, _) => {
                 let is_certain = guesses.is_empty() || inputs.is_short_at_least(&config, memory.value, host);
                 let runs = if is_certain { "will run" } else { "may run" };
-                let (bytes, place) =
-                    if on_gpu > memory.value { (on_gpu, "on each GPU") } else { (on_host, "of host memory on each machine") };
+                let (bytes, place) = if on_gpu > memory.value {
+                    (on_gpu, "on each GPU")
+                } else {
+                    (on_host, "of host memory on each machine")
+                };
                 let problem = needs(bytes, &format!("{place}: this training {runs} out of memory"));
                 Some(if is_certain {
                     problem.help(inputs.would_fit(host))

@@ -665,7 +665,7 @@ fn pet_variables_do_not_change_the_rendezvous() {
     let sandbox = step(&[("PET_RDZV_BACKEND", "c10d"), ("PET_NO_PYTHON", "1"), ("SLURM_NODEID", "0")]);
     let run = sandbox.launch(&["-n", "--format", "json"], SCRIPT);
     assert_eq!(run.json()["env"]["unset"], json!(["PET_RDZV_BACKEND", "PET_NO_PYTHON"]));
-    assert!(run.stderr.contains("`PET_RDZV_BACKEND` says otherwise and is ignored"), "{run:?}");
+    assert!(run.stderr.contains("`PET_RDZV_BACKEND` says something else, and is ignored"), "{run:?}");
 }
 
 #[test]

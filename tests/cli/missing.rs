@@ -88,7 +88,7 @@ fn gpus_that_are_not_there_are_refused() {
     let mut sandbox = Sandbox::new();
     for (list, says) in [
         ("0,1,1", "`1` stands in the list twice: torch sees no GPU"),
-        ("a,b", "`a` is no GPU, and the list ends there"),
+        ("a,b", "`a` is not a GPU, and the list ends there"),
         ("0,x", "torch sees only the GPU before it"),
     ] {
         sandbox.var("CUDA_VISIBLE_DEVICES", list);

@@ -266,9 +266,9 @@ fn nothing_is_followed_out_of_a_folder_that_others_can_write() {
                 continue;
             }
             let all: Vec<&str> = ZERO2.iter().chain(&options).copied().collect();
-            sandbox.launch(&all, SWIFT).refused(&["is a link in a folder that anybody can write to", options[0]]);
+            sandbox.launch(&all, SWIFT).refused(&["is a link in a folder that anyone can write to", options[0]]);
         }
-        sandbox.run(["generate", "-o", &out]).refused(&["is a link in a folder that anybody can write to", "-o FILE"]);
+        sandbox.run(["generate", "-o", &out]).refused(&["is a link in a folder that anyone can write to", "-o FILE"]);
     }
     assert_eq!(fs::read_dir(&victim).unwrap().count(), 0);
     // generate
