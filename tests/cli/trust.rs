@@ -196,7 +196,7 @@ fn a_template_that_anybody_could_have_written_is_not_taken_by_its_name() {
         mode(&team, folder_mode);
         mode(&file, file_mode);
         for spec in named {
-            launch(spec).refused(&["anybody could have written", open, "chmod o-w"]);
+            launch(spec).refused(&["anyone could have written", open, "chmod o-w"]);
         }
         // Who names the file means it.
         assert_eq!(launch("team/zero2.json").status, Some(0));

@@ -399,7 +399,7 @@ fn incomplete_rank_env(topology: &Topology, host: &Host) -> Option<Problem> {
         .filter(another)
         .or_else(|| text(vars::LOCAL_RANK, host).filter(|rank| rank.value != "0"));
     size.or(rank).map(|set| {
-        let what = format!("`{}` is set, but {} is not: a rank needs all three", set.from, missing.join(" and "));
+        let what = format!("`{}` is set, but not {}: a rank needs all three", set.from, missing.join(" and "));
         Problem::error(Rule::Ranks, what).at(set.place()).help(format!(
             "for several machines: --nnodes N --node-rank I --master-addr HOST; {ALONE}, or unset {}",
             set.from
