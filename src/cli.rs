@@ -141,7 +141,7 @@ fn dashes_of_documents(words: &mut [OsString]) -> Option<Problem> {
         }
     }
     let first = first?;
-    Some(Problem::error(Rule::Usage, format!("`{first}` begins with a dash that is no `-`")).at(first))
+    Some(Problem::error(Rule::Usage, format!("`{first}` begins with a dash that is not `-`")).at(first))
 }
 
 /// What the words ask for; the outer error is clap's.

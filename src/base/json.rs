@@ -26,7 +26,7 @@ pub fn parse(text: &str) -> Result<Value, SyntaxError> {
     let mut value: Value = serde_json::from_str(&text).map_err(|why| friendly_message(&why, &text))?;
     // serde_json keeps the last of several.
     if let Some(key) = keys(&text).into_iter().flatten().find(|key| key.is_repeated) {
-        let what = format!("the key `{}` stands here twice", key.name);
+        let what = format!("the key `{}` appears twice", key.name);
         return Err(SyntaxError { line: key.line, column: key.column + key.width - 1, what });
     }
     refuse_huge_integers(&text)?;
@@ -296,7 +296,7 @@ fn friendly_message(why: &serde_json::Error, text: &str) -> SyntaxError {
         "EOF while parsing a value" => "it ends where a value is expected",
         "recursion limit exceeded" => "it is nested more than 128 levels deep",
         "expected value" | "key must be a string" if rest.starts_with('\'') => {
-            "JSON has double quotes, not single ones"
+            "JSON uses double quotes, not single quotes"
         }
         "expected value" if rest.starts_with("True") || rest.starts_with("False") || rest.starts_with("None") => {
             "JSON writes true, false and null, not True, False and None"

@@ -31,7 +31,7 @@ pub(super) struct LaunchArgs {
     command: Vec<OsString>,
 }
 
-pub(super) const ABOUT_CHECK: &str = "Nothing is launched. All options of a launch are accepted: `zlaunch --help`.
+pub(super) const ABOUT_CHECK: &str = "Nothing is launched. All launch options work here: see `zlaunch --help`.
 Exit status: 1 if there is an error (with --strict: or a warning), else 0.
 
 Examples:
@@ -39,7 +39,7 @@ Examples:
   zlaunch check --deepspeed zero3 -- swift sft --model Qwen/Qwen3-8B";
 
 pub(super) const ABOUT_DOCTOR: &str =
-    "Without secrets, so that it can be pasted into an issue. All options of a launch are accepted: `zlaunch --help`.
+    "It shows no secrets, so you can paste it into an issue. All launch options work here: see `zlaunch --help`.
 
 Examples:
   zlaunch doctor
@@ -222,9 +222,9 @@ fn given_twice(options: &[OsString]) -> Vec<Problem> {
         let value = value.or_else(|| words.next().map(Into::into)).unwrap_or_default();
         let earlier = given.iter().find(|(name, earlier)| *name == flag(option) && *earlier != value);
         if let Some((name, earlier)) = earlier.filter(|_| matches!(option.get_action(), ArgAction::Set)) {
-            let what = format!("`{name}` is given twice, and `{value}` counts");
+            let what = format!("`{name}` is given twice; `{value}` is used");
             let problem = Problem::warning(Rule::GivenTwice, what).at(format!("{name} {earlier}"));
-            problems.push(problem.at(format!("{name} {value}")).help(format!("leave {name} {earlier} out")));
+            problems.push(problem.at(format!("{name} {value}")).help(format!("drop {name} {earlier}")));
         }
         given.push((flag(option), value));
     }
@@ -237,7 +237,7 @@ fn read_output(options: &mut LaunchOptions, reader: &mut Reader, mode: Mode) -> 
     let dry_run = !is_launch || options.output.dry_run;
     if given.as_ref().is_some_and(|format| format.from.is_flag()) && !dry_run {
         reader.problems.push(
-            Problem::error(Rule::Usage, "`--format` is only for a plan that is printed")
+            Problem::error(Rule::Usage, "`--format` only works with a printed plan")
                 .at("--format")
                 .help("add --dry-run"),
         );

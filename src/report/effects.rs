@@ -49,7 +49,7 @@ pub(crate) fn cannot_write(OutputFile(what, help): OutputFile, path: &Path, why:
 pub(crate) fn folder_not_ours(folder: &Path) -> Problem {
     Problem::error(Rule::Write, "the folder for resolved configs does not belong to you alone")
         .at(folder.display())
-        .help("set HOME or XDG_CACHE_HOME to a folder of yours, or use --config-out PATH")
+        .help("set HOME or XDG_CACHE_HOME to a folder you own, or use --config-out PATH")
 }
 
 pub(crate) fn port_in_use(port: &Sourced<u16>) -> Problem {

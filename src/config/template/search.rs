@@ -113,7 +113,7 @@ impl Search {
             let by_all = |path: &&Path| fs::metadata(path).is_ok_and(|seen| seen.mode() & 0o002 != 0);
             if let Some(open) = path.parent().into_iter().chain([path.as_path()]).find(by_all) {
                 let (path, open) = (path.display(), open.display());
-                let what = format!("anybody could have written the template `{name}`: everyone may write to `{open}`");
+                let what = format!("anyone could have written the template `{name}`: everyone can write to `{open}`");
                 let help = format!("`chmod o-w {open}`, or name the file: --deepspeed {path}");
                 return Err(Problem::error(Rule::Template, what).at(path).help(help));
             }
@@ -187,7 +187,7 @@ impl Search {
         let lists = "`zlaunch templates` lists all of them";
         let refused = |what: String, help: String| Problem::error(Rule::Template, what).at(spec.place()).help(help);
         if name.is_empty() {
-            let what = "the name of the config is empty: a variable of the shell may not be set".to_string();
+            let what = "the name of the config is empty: is a shell variable not set?".to_string();
             return refused(what, format!("--deepspeed zero3; {lists}"));
         }
         let what = format!("no DeepSpeed template is named `{name}`");

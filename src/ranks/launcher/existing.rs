@@ -145,7 +145,7 @@ impl ExistingLauncher {
         let (file, entries) = refused?;
         let listed = entries.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
         let what = format!("`{}` refuses {listed} in its run file beside a DeepSpeed config", self.name());
-        let help = "drop them there; the DeepSpeed config says them, and --mixed_precision is taken as a flag";
+        let help = "drop them there; the DeepSpeed config has them, and --mixed_precision works as a flag";
         Some(Problem::warning(Rule::TwoConfigs, what).at(file.display()).help(help))
     }
 
@@ -155,11 +155,11 @@ impl ExistingLauncher {
         let is_runner = self.spec.launcher == deepspeed::SPEC.launcher;
         let word = is_runner.then(|| remote_runner::changed_word(&self.args, &words, host)).flatten()?;
         let (program, word) = (self.name(), word.to_string_lossy());
-        let what = format!("`{program}` sends `{word}` through the shell of every machine, which reads more into it");
+        let what = format!("`{program}` sends `{word}` through a shell on every machine, which would change it");
         Some(
             Problem::warning(Rule::ChangedByShells, what)
                 .at(format!("{program} --hostfile"))
-                .help("zlaunch --hostfile FILE -- COMMAND without the launcher: every word arrives as it stands"),
+                .help("zlaunch --hostfile FILE -- COMMAND without the launcher: every argument arrives unchanged"),
         )
     }
 
@@ -241,7 +241,7 @@ impl ExistingLauncher {
 }
 
 fn contradiction(place: &str, stated: &str) -> Problem {
-    Problem::error(Rule::Launcher, "zlaunch and the command state different numbers")
+    Problem::error(Rule::Launcher, "zlaunch and the command give different numbers")
         .at(place)
         .at(stated)
         .help("drop one of them")
