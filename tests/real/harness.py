@@ -124,7 +124,11 @@ def run_checks(document, *common, make=lambda options, folder: options, **more):
     options = parser.parse_args()
     checks = Checks(options.names)
     with tempfile.TemporaryDirectory(prefix="zlaunch-real-", ignore_cleanup_errors=True) as folder:
-        made = make(options, Path(folder).resolve())
+        try:
+            made = make(options, Path(folder).resolve())
+        except Skip as why:
+            checks.skip_all("everything", why)
+            checks.finish()
         checks.run_all(made)
         if hasattr(made, "stop"):
             made.stop()
@@ -209,6 +213,23 @@ def needs(*programs):
             subprocess.run(["apt-get", "install", "-qq", "-y", packages.get(program, program)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         if not shutil.which(program):
             raise Skip(f"{program} is not installed")
+
+
+INSIDE = "TEST_INSIDE"
+
+
+def enter(*namespaces):
+    """Runs this script again in namespaces of its own, which take everything with them; returns there. What it needs of the network must be on this machine before."""
+    if os.environ.pop(INSIDE, None):
+        return
+    if os.geteuid():
+        raise Skip("only root gets namespaces")
+    needs("unshare")
+    words = ["unshare", *namespaces]
+    if subprocess.run([*words, "true"], stderr=subprocess.DEVNULL).returncode:
+        raise Skip("this kernel gives no namespaces")
+    sys.stdout.flush()
+    sys.exit(subprocess.run([*words, sys.executable, *sys.argv], env=os.environ | {INSIDE: "1"}).returncode)
 
 
 def kept(make, name, *ingredients):

@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
-"""The Python package of the wheel where people use it: under mypy, in a notebook, and with the real Trainer on the CPU.
+"""The Python package of the wheel where people use it: under mypy, and with the real Trainer on the CPU; what docs/python.md shows is run.
 
-The package is installed as the wheel installs it, with the executable that is tried beside it. docs/python.md is what the notebook runs.
+The package is installed as the wheel installs it, with the executable that is tried beside it.
 """
 import contextlib
 import json
 import os
 import re
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 
-from harness import ROOT, blocks, check, free_port, import_from, programs, run, run_checks
+from harness import ROOT, blocks, check, free_port, programs, run, run_checks
 from lab import variables
 
 PACKAGE = ROOT / "packaging/python/zlaunch"
@@ -50,32 +51,20 @@ def types(options):
 
 
 @check
+def documented(options):
+    """Every script of the document; a refusal shows its sentences."""
+    with installed(options) as folder:
+        asserted = ["assert ds['zero_optimization']['overlap_comm'] is True and 'steps_per_print' not in ds", "assert plan['topology']['world_size'] == 8 and report", "import json; json.dumps([ds, plan, report])"]
+        printed = run(sys.executable, "-c", "\n".join([*shown(), *asserted]), env={**os.environ, "PYTHONPATH": str(folder)}).stdout
+        assert "error[wrong-value]: `zero_optimization.stage` is 4" in printed, printed
+
+
+@check
 def oldest_python(options):
     """The grammar is that of Python 3.7, which pyproject.toml promises."""
     import ast
     for path in PACKAGE.glob("*.py"):
         ast.parse(path.read_text(), feature_version=(3, 7))
-
-
-@check
-def notebook(options):
-    """Every block of the document is a cell; a refusal shows its sentences in the notebook too."""
-    nbclient, nbformat = import_from("editor", "nbclient"), import_from("editor", "nbformat")
-    with installed(options) as folder:
-        cells = [f"import sys; sys.path.insert(0, {str(folder)!r})", *shown(), "assert ds['zero_optimization']['overlap_comm'] is True and 'steps_per_print' not in ds",
-                 "assert plan['topology']['world_size'] == 8 and report", "import json; json.dumps([ds, plan, report])"]
-        book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
-        env = {**os.environ, "PATH": f"{programs('editor')}/bin:{os.environ['PATH']}"}
-        with contextlib.ExitStack() as stack:
-            old = dict(os.environ)
-            stack.callback(lambda: (os.environ.clear(), os.environ.update(old)))
-            os.environ.update(env, JUPYTER_DATA_DIR=str(folder / "jupyter"), IPYTHONDIR=str(folder / "ipython"))
-            (folder / "jupyter/kernels/here").mkdir(parents=True)
-            (folder / "jupyter/kernels/here/kernel.json").write_text(json.dumps({"argv": [f"{programs('editor')}/bin/python", "-m", "ipykernel_launcher", "-f", "{connection_file}"], "display_name": "here", "language": "python"}))
-            nbclient.NotebookClient(book, timeout=180, kernel_name="here").execute()
-        printed = "".join(output.get("text", "") for cell in book.cells for output in cell.get("outputs", []))
-        assert "error[wrong-value]: `zero_optimization.stage` is 4" in printed, printed
-    return f"{len(cells)} cells"
 
 
 TRAINER = """

@@ -1,6 +1,6 @@
 """A real Slurm cluster on one machine: munged, slurmctld and a slurmd per node, with GPUs that are empty files.
 
-Root is needed, systemd and cgroups are not. The script that wants one runs in namespaces of its own (`enter`), where each node has a network and
+Root is needed, systemd and cgroups are not. The script that wants one runs in namespaces of its own (`separate`), where each node has a network and
 a host name: clusters of two scripts do not meet, and all of it goes with the script. Debian's packages are installed if they are missing.
 """
 import contextlib
@@ -16,7 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from harness import PATIENCE, Skip, ended, until  # noqa: E402
+from harness import INSIDE, PATIENCE, Skip, ended, enter, until  # noqa: E402
 
 # name: CPUs of the node, its GPUs as Slurm counts them, and the (fake) devices they are.
 NODES = {
@@ -27,8 +27,6 @@ NODES = {
     "gpu-a1-b3": ("CPUs=16", "gpu:2", "4-5"),
     "gpu-a1-b5": ("CPUs=16", "gpu:2", "6-7"),
 }
-NAMESPACES = ["unshare", "--net", "--uts", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
-INSIDE = "TEST_INSIDE"
 # Clusters of one script that are there at the same time have other networks and ports.
 NUMBERS = itertools.count()
 CONTROLLER, NODE_PORT = 16000, 17000
@@ -58,18 +56,12 @@ exec slurmd -D -N "$1"
 """
 
 
-def enter():
-    """Runs this script again in namespaces of its own; returns there. What it needs of the network must be on this machine before."""
-    if os.environ.pop(INSIDE, None):
-        command("ip", "link", "set", "lo", "up")
-        return
-    if os.geteuid():
-        raise Skip("slurmd must be started by root")
-    install()
-    if subprocess.run([*NAMESPACES, "true"], stderr=subprocess.DEVNULL).returncode:
-        raise Skip("this kernel gives no namespaces")
-    sys.stdout.flush()
-    sys.exit(subprocess.run([*NAMESPACES, sys.executable, *sys.argv], env=os.environ | {INSIDE: "1"}).returncode)
+def separate():
+    """Where clusters can be started."""
+    if not os.environ.get(INSIDE):
+        install()
+    enter("--net", "--uts", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
+    command("ip", "link", "set", "lo", "up")
 
 
 class Cluster:

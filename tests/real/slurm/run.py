@@ -10,7 +10,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from cluster import PATH, Cluster, enter, processes
+from cluster import PATH, Cluster, processes, separate
 from harness import CHECKS, ROOT, Arguments, Checks, Skip, check, check_each, read_cases, torch_aborted_at_exit, until
 from lab import extensions
 
@@ -453,7 +453,7 @@ def main():
     try:
         # What comes from a network, while there is one.
         wheels("submitit")
-        enter()
+        separate()
         with Cluster() as cluster:
             run_on(cluster, checks, options)
     except Skip as why:
