@@ -1,5 +1,5 @@
 //! The estimate compared with the peaks of real runs on one H200. `cargo test measured -- --nocapture` shows the error of
-//! every run; `tests/real/capped_cases.py --measured` and `capped.py` repeat the runs.
+//! every run; `tests/real/capped.py --measured` and `--run` repeat those of one rank.
 
 use serde_json::{Value, json};
 
