@@ -9,7 +9,6 @@ import random
 import re
 import subprocess
 import time
-from pathlib import Path
 
 from harness import ROOT, Arguments
 from recipes import copy_to

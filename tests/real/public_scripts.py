@@ -14,7 +14,6 @@ import os
 import re
 import shlex
 import subprocess
-import sys
 import tarfile
 import tempfile
 import urllib.parse
