@@ -10,7 +10,6 @@ import platform
 import re
 import shlex
 import shutil
-import stat
 import subprocess
 import sys
 import tarfile
@@ -193,33 +192,6 @@ def the_wheel_installs_on_the_oldest_debian(shop):
     libc = root.run("sh", "-c", "/lib/*/libc.so.6 | head -1").stdout
     pip = root.run("/tmp/venv/bin/pip", "--version").stdout.split()[1]
     return f"{root.suite}: glibc {re.search('[0-9]+[.][0-9]+', libc)[0]}, pip {pip}"
-
-
-@check
-def the_executable_needs_no_system(shop):
-    """A root with this one file in it, and one with busybox besides."""
-    if os.geteuid() != 0:
-        raise Skip("only root can enter another root")
-    assert shop.dist
-    empty = shop.folder / "empty"
-    empty.mkdir()
-    with tarfile.open(one("tarball")) as tarball:
-        binary = next(member for member in tarball if member.name.endswith("/bin/zlaunch"))
-        binary.name = "zlaunch"
-        tarball.extract(binary, empty)
-    is_flagship(run(CHROOT, empty, "/zlaunch", *FLAGSHIP, env={}).stdout)
-    refused = run(CHROOT, empty, "/zlaunch", "--deepspeed", "zero2", "--nproc-per-node", "2", "--", "swift", "sft", env={}, status=127)
-    assert "`swift`" in refused.stderr, refused
-    busybox = shop.root.folder / "bin/busybox"
-    (empty / "bin").mkdir()
-    (empty / "dev").mkdir()
-    os.mknod(empty / "dev/null", stat.S_IFCHR | 0o666, os.makedev(1, 3))
-    shutil.copy(busybox, empty / "bin/busybox")
-    (empty / "bin/sh").symlink_to("busybox")
-    shutil.move(empty / "zlaunch", empty / "bin/zlaunch")
-    run(CHROOT, empty, "/bin/zlaunch", "shims", "install", "/shims", env={})
-    planned = run(CHROOT, empty, "/bin/sh", "-c", "NPROC_PER_NODE=2 swift sft --deepspeed zero2 --model a/b", env={"PATH": "/shims:/bin", "ZLAUNCH_DRY_RUN": "1"})
-    assert "zero2 (built in)" in planned.stdout, planned
 
 
 @check
