@@ -20,9 +20,12 @@ use std::ffi::OsString;
 use clap::error::ErrorKind;
 use clap::{Command, FromArgMatches, Subcommand};
 
+use crate::base::options::launch_option;
+use crate::command::arguments;
+use crate::config::template::Search;
 use crate::fit::FitRequest;
 use crate::host::Host;
-use crate::report::Problem;
+use crate::report::{Problem, Rule};
 use crate::request::Launch;
 use crate::tools::diff::DiffRequest;
 use crate::tools::explain::ExplainRequest;
@@ -84,7 +87,7 @@ pub fn parse(argv: &[OsString], host: &Host) -> Result<Request, Refused> {
     if words.is_empty() {
         return Ok(Request::Overview(help::overview(host)));
     }
-    let mut problems = Vec::new();
+    let mut problems = dashes_of_documents(&mut words).into_iter().collect::<Vec<_>>();
     // clap stops at the first mistake: without that word, it finds the next one.
     let asked = loop {
         match ask(&words, host) {
@@ -123,9 +126,30 @@ pub fn parse(argv: &[OsString], host: &Host) -> Result<Request, Refused> {
     Err(Refused { problems: problems.chain(more.problems).collect(), ..more })
 }
 
+/// Options that begin with a dash of a document, as it is pasted from there: `–deepspeed`, `—-deepspeed`. They become what
+/// was meant.
+fn dashes_of_documents(words: &mut [OsString]) -> Option<Problem> {
+    let mut first = None;
+    for word in words {
+        let Some(text) = word.to_str().map(str::to_string) else { continue };
+        let bare = text.trim_start_matches(['-', '‐', '‑', '‒', '–', '—', '―', '−']);
+        let name = bare.split('=').next().unwrap_or_default();
+        let is_option = || launch_option(name).is_some() || arguments::is_recorded(&name.replace('-', "_"));
+        if !text[..text.len() - bare.len()].is_ascii() && is_option() {
+            *word = format!("--{bare}").into();
+            first.get_or_insert(text);
+        }
+    }
+    let first = first?;
+    Some(Problem::error(Rule::Usage, format!("`{first}` begins with a dash that is no `-`")).at(first))
+}
+
 /// What the words ask for; the outer error is clap's.
 fn ask(words: &[OsString], host: &Host) -> Result<Result<Request, Refused>, clap::Error> {
     let place = place_of(words);
+    let is_config = |word: &OsString| launch::is_config(word, &Search::default(), host);
+    let ordered = if place == "check" { did_you_mean::options_first(words, is_config) } else { words.to_vec() };
+    let words = &ordered[..];
     if place.is_empty() {
         let mut reader = Reader::new(words, host);
         let matches = reader.with_variables(launch_command()).try_get_matches_from(words)?;
@@ -144,8 +168,9 @@ fn ask(words: &[OsString], host: &Host) -> Result<Result<Request, Refused>, clap
 fn read(asked: Asked, reader: Reader) -> Result<Request, Refused> {
     Ok(match asked {
         Asked::Check(args) => {
+            let host = reader.host;
             let launch = launch::read_check(*args, reader)?;
-            if launch::is_configs(&launch) { Request::CheckConfigs(launch) } else { Request::Check(launch) }
+            if launch::is_configs(&launch, host) { Request::CheckConfigs(launch) } else { Request::Check(launch) }
         }
         Asked::Doctor(args) => Request::Doctor(launch::read(*args, reader, Mode::Doctor)?),
         Asked::Fit(args) => Request::Fit(Box::new(fit::read(*args, reader)?)),

@@ -55,6 +55,9 @@ pub(crate) struct ConfigOptions {
     /// Memory of each machine for `auto` and `fit`; by default detected
     #[arg(long, value_name = "SIZE")]
     pub(crate) host_memory: Option<Given>,
+    /// Tokens in a sequence, for `auto` and `fit`; by default those of the command
+    #[arg(long, value_name = "N")]
+    pub(crate) seq_len: Option<Given>,
 }
 
 #[derive(Args)]

@@ -67,6 +67,11 @@ pub(crate) fn line(words: &[OsString]) -> OsString {
     OsString::from_vec(quoted.join(&b' '))
 }
 
+/// Words as one line to be shown.
+pub(crate) fn text(words: &[OsString]) -> String {
+    line(words).to_string_lossy().into_owned()
+}
+
 /// The words of a text that is one plain command. `None` where a shell would do more than split and unquote it.
 pub(crate) fn plain_words(text: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();

@@ -32,6 +32,17 @@ pub(crate) fn parse_count(text: &str) -> Option<u64> {
     with_unit(text, &[("T", 1e12), ("B", 1e9), ("M", 1e6), ("", 1.0)])
 }
 
+/// What somebody means who writes `three`, `200M`, `4k`, `16.0` or `5,000` where a whole number of `name` is wanted.
+pub(crate) fn number_meant(text: &str, name: &str) -> Option<u64> {
+    const WORDS: &str = "zero one two three four five six seven eight nine ten";
+    let text = text.trim().replace([',', '_', ' '], "").to_lowercase();
+    let word = || WORDS.split(' ').position(|word| word == text).map(|number| number as u64);
+    // Lengths are powers of two.
+    let thousand = if name.contains("len") { 1024 } else { 1000 };
+    let thousands = || Some(text.strip_suffix('k')?.parse::<u64>().ok()?.saturating_mul(thousand));
+    word().or_else(thousands).or_else(|| parse_count(&text))
+}
+
 /// `80GiB`, `80G` (the same), `80GB` (decimal, so a little less), `81559MiB`; without a unit, bytes.
 pub(crate) fn parse_bytes(text: &str) -> Option<u64> {
     const K: f64 = 1024.0;

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::findings::{Check, Findings};
 use super::subject::Subject;
 use crate::base::json;
-use crate::base::python_value::{number, typed};
+use crate::base::python_value::number;
 use crate::config::schema::{self, SEQUENCE_JUDGED};
 use crate::report::{Rule, Severity, When};
 
@@ -122,7 +122,7 @@ fn batch_size(subject: &Subject, found: &mut Findings) {
     for key in SIZES.into_iter().filter(|_| !is_elastic(subject)) {
         let Some(value) = subject.get(key).filter(|value| !value.is_null() && *value != "auto") else { continue };
         if number(value).is_none_or(|size| size <= 0.0) {
-            let what = format!("`{key}` is {}, but DeepSpeed wants a number above 0", typed(value));
+            let what = format!("`{key}` is {value}, but DeepSpeed wants a number above 0");
             let meant = value.as_str().and_then(|text| text.trim().parse::<u32>().ok()).filter(|size| *size > 0);
             found.key(&[key], what, format!("--set {key}={}", meant.unwrap_or(1)));
         }
@@ -130,7 +130,7 @@ fn batch_size(subject: &Subject, found: &mut Findings) {
     let divides = |size: &&Value| number(size).is_some_and(|size| size != 0.0);
     let wrong = |size: &&Value| *size != "auto" && !divides(size) && !subject.is_before(SEQUENCE_JUDGED);
     if let Some(size) = sequence(subject).filter(wrong) {
-        let what = format!("`{SEQUENCE}` is {}, but DeepSpeed divides the ranks by it", typed(size));
+        let what = format!("`{SEQUENCE}` is {size}, but DeepSpeed divides the ranks by it");
         found.key(&[SEQUENCE], what, format!("--set {SEQUENCE}=1"));
     }
     if triangle(subject).is_some_and(|sizes| sizes.judge(1.0) == Err(Wrong::Missing)) {

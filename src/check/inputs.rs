@@ -121,9 +121,14 @@ fn model_unreadable(subject: &Subject, found: &mut Findings) {
     let (is_script, value) = (subject.job.trainer.launch.consoles.is_empty(), &model.value);
     let severity = if is_script { Severity::Warning } else { Severity::Error };
     let Some(folder) = subject.model_folder() else {
-        if subject.host.cwd.join(value).is_file() {
+        let path = subject.host.cwd.join(value);
+        if path.is_file() {
             let what = format!("the model `{value}` is a file, and not a folder with a model in it");
             found.at_with_severity(severity, &[model.place()], what, NAME_FOLDER);
+        } else if let Some(near) = folder_beside(&path).filter(|_| !value.contains(['/', '$']) && !path.exists()) {
+            let what = format!("there is no folder `{value}`, so a model of that name is looked for on the hub");
+            let help = format!("did you mean `{}`?", model.from.with(near));
+            found.at_with_severity(Severity::Warning, &[model.place()], what, help);
         }
         return;
     };
@@ -141,6 +146,14 @@ fn model_unreadable(subject: &Subject, found: &mut Findings) {
         let place = file.display().to_string();
         found.at_with_severity(severity, &[place], what, "download it again, or mend the file");
     }
+}
+
+/// A folder whose name is close.
+fn folder_beside(path: &Path) -> Option<String> {
+    let (around, name) = (path.parent()?, path.file_name()?.to_str()?);
+    let entries = std::fs::read_dir(around).ok()?.flatten().take(10_000).filter(|entry| entry.path().is_dir());
+    let names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    nearest(name, names.iter().map(String::as_str)).map(str::to_string)
 }
 
 /// A folder with this file has an adapter, and its model elsewhere.

@@ -52,7 +52,11 @@ fn unknown_key(subject: &Subject, found: &mut Findings) {
 fn ignored_key(subject: &Subject, found: &mut Findings) {
     for key in subject.keys().iter().filter(|key| key.policy == UnknownKeys::Ignored && !is_comment(&key.path)) {
         if let Some(why) = why_unknown(key, subject) {
-            found.key(&[&key.path], format!("{why}: it is silently ignored"), advice(key, subject));
+            // What was asked for here is not dropped.
+            let is_asked = (subject.place)(&key.path).starts_with("--set ");
+            let severity = if is_asked { subject.severity_of_keys() } else { Severity::Warning };
+            let what = format!("{why}: it is silently ignored");
+            found.key_with_severity(severity, &[&key.path], what, advice(key, subject));
         }
     }
 }

@@ -4,7 +4,6 @@ use serde_json::{Map, Value};
 
 use super::findings::{Check, Findings};
 use super::subject::{STAGE, Subject};
-use crate::base::python_value::typed;
 use crate::base::recorded::Version;
 use crate::config::schema;
 use crate::report::{Rule, Severity, When, did_you_mean, nearest};
@@ -264,7 +263,7 @@ fn scheduler_parameter(subject: &Subject, found: &mut Findings) {
     let judged = names.contains(&"warmup_num_steps") && !subject.is_before([0, 19, 3]);
     let is_wrong = |steps: &&Value| !schema::is_whole(steps) || steps.as_u64().is_none_or(|steps| steps == 0);
     if let Some(steps) = subject.get(key).filter(|steps| judged && *steps != "auto" && is_wrong(steps)) {
-        let what = format!("`{key}` is {}, but {name} wants a whole number above 0", typed(steps));
+        let what = format!("`{key}` is {steps}, but {name} wants a whole number above 0");
         found.key(&[key], what, format!("--set {key}=100"));
     }
 }

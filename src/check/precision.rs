@@ -2,7 +2,6 @@
 
 use super::findings::{Check, Findings};
 use super::subject::{STAGE, Subject};
-use crate::base::python_value::typed;
 use crate::config::schema;
 use crate::host::machine::is_model;
 use crate::report::{Rule, Severity, When};
@@ -79,7 +78,7 @@ fn initial_scale(subject: &Subject, found: &mut Findings) {
     let Some(power) = subject.get(key).filter(|_| is_enabled(subject, "fp16")) else { return };
     let is_power = power.is_boolean() || schema::is_whole(power) || power.as_f64().is_some_and(|power| power < 1024.0);
     if !is_power && (power != "auto" || subject.is_plain()) {
-        let what = format!("`{key}` is {}, but DeepSpeed wants a number", typed(power));
+        let what = format!("`{key}` is {power}, but DeepSpeed wants a number");
         found.key(&[key], what, format!("--set {key}=16"));
     }
 }

@@ -46,7 +46,7 @@ pub(super) enum Asked {
     Help(tools::HelpArgs),
 }
 
-pub(super) const FIRST: &str = "Launch a training with a DeepSpeed config that is filled in and checked first";
+pub(super) const FIRST: &str = env!("CARGO_PKG_DESCRIPTION");
 
 pub(super) const USAGE: &str = "zlaunch [OPTIONS] [--] COMMAND [ARGS]...";
 

@@ -53,7 +53,7 @@ pub(super) fn read_explain(args: ExplainArgs, mut reader: Reader) -> Result<Expl
 }
 
 pub(super) const ABOUT_SCHEMA: &str =
-    "The descriptions are in Chinese if ZLAUNCH_LANG or the locale is zh. docs/editor.md shows how editors use it.";
+    "The descriptions are in Chinese if ZLAUNCH_LANG or the locale is zh. For editors, see docs/editors-and-python.md.";
 
 #[derive(Args)]
 #[command(next_help_heading = "Schema")]

@@ -148,6 +148,8 @@ pub(crate) struct TrainingDefaults {
     pub(crate) checkpointing: bool,
     /// LoRA has dropout on its inputs.
     pub(crate) dropout: bool,
+    /// It loads a model in 16 bits, whatever the model's config says.
+    pub(crate) half: bool,
 }
 
 /// What reads the arguments of a front end.

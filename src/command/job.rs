@@ -121,6 +121,8 @@ pub(crate) struct Job {
     pub(crate) blocker: Option<Problem>,
     /// The ranks would run a console script, which starts ranks itself.
     pub(crate) starts_ranks: bool,
+    /// The user says what it is.
+    pub(crate) is_named: bool,
 }
 
 impl Job {
@@ -145,6 +147,7 @@ impl Job {
             source: None,
             blocker: None,
             starts_ranks: false,
+            is_named: false,
         }
     }
 

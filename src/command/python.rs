@@ -34,7 +34,7 @@ pub(crate) struct Python {
 
 impl Python {
     pub(crate) fn at(program: PathBuf, host: &Host) -> Self {
-        Self::with_options(program, "", host)
+        Self::with_options(behind_pyenv(&program, host).unwrap_or(program), "", host)
     }
 
     /// `options`: those of the interpreter in the shebang, such as pipx's `-E`.
@@ -56,7 +56,7 @@ impl Python {
     /// What `python3`, else `python`, means on PATH.
     pub(crate) fn on_path(host: &Host) -> Option<Self> {
         let program = ["python3", "python"].iter().find_map(|name| host.find_program(OsStr::new(name)))?;
-        Some(Self::at(behind_pyenv(&program, host).unwrap_or(program), host))
+        Some(Self::at(program, host))
     }
 
     /// `3.11`, if its name or the one its links end at has it.

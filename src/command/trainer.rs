@@ -18,6 +18,7 @@ pub(crate) use crate::command::front_end::{
     ArgumentParser, AutoFiller, DefaultArguments, NoConfig, Precision, Ranks, TrainingDefaults, UnknownOptions,
 };
 pub(crate) use crate::command::job::{Job, Trainer};
+pub(crate) use hf::DEFAULTS as HF_DEFAULTS;
 
 mod accelerate;
 mod axolotl;
@@ -88,6 +89,7 @@ pub(crate) fn recognise(command: &ParsedCommand, named: Option<&Sourced<&'static
     };
     job.problems.extend((trainer.arguments.refusals)(&job.args, &job.target, job.python.as_ref()));
     job.rewritten = job.target != command.target;
+    job.is_named = named.is_some();
     job.source = command.known_source().filter(|_| !job.rewritten);
     // A program that is said to be a trainer and is not its console script may run that script.
     let may_run_it =

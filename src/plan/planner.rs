@@ -108,13 +108,12 @@ impl Planner<'_> {
             warnings.extend(machine::at_launch(&config.value, job, host));
         }
         let PlannedConfig { template, value, .. } = config;
-        let of_launch = LaunchConfig { name: &template.name, value, env: &template.env };
-        let judged = fit::launch::judge(of_launch, job, ranks.topology?, launch, host)?;
         let is_chosen = config.chosen.is_some();
-        warnings.extend(judged.short);
-        let why = if is_chosen { "as `auto` counts on it" } else { "it fits only so" };
-        let is_set = is_chosen && judged.is_settable || judged.needs_expandable;
-        is_set.then(|| format!("{why}: it keeps the gaps between allocations small"))
+        let of_launch = LaunchConfig { name: &template.name, value, env: &template.env, is_chosen };
+        let judged = fit::launch::judge(of_launch, job, ranks.topology?, launch, host);
+        let is_wanted = |short: &Problem| launch.output.wants_notes() || short.severity != Severity::Note;
+        warnings.extend(judged.short.filter(is_wanted));
+        judged.expandable.map(|why| format!("{why}: it keeps the gaps between allocations small"))
     }
 
     fn finish_diagnostics(&mut self, ranks: DecidedRanks) {

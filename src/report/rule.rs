@@ -93,6 +93,7 @@ rules! {
     Warning {
         BehindTheCommand "behind-the-command"
             "-n or --dry-run stands behind the command: the training gets it, and is started.";
+        GivenTwice "given-twice" "An option of zlaunch that takes one value is given two; the last one counts.";
         UnknownVariable "unknown-variable"
             "A variable starts with ZLAUNCH_ and belongs to no option: probably misspelt.";
         TemplateDir "template-dir" "None of the folders that ZLAUNCH_TEMPLATE_DIR names is here.";

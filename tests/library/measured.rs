@@ -64,7 +64,7 @@ fn predicted(run: &Value, grad_accum: u64) -> MemoryNeed {
         checkpointing: Some(Sourced::new(run["gc"].as_bool().unwrap(), Source::Default)),
         ..TrainingArgs::default()
     };
-    let settings = TrainingSettings::new(&args, None);
+    let settings = TrainingSettings::new(&args, None, None);
     let workload = Workload::new(&weights, &settings);
     if tuner == Tuner::Lora {
         assert_eq!(workload.trainable, number("trainable"));
@@ -183,7 +183,7 @@ fn lab_predicted(run: &Value) -> Option<MemoryNeed> {
             .and_then(|name| algorithm::find(|known| known == name)),
         ..TrainingArgs::default()
     };
-    let settings = TrainingSettings::new(&args, None);
+    let settings = TrainingSettings::new(&args, None, None);
     let workload = Workload::new(&weights, &settings);
     // Some join projections, so their adapters are fewer, and the script also adapts the vision tower of one. A reward model has
     // one output more.

@@ -105,13 +105,13 @@ class LanguageServer:
 
 
 def documented(info):
-    """A block of docs/editor.md."""
-    return re.search(rf"```{re.escape(info)}\n(.*?)```", (ROOT / "docs/editor.md").read_text(), re.S)[1]
+    """A block of docs/editors-and-python.md."""
+    return re.search(rf"```{re.escape(info)}\n(.*?)```", (ROOT / "docs/editors-and-python.md").read_text(), re.S)[1]
 
 
 @contextlib.contextmanager
 def language_server_in(options, folder):
-    """The server in a folder with the schemas that docs/editor.md makes there."""
+    """The server in a folder with the schemas that docs/editors-and-python.md makes there."""
     (folder / "bin").mkdir()
     (folder / "bin/zlaunch").symlink_to(options.bin)
     run("sh", "-c", documented("sh tests/real/editor.py"), cwd=folder, env={"PATH": f"{folder}/bin:/usr/bin:/bin"})

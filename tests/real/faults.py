@@ -3,7 +3,7 @@
 them, no /proc, a user nobody knows, a limit on processes.
 
 Works in mounts of its own, which vanish with it. A check whose tools are missing here is skipped. The faults that anybody can make are in
-tests/cli/faults.rs; docs/faults.md lists both.
+tests/cli/faults.rs; docs/dev/faults.md lists both.
 """
 import contextlib
 import ctypes

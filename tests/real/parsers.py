@@ -6,7 +6,7 @@ arguments  every option of a trainer's parser, and every name that zlaunch has o
 defaults   a config that is "auto" everywhere shows what the real classes take for arguments that are not given. Then each value stands in the
            config, as it is and changed: the trainer accepts the first and refuses the second, and so must zlaunch
 stacks     the commands of the corpus on stacks of five times: zlaunch and the launcher's or trainer's own parser of that time take or refuse
-           the same, and understand the same script and number of processes. Prints the table of docs/fidelity.md
+           the same, and understand the same script and number of processes. Prints the table of docs/dev/fidelity.md
 """
 import collections
 import concurrent.futures

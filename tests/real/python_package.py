@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The Python package of the wheel where people use it: under mypy, and what docs/python.md shows is run.
+"""The Python package of the wheel where people use it: under mypy, and what docs/editors-and-python.md shows is run.
 
 The package is installed as the wheel installs it, with the executable that is tried beside it.
 """
@@ -27,8 +27,8 @@ def installed(options):
 
 
 def shown():
-    """The scripts of docs/python.md."""
-    found = ["".join(f"{line}\n" for _, line in block) for block in blocks(ROOT / "docs/python.md", "python tests/real/python_package.py")]
+    """The scripts of docs/editors-and-python.md."""
+    found = ["".join(f"{line}\n" for _, line in block) for block in blocks(ROOT / "docs/editors-and-python.md", "python tests/real/python_package.py")]
     assert len(found) == 2, found
     return found
 

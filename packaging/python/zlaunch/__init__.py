@@ -71,7 +71,7 @@ def plan(command: Union[str, Sequence[Path]], **options: Value) -> Dict[str, Any
 
 
 def fit(command: Union[str, Sequence[Path]] = (), **options: Value) -> Dict[str, Any]:
-    """Whether a training fits: the memory that each template needs, and which one to take. `docs/fit.md` lists the options."""
+    """Whether a training fits: the memory that each template needs, and which one to take. `docs/memory.md` lists the options."""
     behind = ["--", *_words(command)] if command else []
     # 1: nothing fits, which is an answer.
     answer: Dict[str, Any] = _ask(["fit", "--format=json", *_options(**options), *behind], {0, 1})

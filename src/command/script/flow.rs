@@ -213,6 +213,15 @@ impl<'a> ArgumentFlow<'a> {
         is_hidden.then(|| format!("{} does not show what becomes of --{argument}", self.name()))
     }
 
+    /// Where the script itself writes an argument, though the user says what the script is.
+    pub(crate) fn overrides(&self, argument: &str) -> Option<String> {
+        let literal = |value: &&Token| value.kind != Kind::Name && !value.is("**");
+        let written = |call: &Range<usize>| keyword(&self.tokens[call.clone()], argument)?.first().filter(literal);
+        let made = || self.made.iter().find(|call| written(call).is_some()).map(|call| call.start);
+        let at = self.set_at(argument).or_else(made)?;
+        Some(format!("{} sets {argument}", self.place(at)))
+    }
+
     /// Why the model may be another than `--model_name_or_path` says: every one must be loaded by `args.model_name_or_path`.
     pub(crate) fn doubt_about_model(&self, argument: &str) -> Option<String> {
         let doubt = self.doubt_about_all();

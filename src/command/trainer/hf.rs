@@ -58,8 +58,15 @@ pub(crate) const TRAINER: Trainer = Trainer {
 };
 
 /// As transformers documents them.
-pub(super) const DEFAULTS: TrainingDefaults =
-    TrainingDefaults { micro_batch: 8, seq_len: None, lora: false, lora_rank: 8, checkpointing: false, dropout: false };
+pub(crate) const DEFAULTS: TrainingDefaults = TrainingDefaults {
+    micro_batch: 8,
+    seq_len: None,
+    lora: false,
+    lora_rank: 8,
+    checkpointing: false,
+    dropout: false,
+    half: false,
+};
 
 /// The names of transformers' examples. Every script accepts `--resume_from_checkpoint`, but not every one reads it.
 const INPUTS: &[Input] = &[

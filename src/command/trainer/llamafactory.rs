@@ -62,7 +62,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
             _ => Hub::HuggingFace,
         },
         // Read from the sources of 0.9.5.
-        training: TrainingDefaults { seq_len: Some(2048), lora: true, checkpointing: true, ..hf::DEFAULTS },
+        training: TrainingDefaults { seq_len: Some(2048), lora: true, checkpointing: true, half: true, ..hf::DEFAULTS },
         ..hf::TRAINER.model
     },
 };

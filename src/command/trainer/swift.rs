@@ -61,7 +61,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
         bf16: |args| precision(args, "bf16", "bf16_full_eval", &["bfloat16"]),
         precision_unknown: Some("ms-swift takes it from the model: --torch_dtype is not given"),
         // Read from the sources of 4.6.
-        training: TrainingDefaults { micro_batch: 1, lora: true, checkpointing: true, dropout: true, ..hf::DEFAULTS },
+        training: TrainingDefaults { micro_batch: 1, lora: true, checkpointing: true, dropout: true, half: true, ..hf::DEFAULTS },
     },
 };
 

@@ -2,6 +2,7 @@
 //! ranks themselves. `without_config.txt` has how their commands are recognised and what is said instead.
 
 use super::{hf, passthrough};
+use crate::base::rows;
 use crate::command::front_end::{
     ArgumentParser, ArgumentTraits, AutoFiller, ConfigTraits, DefaultArguments, LaunchTraits, NoConfig,
 };
@@ -92,7 +93,7 @@ fn find(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) -> Opti
 
 /// Each with the name of its front end.
 fn blocks() -> impl Iterator<Item = (&'static str, &'static str)> {
-    TABLE.split("\n= ").skip(1).filter_map(|block| block.split_once('\n'))
+    rows::blocks(TABLE).filter_map(|block| block.split_once('\n'))
 }
 
 /// What stands behind a word at the beginning of a line.

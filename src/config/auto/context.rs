@@ -4,6 +4,7 @@ use std::cell::OnceCell;
 
 use serde_json::Value;
 
+use super::rules::RULES;
 use crate::base::source::{Source, Sourced, TrainerDefault};
 use crate::command::argv::ArgumentError;
 use crate::command::model::{self, HiddenSize};
@@ -39,6 +40,13 @@ impl<'a> FillContext<'a> {
     /// The context for the values that the config has.
     pub(super) fn comparing(&self) -> Self {
         FillContext { compares: true, ..Self::new(self.job, self.topology, self.config, self.host) }
+    }
+
+    /// Whether half precision is on, as far as the arguments and the trainer's defaults say.
+    pub(crate) fn is_on(&self, key: &str) -> Option<Sourced<bool>> {
+        let rule = RULES.iter().find(|rule| rule.key == key && self.filled_by_trainer(key).is_none())?;
+        let filled = rule.value(&self.comparing()).ok()?;
+        Some(Sourced::new(filled.value.as_bool()?, filled.arguments.into_iter().next()?))
     }
 
     /// How the arguments get through the user's script. Read only where one of them decides something.

@@ -216,6 +216,8 @@ fn stage_meant(name: &str) -> Option<(u32, String)> {
     let name = name.strip_prefix("stage").unwrap_or(name);
     let digits = name.bytes().take_while(u8::is_ascii_digit).count();
     let (stage, rest) = (name[..digits].parse::<u32>().ok()?, &name[digits..]);
+    // A digit too many: `zero22`.
+    let stage = if digits > 1 { name[..1].parse().ok().filter(|first| *first <= 3)? } else { stage };
     let ending = match rest {
         "" | "config" => "",
         "offload" | "offloading" | "cpu" | "cpuoffload" | "offloadconfig" => "_offload",
