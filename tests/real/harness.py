@@ -207,7 +207,7 @@ class Checks:
 
 def needs(*programs):
     """Skips the check where a program is missing and cannot be installed."""
-    packages = {"unshare": "util-linux", "setpriv": "util-linux", "prlimit": "util-linux", "nvim": "neovim"}
+    packages = {"unshare": "util-linux", "setpriv": "util-linux", "prlimit": "util-linux"}
     for program in programs:
         if not shutil.which(program) and shutil.which("apt-get"):
             subprocess.run(["apt-get", "install", "-qq", "-y", packages.get(program, program)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -279,12 +279,6 @@ def import_from(name, module):
     """A module of such an environment."""
     sys.path[:0] = [str(path) for path in programs(name).glob("lib/python*/site-packages")]
     return importlib.import_module(module)
-
-
-def node_modules(package):
-    """The folder that npm makes for a package."""
-    needs("node", "npm")
-    return kept(lambda folder: run("npm", "install", "--no-fund", "--no-audit", "--ignore-scripts", package, cwd=folder) and "", "npm", package) / "node_modules"
 
 
 def mirror():

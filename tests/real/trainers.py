@@ -9,7 +9,6 @@ import json
 import re
 import shlex
 import shutil
-import subprocess
 import textwrap
 
 from harness import HERE, ROOT, check, check_each, free_port, read_cases, run_checks
@@ -416,19 +415,6 @@ def accelerate_reads_a_file_with_the_name_of_a_template(labs):
     command = "accelerate launch --num_processes 1 --main_process_port 0 --use_deepspeed --deepspeed_config_file zero2 stage.py".split()
     alone = said(lab, "STAGE", *command)
     assert said(lab, "STAGE", lab.binary, "--", *command) == alone == ["1"], alone
-
-
-@check
-def packages_behind_a_pth_file(labs):
-    """An environment over another one: the version that zlaunch sees is the one that Python imports."""
-    below = labs["transformers-4.41"]
-    env = below.root / "env"
-    subprocess.run([below.python, "-m", "venv", "--without-pip", env], check=True)
-    (next(env.glob("lib/python3*/site-packages")) / "below.pth").write_text(f"{below.site}\n")
-    below.write("version.py", "import transformers\nprint('VERSION', transformers.__version__)\n")
-    command = [env / "bin/python", "version.py"]
-    planned = below.plan("--nproc-per-node", "1", "--", *command)["trainer"]["version"]
-    assert said(below, "VERSION", *command) == [planned], planned
 
 
 if __name__ == "__main__":
