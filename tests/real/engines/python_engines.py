@@ -1,8 +1,7 @@
-"""Engines that are Python packages: submitit's local executor, TorchX's local scheduler, and a Ray cluster of several raylets."""
+"""Engines that are Python packages: submitit's local executor, and a Ray cluster of several raylets."""
 import contextlib
 import json
 import os
-import shlex
 import shutil
 import signal
 import subprocess
@@ -13,36 +12,11 @@ from harness import HERE, free_port, until
 from installed import wheels
 from meeting import found_in
 
-COMPONENT = """
-import shlex
-import torchx.specs as specs
-def replicas(command: str, count: int) -> specs.AppDef:
-    first, *rest = shlex.split(command)
-    return specs.AppDef(name="zlaunch", roles=[specs.Role(name="trainer", image="", entrypoint=first, args=rest, num_replicas=count)])
-"""
-
 
 def submitit(lab):
     """A task for each GPU on this machine."""
     python, logs = wheels("submitit") / "bin/python", tempfile.mkdtemp(dir=lab.folder)
     return lab.run(lambda env: [python, HERE / "engines/submit.py", logs, "local", 1, 2, *lab.launch], 2)
-
-
-def torchx(*words):
-    return [wheels("torchx") / "bin/torchx", "run", "-s", "local_cwd", *words]
-
-
-def torchx_ddp(lab):
-    """`dist.ddp` starts torchrun, and that the ranks."""
-    within = lab.folder / "home/within.py"
-    within.write_text(f"import os\nos.execv({lab.launch[0]!r}, {lab.launch!r})\n")
-    return lab.run(lambda env: torchx("dist.ddp", "-j", "1x2", "--script", within), 2, CUDA_VISIBLE_DEVICES="0,1")
-
-
-def torchx_replicas(lab):
-    """Two replicas of a component: no variable says which is which."""
-    (lab.folder / "home/component.py").write_text(COMPONENT)
-    return lab.run(lambda env: torchx("component.py:replicas", "--command", shlex.join(lab.launch), "--count", 2), 4, CUDA_VISIBLE_DEVICES="0,1")
 
 
 @contextlib.contextmanager
@@ -104,4 +78,4 @@ def ray_job(lab):
     return lab.judge(found_in(met), 2, status, output)
 
 
-CHECKS = {"submitit": submitit, "torchx-ddp": torchx_ddp, "torchx-replicas": torchx_replicas, "ray-train": ray_train, "ray-job": ray_job}
+CHECKS = {"submitit": submitit, "ray-train": ray_train, "ray-job": ray_job}

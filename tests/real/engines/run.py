@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""zlaunch under real engines: MPIs, PRRTE, submitit, TorchX and Ray, installed by this script itself into the cache.
+"""zlaunch under real engines: MPIs, PRRTE, submitit and Ray, installed by this script itself into the cache.
 
 Each layout must be placed or refused, as `meeting.py` says. Machines besides this one are names of it, reached through an sshd of the test's own.
 Slurm has a folder of its own.
