@@ -44,9 +44,6 @@ extern crate self as zlaunch;
 #[cfg(test)]
 #[path = "../tests/fake/host.rs"]
 mod fake;
-#[cfg(test)]
-#[path = "../tests/fake/front_ends.rs"]
-mod fake_front_ends;
 
 use std::process::ExitCode;
 

@@ -64,7 +64,8 @@ fn advice(key: &Key, entry: &KeySpec) -> String {
         numbers.collect::<Option<Vec<i64>>>()?.into_iter().min_by_key(|number| number.abs_diff(given))
     };
     let number = unquoted.or_else(number).or_else(|| nearest_number().map(Value::from));
-    let default = Some(entry.default).filter(|value| !matches!(*value, "-" | "null" | "\"\"" | "{}" | "[]" | "required"));
+    let default =
+        Some(entry.default).filter(|value| !matches!(*value, "-" | "null" | "\"\"" | "{}" | "[]" | "required"));
     match (number.map(|number| number.to_string()).or(meant.filter(|_| choices.len() > 1)), default) {
         (Some(value), _) => format!("--set {}={value}, or --unset {}", key.path, key.path),
         (None, Some(default)) => format!("--unset {}: the default is {default}", key.path),

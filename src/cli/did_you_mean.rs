@@ -68,14 +68,19 @@ pub(super) fn did_you_mean(mode: &str, options: &[OsString], command: &[OsString
     words.extend((takes_command && !stands_alone).then(|| "--".into()));
     // A pattern is for the shell.
     let shown = line(&[&words[..], &behind].concat());
-    Some(report::meant(word, what, &shown.replace(&format!("'{}'", program.first().unwrap_or(&"")), &program.join(" "))))
+    Some(report::meant(
+        word,
+        what,
+        &shown.replace(&format!("'{}'", program.first().unwrap_or(&"")), &program.join(" ")),
+    ))
 }
 
 /// The option of `fit` that a word is the value of.
 fn option_of_fit(word: &str) -> Option<[&str; 2]> {
     let is_card = cards::parse(word).is_some();
     let is_model = || word.split('/').count() == 2 && !word.starts_with(['.', '/']);
-    let option = if is_card { "--gpu" } else { parse_count(word).map(|_| "--params").or(is_model().then_some("--model"))? };
+    let option =
+        if is_card { "--gpu" } else { parse_count(word).map(|_| "--params").or(is_model().then_some("--model"))? };
     Some([option, word])
 }
 

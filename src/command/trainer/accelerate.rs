@@ -89,32 +89,6 @@ fn source_of(key: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::Sandbox;
-
-    #[test]
-    fn own_loops_are_told_from_trainers() {
-        let sandbox = Sandbox::new();
-        for (script, trainer) in [
-            ("from accelerate import Accelerator\nacc = Accelerator()\n", "accelerate"),
-            ("import accelerate\nacc = accelerate.Accelerator(mixed_precision='bf16')\n", "accelerate"),
-            (
-                "import transformers\nfrom accelerate import Accelerator\nclass Trainer:\n    pass\nAccelerator()\nTrainer()\n",
-                "accelerate",
-            ),
-            (
-                "from transformers import AutoModel\nfrom accelerate import Accelerator\nclass BaseTrainer(ABC):\n    a = Accelerator()\nclass Supervised(BaseTrainer):\n    pass\nBaseTrainer()\n",
-                "accelerate",
-            ),
-            ("from accelerate import Accelerator\nfrom trl import SFTTrainer\nAccelerator()\nSFTTrainer()\n", "hf"),
-            ("from accelerate import Accelerator\np.add_argument('--deepspeed_config')\nAccelerator()\n", "hf"),
-            ("from accelerate import PartialState\nPartialState()\n", "hf"),
-        ] {
-            sandbox.put("cwd/loop.py", script);
-            assert_eq!(sandbox.job("python loop.py").trainer.name, trainer, "{script}");
-        }
-        sandbox.put("cwd/loop.py", "from accelerate import Accelerator\nAccelerator(deepspeed_plugin=DeepSpeedPlugin(hf_ds_config='c.json'))\n");
-        assert!(sandbox.job("python loop.py").no_config.unwrap().why.contains("hf_ds_config='c.json'"));
-    }
 
     #[test]
     fn what_accelerate_refuses_is_nobodys() {

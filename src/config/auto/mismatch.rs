@@ -19,9 +19,7 @@ pub(super) fn problem(rule: &AutoRule, value: &Value, place: &str, computed: &Fi
             let unless = format!("unless the script changes that ({doubt})");
             Problem::warning(Rule::DoubtfulMismatch, format!("{differs} computes {wanted} from {doc}, {unless}"))
         }
-        _ if defaults.is_empty() => {
-            Problem::error(Rule::Mismatch, format!("{differs} computes {wanted} from {doc}"))
-        }
+        _ if defaults.is_empty() => Problem::error(Rule::Mismatch, format!("{differs} computes {wanted} from {doc}")),
         None => Problem::error(Rule::Mismatch, format!("{differs} takes {wanted} by default: {not_given}")),
         Some(unless) => {
             let what = format!("{differs} takes {wanted} unless {unless}: {not_given}");
