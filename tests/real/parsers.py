@@ -41,8 +41,7 @@ class Bench:
     def __init__(self, options, which, folder):
         self.binary, self.folder = options.bin, Path(folder)
         self.env = environment(which) if which and options.env == options.main else options.env
-        more = {"PYTHONPATH": str(options.packages)} if options.packages else {}
-        self.variables = variables(self.env, folder, **more)
+        self.variables = variables(self.env, folder)
         (self.folder / "train.py").write_text(SCRIPT)
 
     def zlaunch(self, *words):
@@ -243,7 +242,6 @@ def main():
     parser.add_argument("parts", nargs="*", choices=["arguments", "defaults", "stacks", []], metavar="PART", help="these only")
     parser.add_argument("--front-end", action="append", choices=PARSERS, help="of arguments and defaults, these only")
     parser.add_argument("--stack", action="append", choices=STACKS, metavar="NAME", help="of the stacks, this one (default: all)")
-    parser.add_argument("--packages", type=lambda folder: Path(folder).resolve(), metavar="FOLDER", help="other versions (`pip install --no-deps --target`), which count before those of the environment")
     options, checks = parser.parse_args(), Checks()
     options.main = environment()
     wants = lambda part: not options.parts or part in options.parts

@@ -197,25 +197,12 @@ class Cluster:
         (self.folder / "gres.conf").write_text("\n".join(["AutoDetect=off", *devices, ""]))
         nodes = [f"NodeName={name} NodeHostname={name} NodeAddr={self.address(number)} Port={NODE_PORT} {cpus} RealMemory=64000 Gres={gres} State=UNKNOWN"
                  for number, (name, (cpus, gres, _)) in enumerate(NODES.items(), 1)]
-        self.conf.write_text("\n".join([*(f"{key}={value}" for key, value in self.configuration().items()), *nodes,
-                                        "PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE DefaultTime=10 State=UP", ""]))
-
-    def configuration(self):
-        return {
-            "ClusterName": "lab", "SlurmctldHost": f"{socket.gethostname().split('.')[0]}({self.address(254)})", "SlurmctldPort": CONTROLLER + self.slot, "SlurmUser": "root", "SlurmdUser": "root",
-            "AuthType": "auth/munge", "CredType": "cred/munge", "AuthInfo": f"socket={self.folder}/munge.socket",
-            "StateSaveLocation": self.folder / "state", "SlurmdSpoolDir": self.folder / "spool/%n",
-            "SlurmctldPidFile": self.folder / "pids/slurmctld", "SlurmdPidFile": self.folder / "pids/%n",
-            "SlurmctldLogFile": self.folder / "log/slurmctld", "SlurmdLogFile": self.folder / "log/%n",
-            "ProctrackType": "proctrack/linuxproc", "TaskPlugin": "task/none", "JobAcctGatherType": "jobacct_gather/none",
-            "AccountingStorageType": "accounting_storage/none", "MpiDefault": "none", "SwitchType": "switch/none", "MailProg": "/bin/true",
-            "SelectType": "select/cons_tres", "SelectTypeParameters": "CR_Core", "GresTypes": "gpu",
-            "SchedulerParameters": "sched_interval=1,bf_interval=1,sched_min_interval=10000,batch_sched_delay=0", "ReturnToService": 2,
-            # The nodes claim more CPUs than the machine has.
-            "SlurmdParameters": "config_overrides",
-            # Seconds from SIGTERM to SIGKILL: enough for a busy machine, and Slurm's own default of 30 would only make the tests slow.
-            "KillWait": 15, "MinJobAge": 3600, "SlurmdTimeout": 60, "SlurmctldTimeout": 30,
-        } | self.settings
+        host, port = socket.gethostname().split(".")[0], CONTROLLER + self.slot
+        whole = Path(__file__).with_name("slurm.conf").read_text().format(host=host, address=self.address(254), port=port, folder=self.folder)
+        # Slurm takes no setting twice.
+        kept = [line for line in whole.splitlines() if line.split("=")[0] not in self.settings]
+        settings = [f"{key}={value}" for key, value in self.settings.items()]
+        self.conf.write_text("\n".join([*settings, *kept[:-1], *nodes, kept[-1], ""]))
 
     def plug(self, number, pid):
         """A cable from the bridge to the node, once the process there has its own network."""
