@@ -181,23 +181,6 @@ def local_ranks(labs, which):
 
 
 @check
-def swift_fails_with_an_optimizer_section(labs):
-    """And trains without it, the scheduler section left in place."""
-    lab, auto = labs[""], lambda *names: dict.fromkeys(names, "auto")
-    config = lab.write("optimizer.json", {
-        "zero_optimization": {"stage": 2}, **auto("train_micro_batch_size_per_gpu", "gradient_accumulation_steps", "gradient_clipping"), "bf16": auto("enabled"),
-        "optimizer": {"type": "AdamW", "params": auto("lr", "betas", "eps", "weight_decay")}, "scheduler": {"type": "WarmupLR", "params": auto("warmup_min_lr", "warmup_max_lr", "warmup_num_steps")}})
-    swift = lab.swift_sft("--torch_dtype", "bfloat16", "--max_steps", "2", "--output_dir", lab.root / "optimizer")
-    alone = lab.launched([*swift, "--deepspeed", config], NPROC_PER_NODE=1)
-    said = "'DummyOptim' object has no attribute 'param_groups'"
-    assert alone.returncode != 0 and said in alone.stdout, alone.stdout[-2000:]
-    ours = lab.run([lab.binary, "check", "--nproc-per-node", "1", "--deepspeed", config, "--", *swift])
-    assert ours.returncode == 0 and "warning[swift-optimizer]" in ours.stdout and said in ours.stdout, ours.stdout
-    trained = lab.trained([lab.binary, "--nproc-per-node", "1", "--deepspeed", config, "--unset", "optimizer", "--", *swift])
-    assert "optimizer" not in trained and trained["scheduler"]["type"] == "WarmupLR", trained
-
-
-@check
 def an_auto_that_accelerate_refuses_is_refused(labs):
     lab, program = labs["more"], """
         import sys
