@@ -155,10 +155,12 @@ impl Host {
     /// The folder for resolved configs: in the user's cache if that can be written, and by nobody else; else a private one
     /// in the temporary folder. `exec` creates it.
     pub(crate) fn configs_folder(&self) -> PathBuf {
-        self.configs_in_cache().filter(|folder| open_to_others(folder, Trust::OwnerAlone).is_none()).unwrap_or_else(|| {
-            let temporary = self.folder(vars::TMPDIR).unwrap_or_else(|| PathBuf::from("/tmp"));
-            temporary.join(format!("zlaunch-{}", geteuid()))
-        })
+        self.configs_in_cache().filter(|folder| open_to_others(folder, Trust::OwnerAlone).is_none()).unwrap_or_else(
+            || {
+                let temporary = self.folder(vars::TMPDIR).unwrap_or_else(|| PathBuf::from("/tmp"));
+                temporary.join(format!("zlaunch-{}", geteuid()))
+            },
+        )
     }
 
     /// The part of the user's cache that others can replace, so that no config is kept there.

@@ -222,9 +222,12 @@ const TUNING: &str = include_str!("template-variables.txt");
 
 /// A template may set it: it only tunes, and decides neither which code runs nor which ranks take part.
 pub fn only_tunes(name: &str) -> bool {
-    let lines = |sign: &'static str| TUNING.lines().filter_map(move |line| line.strip_prefix(sign)).flat_map(str::split_whitespace);
+    let lines = |sign: &'static str| {
+        TUNING.lines().filter_map(move |line| line.strip_prefix(sign)).flat_map(str::split_whitespace)
+    };
     let plain = || TUNING.lines().filter(|line| !line.starts_with(['#', '-', '+'])).flat_map(str::split_whitespace);
-    let is_listed = || plain().any(|known| known == name || known.strip_suffix('*').is_some_and(|it| name.starts_with(it)));
+    let is_listed =
+        || plain().any(|known| known == name || known.strip_suffix('*').is_some_and(|it| name.starts_with(it)));
     let leads_on = || name.split('_').any(|part| lines("- ").any(|word| word == part));
     lines("+ ").any(|known| known == name) || is_listed() && !leads_on()
 }

@@ -44,7 +44,8 @@ fn unknown_key(subject: &Subject, found: &mut Findings) {
         let dropped = key.value == "auto" && !key.keeps_auto;
         if let Some(why) = why_unknown(key, subject).filter(|_| !dropped) {
             let what = format!("{why}, so DeepSpeed refuses the config");
-            found.key_with_severity(subject.severity_of_keys(), &[&key.path], what, advice(key, subject));
+            let help = advice(key, subject, found.are_many());
+            found.key_with_severity(subject.severity_of_keys(), &[&key.path], what, help);
         }
     }
 }
@@ -52,7 +53,8 @@ fn unknown_key(subject: &Subject, found: &mut Findings) {
 fn ignored_key(subject: &Subject, found: &mut Findings) {
     for key in subject.keys().iter().filter(|key| key.policy == UnknownKeys::Ignored && !is_comment(&key.path)) {
         if let Some(why) = why_unknown(key, subject) {
-            found.key(&[&key.path], format!("{why}: it is silently ignored"), advice(key, subject));
+            let help = advice(key, subject, found.are_many());
+            found.key(&[&key.path], format!("{why}: it is silently ignored"), help);
         }
     }
 }
@@ -77,9 +79,13 @@ fn is_comment(path: &str) -> bool {
 }
 
 /// The key that was probably meant, or the section it belongs in.
-fn advice(key: &Key, subject: &Subject) -> String {
+/// `are_many`: nobody will read it.
+fn advice(key: &Key, subject: &Subject, are_many: bool) -> String {
     let (section, name) = key.path.rsplit_once('.').unwrap_or(("", &key.path));
     let remove = format!("--unset {}", key.path);
+    if are_many {
+        return remove;
+    }
     if let Some(now) = key.entry.and_then(|entry| entry.replaced_by) {
         return format!("{remove} --set {now}={}", key.value);
     }

@@ -70,7 +70,8 @@ impl Planner<'_> {
         self.diagnostics.warnings.extend(kind.into_iter().flat_map(without_effect));
         let ranks = DecidedRanks { topology: topology.as_ref(), launcher: kind };
         let config = self.config(ranks);
-        let ours = config.as_ref().filter(|config| config.file.kind == FileKind::Ours && !self.understood.runs_elsewhere());
+        let ours =
+            config.as_ref().filter(|config| config.file.kind == FileKind::Ours && !self.understood.runs_elsewhere());
         let open = ours.and_then(|config| Some((self.understood.host.distrusted_cache()?, config.file.path.parent()?)));
         self.diagnostics.warnings.extend(open.map(|(part, folder)| report::cache_not_ours(&part, folder)));
         let expandable = self.judge_machine(config.as_ref(), ranks);

@@ -197,7 +197,8 @@ fn counts(flags: RankFlags, args: &Args, host: &Host) -> RankFlags {
         })
     };
     // The file that `accelerate config` wrote for every launch says of one machine nothing about this one.
-    let is_meant = |nnodes: &Sourced<u32>| nnodes.value > 1 || ["num_machines", RUN_FILE].iter().any(|it| args.is_given(it));
+    let is_meant =
+        |nnodes: &Sourced<u32>| nnodes.value > 1 || ["num_machines", RUN_FILE].iter().any(|it| args.is_given(it));
     let nnodes = number("num_machines").filter(is_meant).unwrap_or(default(1));
     let total = number("num_processes").filter(|total| nnodes.value > 0 && total.value % nnodes.value == 0);
     let nproc = total.map(|total| Sourced::new(Processes::Count(total.value / nnodes.value), total.from));

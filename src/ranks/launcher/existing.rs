@@ -130,7 +130,8 @@ impl ExistingLauncher {
             }
             (None, Some(nnodes)) => {
                 let count = nnodes.value;
-                let what = format!("the job has {count} machines, and `{name}` is not told: they would not train together");
+                let what =
+                    format!("the job has {count} machines, and `{name}` is not told: they would not train together");
                 (what, nnodes.place())
             }
             (None, None) => return None,
@@ -151,19 +152,18 @@ impl ExistingLauncher {
         let address = job.master_addr.as_ref().map_or("HOST", |address| &address.value).to_string();
         let port = job.master_port.as_ref().map_or(29500, |port| port.value).to_string();
         let each = self.spec.rank_flags(&self.args, host).nproc_per_node.map(|each| each.value);
-        let mut flags = match (self.spec.count_meaning, each) {
-            (CountMeaning::Total, Some(Processes::Count(each))) if self.states_count() => {
-                self.args.with(self.spec.rank_options[0], OsStr::new(&(u64::from(each) * u64::from(nnodes)).to_string()))
-            }
+        let mut own = match (self.spec.count_meaning, each) {
+            (CountMeaning::Total, Some(Processes::Count(each))) if self.states_count() => self
+                .args
+                .with(self.spec.rank_options[0], OsStr::new(&(u64::from(each) * u64::from(nnodes)).to_string())),
             _ => self.flags.clone(),
         };
-        flags.retain(|flag| flag != "--standalone");
+        own.retain(|flag| flag != "--standalone");
         let values = [nnodes.to_string(), number.clone(), address, port];
         let stated = self.spec.rank_options.into_iter().skip(1).zip(values);
         let open = stated.filter(|(name, _)| !self.args.is_given(name));
-        flags.extend(open.flat_map(|(name, value)| [format!("--{name}").into(), value.into()]));
-        flags.extend(self.spec.on_several.iter().map(OsString::from));
-        (number, flags)
+        let open = open.flat_map(|(name, value)| [format!("--{name}").into(), value.into()]);
+        (number, open.chain(self.spec.on_several.iter().map(OsString::from)).chain(own).collect())
     }
 
     fn states_count(&self) -> bool {

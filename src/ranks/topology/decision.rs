@@ -149,7 +149,9 @@ impl Inputs<'_> {
             return Err(problem.into());
         }
         let uncounted: Vec<Problem> = uncounted_machines(host).collect();
-        if let Some(problem) = uncounted.iter().find(|it| it.severity == Severity::Error).cloned().or_else(|| counted_by_another(host)) {
+        if let Some(problem) =
+            uncounted.iter().find(|it| it.severity == Severity::Error).cloned().or_else(|| counted_by_another(host))
+        {
             return Err(problem.into());
         }
         let mut topology = self.ranks_to_start(None)?;
@@ -412,9 +414,9 @@ fn incomplete_rank_env(topology: &Topology, host: &Host) -> Option<Problem> {
         .or_else(|| text(vars::LOCAL_RANK, host).filter(|rank| rank.value != "0"));
     size.or(rank).map(|set| {
         let what = format!("`{}` is set, but not {}: a rank needs all three", set.from, missing.join(" and "));
-        Problem::error(Rule::Ranks, what).at(set.place()).help(format!(
-            "for several machines: --nnodes N --node-rank I --master-addr HOST; {ALONE}"
-        ))
+        Problem::error(Rule::Ranks, what)
+            .at(set.place())
+            .help(format!("for several machines: --nnodes N --node-rank I --master-addr HOST; {ALONE}"))
     })
 }
 

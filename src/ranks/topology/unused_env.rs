@@ -114,7 +114,9 @@ const OF_TORCH: [&str; 4] = ["LOCAL", "GROUP", "ROLE", "PET"];
 /// A tool that no row knows says how many machines there are, and which this is.
 pub(super) fn counted_by_another(host: &Host) -> Option<Problem> {
     let number = |name: &str| host.nonempty_var(name).and_then(|value| value.trim().parse::<u64>().ok());
-    let ends_so = |name: &str, endings: &[&str]| endings.iter().any(|it| name.strip_suffix(it).is_some_and(|it| it.ends_with('_')));
+    let ends_so = |name: &str, endings: &[&str]| {
+        endings.iter().any(|it| name.strip_suffix(it).is_some_and(|it| it.ends_with('_')))
+    };
     let names = || host.env.keys().filter_map(|name| name.to_str());
     let is_known = |name: &str| engines::all().any(|block| block.env_prefixes().any(|prefix| name.starts_with(prefix)));
     names().filter(|name| ends_so(name, &COUNTS)).find_map(|count| {

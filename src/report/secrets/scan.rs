@@ -75,7 +75,11 @@ fn address(text: &str, sign: usize, found: &mut Vec<Span>) -> Option<usize> {
     let (user, password) = rest[..length].split_once(':').unwrap_or((&rest[..length], ""));
     let (port, path) = password.split_once(['/', '?', '#']).unwrap_or((password, ""));
     let is_port = !path.is_empty() && port.parse::<u16>().is_ok();
-    let hides = if password.is_empty() { looks_like_secret(user) || token_at(user).is_some() } else { !is_port && user.len() < authority.len() };
+    let hides = if password.is_empty() {
+        looks_like_secret(user) || token_at(user).is_some()
+    } else {
+        !is_port && user.len() < authority.len()
+    };
     let end = hides.then_some(sign + 3 + length)?;
     found.push(Span { start: sign + 3, end, name: "CREDENTIALS".to_string() });
     Some(end)

@@ -37,7 +37,8 @@ pub(super) fn detect_clearml(block: &Block, host: &Host) -> Option<Detected> {
     let index = variables.first_number::<u32>(&[vars::NODE_RANK, vars::RANK], 0)?;
     let here = Devices::detect(host).names.and_then(|names| u32::try_from(names.len()).ok()).filter(|here| *here > 0);
     let count = here.filter(|here| all.value % here == 0).map(|here| Sourced::new(all.value / here, all.from.clone()));
-    let nodes = Nodes { engine: block.name(), count, index: Some(index), listed: None, first: text(vars::MASTER_ADDR, host) };
+    let nodes =
+        Nodes { engine: block.name(), count, index: Some(index), listed: None, first: text(vars::MASTER_ADDR, host) };
     Some(nodes.allocate().map(|allocation| Allocation { sets_rank_variables: true, ..allocation }))
 }
 
