@@ -104,28 +104,28 @@ pub(super) fn uncounted_machines(host: &Host) -> impl Iterator<Item = Problem> {
 }
 
 /// How tools call the number of machines, and their own place among them.
-const COUNTS: [&str; 6] = ["NUM_NODES", "NNODES", "NODE_COUNT", "NUM_WORKERS", "JOBS_COUNT", "WORLD_SIZE"];
-const PLACES: [&str; 6] = ["RANK", "INDEX", "IDX", "NODE_ID", "NODEID", "WORKER_ID"];
+const COUNTS: &str = "NUM_NODES NNODES NODE_COUNT NUM_WORKERS JOBS_COUNT WORLD_SIZE";
+const PLACES: &str = "RANK INDEX IDX NODE_ID NODEID WORKER_ID";
 /// Words of names that count something else.
-const OTHER_PLACES: [&str; 3] = ["LORA", "GPU", "DEVICE"];
+const OTHER_PLACES: &str = "LORA GPU DEVICE";
 /// torch's own begin with these, and are judged together.
-const OF_TORCH: [&str; 4] = ["LOCAL", "GROUP", "ROLE", "PET"];
+const OF_TORCH: &str = "LOCAL GROUP ROLE PET";
 
 /// A tool that no row knows says how many machines there are, and which this is.
 pub(super) fn counted_by_another(host: &Host) -> Option<Problem> {
     let number = |name: &str| host.nonempty_var(name).and_then(|value| value.trim().parse::<u64>().ok());
-    let ends_so = |name: &str, endings: &[&str]| {
-        endings.iter().any(|it| name.strip_suffix(it).is_some_and(|it| it.ends_with('_')))
+    let ends_so = |name: &str, endings: &str| {
+        endings.split(' ').any(|it| name.strip_suffix(it).is_some_and(|it| it.ends_with('_')))
     };
     let names = || host.env.keys().filter_map(|name| name.to_str());
     let is_known = |name: &str| engines::all().any(|block| block.env_prefixes().any(|prefix| name.starts_with(prefix)));
-    names().filter(|name| ends_so(name, &COUNTS)).find_map(|count| {
-        let tool = count.split('_').next().filter(|tool| !tool.is_empty() && !OF_TORCH.contains(tool))?;
+    names().filter(|name| ends_so(name, COUNTS)).find_map(|count| {
+        let tool = count.split('_').next().filter(|tool| !tool.is_empty() && !OF_TORCH.split(' ').any(|it| it == *tool))?;
         let machines = number(count).filter(|machines| *machines > 1)?;
         let of_tool = |name: &&str| name.strip_prefix(tool).is_some_and(|rest| rest.starts_with('_'));
         let is_place = |name: &&str| {
-            ends_so(name, &PLACES)
-                && !OTHER_PLACES.iter().any(|it| name.contains(it))
+            ends_so(name, PLACES)
+                && !OTHER_PLACES.split(' ').any(|it| name.contains(it))
                 && number(name).is_some_and(|place| place <= machines)
         };
         let place = names().filter(of_tool).find(is_place).filter(|_| !is_known(count))?;

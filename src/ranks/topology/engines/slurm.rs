@@ -118,6 +118,7 @@ fn detect_step(host: &Host) -> Detected {
     let zero = Sourced::new(0, Source::Default);
     let node_rank = variables.first_number(&[vars::SLURM_NODEID, vars::SLURM_PROCID], 0);
     let local_rank = variables.number(vars::SLURM_LOCALID, 0).unwrap_or(zero.clone());
+    let whole = variables.number::<u32>(vars::SLURM_JOB_NUM_NODES, 1);
     let mut problems = variables.problems;
     if node_rank.is_none() && nnodes.value > 1 {
         problems.push(place_unknown(SLURM, &[nnodes.place()], "which of its machines this is"));
@@ -142,7 +143,6 @@ fn detect_step(host: &Host) -> Detected {
         _ => Placement::Node,
     };
     // A step on one machine of several, as in a loop over them, is one shell of the job.
-    let whole = VariableReader::new(host).number::<u32>(vars::SLURM_JOB_NUM_NODES, 1);
     let whole = whole.filter(|whole| whole.value > 1 && nnodes.value == 1 && matches!(placement, Placement::Node));
     let manual = || Placement::Manual(line("srun --ntasks-per-node=1 zlaunch …", &[], host));
     let placement = whole.as_ref().map_or(placement, |_| manual());
