@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::decision::{Plan, TrainerFacts};
 use super::diagnostics::Diagnostics;
 use super::environment::{Environment, EnvironmentInputs};
-use super::file::PlannedConfig;
+use super::file::{FileKind, PlannedConfig};
 use super::forwarded_env::ForwardedEnv;
 use super::print;
 use crate::check::machine;
@@ -21,7 +21,7 @@ use crate::ranks::launcher::local::LocalRanks;
 use crate::ranks::launcher::srun;
 use crate::ranks::launcher::{self, LaunchContext, Launcher};
 use crate::ranks::topology::Topology;
-use crate::report::{Problem, Severity};
+use crate::report::{self, Problem, Severity};
 use crate::request::Launch;
 use crate::request::understood::{self, UnderstoodLaunch, Wrapper};
 
@@ -70,6 +70,10 @@ impl Planner<'_> {
         self.diagnostics.warnings.extend(kind.into_iter().flat_map(without_effect));
         let ranks = DecidedRanks { topology: topology.as_ref(), launcher: kind };
         let config = self.config(ranks);
+        let ours =
+            config.as_ref().filter(|config| config.file.kind == FileKind::Ours && !self.understood.runs_elsewhere());
+        let open = ours.and_then(|config| Some((self.understood.host.distrusted_cache()?, config.file.path.parent()?)));
+        self.diagnostics.warnings.extend(open.map(|(part, folder)| report::cache_not_ours(&part, folder)));
         let expandable = self.judge_machine(config.as_ref(), ranks);
         // With a config, the environment was checked together with it.
         let is_checked = config.is_some() || !self.diagnostics.findings.is_empty();
