@@ -78,7 +78,7 @@ impl Planner<'_> {
         // With a config, the environment was checked together with it.
         let is_checked = config.is_some() || !self.diagnostics.findings.is_empty();
         if !is_checked && !self.understood.job.trainer.is_passthrough() {
-            self.check(&Value::Null, None, ranks);
+            self.check(&Value::Null, &[], &str::to_string, ranks);
         }
         self.finish_diagnostics(ranks);
         let diagnostics = std::mem::take(&mut self.diagnostics).verdict(launch)?;
@@ -99,7 +99,9 @@ impl Planner<'_> {
         for problem in understood.not_understood() {
             if problem.severity == Severity::Error { errors.push(problem) } else { warnings.push(problem) }
         }
-        warnings.extend(existing_launcher.as_ref().and_then(|existing| existing.changed_by_shells(job, host)));
+        let existing = existing_launcher.as_ref();
+        errors.extend(existing.and_then(|existing| existing.run_file_problem(job, host)));
+        warnings.extend(existing.and_then(|existing| existing.changed_by_shells(job, host)));
     }
 
     /// What this machine has to say about the config, as far as the ranks run on it. And why torch's allocator is to use

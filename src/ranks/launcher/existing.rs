@@ -4,6 +4,8 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
+
 use super::accelerate::{self, CONFIG, RUN_FILE, SWITCH, Variables};
 use super::context::LaunchContext;
 use super::spec::{CountMeaning, LauncherSpec};
@@ -226,6 +228,17 @@ impl ExistingLauncher {
         let what = format!("`{}` refuses {listed} in its run file beside a DeepSpeed config", self.name());
         let help = "drop them there; the DeepSpeed config has them, and --mixed_precision works as a flag";
         Some(Problem::warning(Rule::TwoConfigs, what).at(file.display()).help(help))
+    }
+
+    /// What the launcher makes of its own settings, beside the config that is named; and where they stand.
+    pub(crate) fn settings_as_config(&self, job: &Job, named: Option<&Value>, host: &Host) -> Option<(Value, String)> {
+        let is_used = self.is_given_config(job) && job.trainer.uses_accelerate();
+        is_used.then(|| accelerate::settings_as_config(&self.args, job, named, host)).flatten()
+    }
+
+    /// What the launcher ends on in its run file.
+    pub(crate) fn run_file_problem(&self, job: &Job, host: &Host) -> Option<Problem> {
+        self.takes_config().then(|| accelerate::run_file_problem(&self.args, job, host)).flatten()
     }
 
     /// A word that DeepSpeed's runner does not bring to the other machines as it stands.
