@@ -41,6 +41,8 @@ pub struct Launch {
     pub(crate) allow: Vec<Rule>,
     pub(crate) warnings: Vec<Problem>,
     pub(crate) command: Vec<OsString>,
+    /// It is for `zlaunch rehearse`, which runs what a rank runs.
+    pub(crate) rehearsed: bool,
 }
 
 impl Launch {
@@ -151,11 +153,13 @@ pub enum Format {
     Shell,
 }
 
-/// Memory that was said instead of seen.
+/// What was said about memory instead of seen.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MemoryFlags {
     pub(crate) gpu: Option<Sourced<u64>>,
     pub(crate) host: Option<Sourced<u64>>,
+    /// Tokens in a sequence.
+    pub(crate) seq_len: Option<Sourced<u64>>,
 }
 
 /// What the user said about variables.

@@ -3,7 +3,7 @@
 const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 /// With `-` and `_`, as `base64.urlsafe_b64decode` reads it.
-pub(crate) fn encode(bytes: &[u8]) -> String {
+pub fn encode(bytes: &[u8]) -> String {
     let mut text = String::new();
     for chunk in bytes.chunks(3) {
         let three = [0, 1, 2].map(|at| chunk.get(at).copied().unwrap_or(0));
@@ -17,7 +17,7 @@ pub(crate) fn encode(bytes: &[u8]) -> String {
 }
 
 /// The JSON object in a text of either alphabet.
-pub(crate) fn object_in(text: &str) -> Option<String> {
+pub fn object_in(text: &str) -> Option<String> {
     let mut bytes = Vec::new();
     let mut bits = 1; // a one before those that are not written yet
     for letter in text.bytes().filter(|letter| !letter.is_ascii_whitespace()) {
@@ -36,7 +36,3 @@ pub(crate) fn object_in(text: &str) -> Option<String> {
     bytes.truncate(bytes.len().saturating_sub(text.matches('=').count()));
     String::from_utf8(bytes).ok().filter(|text| bits == 1 && text.trim_start().starts_with('{'))
 }
-
-#[cfg(test)]
-#[path = "../../tests/unit/base_base64.rs"]
-mod tests;

@@ -8,7 +8,7 @@ use super::layout::is_deceptive;
 
 /// One shell word: bare if every byte is harmless, else in single quotes. What a terminal would obey is printed by the
 /// shell itself.
-pub(crate) fn quoted(word: &OsStr) -> Vec<u8> {
+pub fn quoted(word: &OsStr) -> Vec<u8> {
     let bytes = word.as_bytes();
     let harmless = |b: &u8| b.is_ascii_alphanumeric() || b"_-./=:,@%+".contains(b);
     if !bytes.is_empty() && bytes.iter().all(harmless) {
@@ -62,7 +62,7 @@ pub(crate) fn printed(bytes: &[u8]) -> String {
 }
 
 /// Words as one line for a shell.
-pub(crate) fn line(words: &[OsString]) -> OsString {
+pub fn line(words: &[OsString]) -> OsString {
     let quoted: Vec<Vec<u8>> = words.iter().map(|word| quoted(word)).collect();
     OsString::from_vec(quoted.join(&b' '))
 }
@@ -73,7 +73,7 @@ pub(crate) fn text(words: &[OsString]) -> String {
 }
 
 /// The words of a text that is one plain command. `None` where a shell would do more than split and unquote it.
-pub(crate) fn plain_words(text: &str) -> Option<Vec<String>> {
+pub fn plain_words(text: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut chars = text.trim().chars();
@@ -109,7 +109,3 @@ fn quoted_part(quote: char, chars: &mut Chars<'_>, word: &mut String) -> Option<
         }
     }
 }
-
-#[cfg(test)]
-#[path = "../../tests/unit/base_shell.rs"]
-mod tests;

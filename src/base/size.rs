@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// The short form, to be read at a glance: `64 MiB`, `1.5 GiB`.
-pub(crate) fn size(bytes: u64) -> String {
+pub fn size(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["bytes", "KiB", "MiB", "GiB", "TiB"];
     let step = (0..UNITS.len() - 1).take_while(|step| bytes >> (10 * step) >= 1024).count();
     // One decimal, rounded down, without a float.
@@ -17,7 +17,7 @@ pub(crate) fn size(bytes: u64) -> String {
 }
 
 /// The form for columns of sizes that are compared: GiB or TiB, always with one decimal.
-pub(crate) struct Size(pub(crate) u64);
+pub struct Size(pub u64);
 
 impl fmt::Display for Size {
     #[expect(clippy::cast_precision_loss, reason = "one decimal is shown")]
@@ -28,7 +28,7 @@ impl fmt::Display for Size {
 }
 
 /// `8B`, `1.7b`, `350M`, `8e9`, `8000000000`.
-pub(crate) fn parse_count(text: &str) -> Option<u64> {
+pub fn parse_count(text: &str) -> Option<u64> {
     with_unit(text, &[("T", 1e12), ("B", 1e9), ("M", 1e6), ("", 1.0)])
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn number_meant(text: &str, name: &str) -> Option<u64> {
 }
 
 /// `80GiB`, `80G` (the same), `80GB` (decimal, so a little less), `81559MiB`; without a unit, bytes.
-pub(crate) fn parse_bytes(text: &str) -> Option<u64> {
+pub fn parse_bytes(text: &str) -> Option<u64> {
     const K: f64 = 1024.0;
     #[rustfmt::skip]
     const UNITS: Units = &[
@@ -66,7 +66,3 @@ fn with_unit(text: &str, units: Units) -> Option<u64> {
     let number = number.trim_end().parse::<f64>().ok()? * unit;
     (number.is_finite() && (1.0..1e18).contains(&number)).then_some(number as u64)
 }
-
-#[cfg(test)]
-#[path = "../../tests/unit/base_size.rs"]
-mod tests;

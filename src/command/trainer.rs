@@ -15,9 +15,11 @@ use crate::host::{Host, is_shim};
 use crate::report::{self, NOT_EXECUTABLE, NOT_FOUND, Problem, Rule};
 
 pub(crate) use crate::command::front_end::{
-    ArgumentParser, AutoFiller, DefaultArguments, NoConfig, Precision, Ranks, TrainingDefaults, UnknownOptions,
+    ArgumentParser, AutoFiller, DefaultArguments, Precision, TrainingDefaults, UnknownOptions,
 };
-pub(crate) use crate::command::job::{Job, Trainer};
+pub use crate::command::front_end::{NoConfig, Ranks};
+pub use crate::command::job::{Job, Trainer};
+pub(crate) use hf::DEFAULTS as HF_DEFAULTS;
 
 mod accelerate;
 mod axolotl;
@@ -31,7 +33,7 @@ mod nested;
 mod passthrough;
 mod swift;
 mod trl;
-mod without_config;
+pub mod without_config;
 mod xtuner;
 
 /// Every front end, in the order they are asked; the last one takes anything.
@@ -61,7 +63,7 @@ pub const ALL: &[&Trainer] = &[
 pub(crate) const PASSTHROUGH: &str = passthrough::TRAINER.name;
 
 /// Asks the front ends, or only the one that the user named, what the command is.
-pub(crate) fn recognise(command: &ParsedCommand, named: Option<&Sourced<&'static Trainer>>, host: &Host) -> Job {
+pub fn recognise(command: &ParsedCommand, named: Option<&Sourced<&'static Trainer>>, host: &Host) -> Job {
     // A console script starts ranks itself: what its own front end does not know runs as it stands.
     let console = ALL.iter().find(|trainer| trainer.is_console(&command.target));
     let is_asked = |trainer: &Trainer| match (named, console) {

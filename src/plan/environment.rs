@@ -229,10 +229,7 @@ impl Environment {
             (host.cpus, format!("{} CPUs of this task", host.cpus))
         } else {
             let share = (host.cpus / nproc.value as usize).max(1);
-            (
-                share,
-                format!("{} ÷ {}", plural(host.cpus as u64, "CPU", "s"), plural(nproc.value.into(), "process", "es")),
-            )
+            (share, format!("{} ÷ {}", plural(host.cpus as u64, "CPU", "s"), plural(nproc.value.into(), "rank", "s")))
         };
         self.set(vars::OMP_NUM_THREADS, threads.to_string(), why);
     }

@@ -193,10 +193,11 @@ fn make_strict(schema: &mut Value) {
             (_, value) => make_strict(value),
         }
     }
+    let is_of_type = |name: &str| OF_TYPES.iter().any(|(_, names)| names.contains(&name));
     let kinds: Vec<String> = match object.get("type") {
         Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).map(str::to_string).collect(),
         // Anything, with a word about one type.
-        None if object.contains_key("additionalProperties") => {
+        None if object.keys().any(|name| name != "properties" && is_of_type(name)) => {
             ["object", "array", "string", "number", "boolean", "null"].map(str::to_string).to_vec()
         }
         _ => return,
@@ -208,7 +209,7 @@ fn make_strict(schema: &mut Value) {
         Value::Object([("type".to_string(), json!(kind))].into_iter().chain(own).collect())
     });
     let forms: Vec<Value> = forms.collect();
-    object.retain(|name, _| !OF_TYPES.iter().any(|(_, names)| names.contains(&name.as_str())));
+    object.retain(|name, _| !is_of_type(name));
     object.insert("anyOf".to_string(), Value::Array(forms));
 }
 

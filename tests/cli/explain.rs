@@ -55,13 +55,13 @@ fn stages_variables_rules_and_templates_are_explained() {
     for (word, told) in [
         ("DS_REUSE_BUFFERS", "Read by nothing"),
         ("ds_reuse_buffers", "Read by nothing"),
-        ("OMP_NUM_THREADS", "CPUs divided by processes"),
+        ("OMP_NUM_THREADS", "CPUs divided by ranks"),
         ("SLURM_NODEID", "number of this machine"),
         ("ZLAUNCH_DEEPSPEED", "--deepspeed CONFIG"),
         ("mismatch", "a rule"),
         ("old-spelling", "--allow old-spelling"),
         ("zero3_offload", "extends"),
-        ("use_dynamic_tiling", "No key of DeepSpeed"),
+        ("use_dynamic_tiling", "Not a key of DeepSpeed"),
         ("amp", "Removed in 0.19.8"),
     ] {
         let run = sandbox.run(["explain", word]);
@@ -145,4 +145,23 @@ fn a_key_is_judged_by_the_installed_deepspeed() {
     assert!(asked("compile.backend").contains("dropped in 0.14.4"), "{}", asked("compile.backend"));
     sandbox.installed("deepspeed", "0.99.0");
     assert!(asked("amp").contains("(judged as 0.19.8: this one was not"), "{}", asked("amp"));
+}
+
+/// Why it matters, what is wrong and right; the errors were seen, so they name a version.
+#[test]
+fn rules_are_explained_with_examples() {
+    let sandbox = Sandbox::new();
+    let blocks = include_str!("../../src/tools/explain/rules.txt").trim_start_matches("# ").split("\n# ");
+    for block in blocks {
+        let (name, fields) = block.split_once('\n').unwrap();
+        let names: Vec<&str> = fields.lines().map(|line| line.split(": ").next().unwrap()).collect();
+        assert!(names[..3] == ["why", "wrong", "right"] && names.len() <= 4, "{name}: {names:?}");
+        let page = sandbox.run(["explain", name]).stdout;
+        assert!(page.contains("(a rule)") && names.iter().all(|field| page.contains(&format!("  {field} "))), "{page}");
+        let error = fields.lines().find_map(|line| line.strip_prefix("error: "));
+        assert!(
+            error.is_none_or(|error| error.ends_with(')') && error.contains(|c: char| c.is_ascii_digit())),
+            "{name}"
+        );
+    }
 }

@@ -9,6 +9,13 @@ fn named(name: &str) -> Template {
 }
 
 #[test]
+fn built_in_templates_are_strict_json() {
+    for (name, text) in BUILT_IN {
+        assert_eq!(json::parse(text), Ok(json::parse_built_in(text)), "{name}");
+    }
+}
+
+#[test]
 fn aliases_lead_to_built_in_templates() {
     for (old, new) in ALIASES {
         assert!(!built_in_text(new).is_empty(), "{old} -> {new}");

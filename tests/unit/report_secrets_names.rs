@@ -8,6 +8,7 @@ fn names_of_secrets_and_of_other_things() {
         comet.api_key GOOGLE_APPLICATION_CREDENTIALS MODELSCOPE_API_TOKEN AUTHTOKEN SSH_KEY PGPASSWORD DBPASSWORD
         CLIENTSECRET --clientSecret --apiKey HF_TOKENS APP_SECRETS --passwords GROUP_TOKEN MYSQL_PWD DB_PASS SSHPASS
         GITHUB_PAT AUTHORIZATION Authorization COOKIE SENTRY_DSN SLACK_WEBHOOK SLACK_WEBHOOK_URL X-Amz-Signature
+        --pwd --pw --jwt --sas REDIS_AUTH DB_PW --db-pwd
         --api_keys AWS_ACCESS_KEY_ID 2_token accessToken KEY --key keys DB_PASSWORD_FILE HF_TOKEN_PATH";
     for name in names.split_whitespace() {
         assert!(Sensitivity::of(name).is_some(), "{name}");
