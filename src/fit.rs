@@ -26,6 +26,7 @@ pub mod workload;
 use anstyle::Style;
 use serde_json::Value;
 
+use crate::base::json;
 use crate::base::source::{Source, Sourced};
 use crate::command::model::Hub;
 use crate::command::trainer::{Job, Trainer};
@@ -152,6 +153,10 @@ pub fn answer(request: &FitRequest, host: &Host) -> Result<FitReport, Vec<Proble
             own => (None, own),
         };
     }
+    let named = inputs.config.as_ref().and_then(|named| candidates::config_of(named, launch, &understood.host).ok());
+    if let Some((_, config)) = named.filter(|_| request.training.dtype.is_none()) {
+        inputs = inputs.of_config(&config);
+    }
     inputs.report(&understood.host)
 }
 
@@ -234,6 +239,7 @@ fn cluster(
 }
 
 /// Everything that a report is made from.
+#[derive(Clone)]
 struct FitInputs<'a> {
     args: TrainingArgs,
     /// The front end whose defaults apply.
@@ -260,7 +266,8 @@ impl<'a> FitInputs<'a> {
             trusts_names: false,
         };
         FitInputs {
-            args: job.map(arguments::of_command).unwrap_or_default(),
+            args: TrainingArgs { seq_len: launch.memory.seq_len.clone(), ..TrainingArgs::default() }
+                .or(job.map(|job| arguments::of_command(job, host)).unwrap_or_default()),
             trainer: job.map(|job| job.trainer),
             lookup,
             config: launch.deepspeed.clone(),
@@ -285,10 +292,18 @@ impl<'a> FitInputs<'a> {
         self
     }
 
+    /// Half precision that the config switches on by itself counts, whatever the arguments say.
+    fn of_config(mut self, config: &Value) -> Self {
+        let is_on = |(key, _): &(&str, Dtype)| json::get(config, key) == Some(&Value::Bool(true));
+        let on = [("bf16.enabled", Dtype::Bf16), ("fp16.enabled", Dtype::Fp16)].into_iter().find(is_on);
+        self.args.dtype = on.map(|(_, dtype)| Sourced::new(dtype, Source::Default)).or(self.args.dtype);
+        self
+    }
+
     /// What is trained, if its numbers are small enough to be summed.
     fn training(&self, host: &Host) -> Result<(Weights, TrainingSettings, Workload), Problem> {
         let weights = weights::find(&self.args, &self.lookup, host)?;
-        let settings = TrainingSettings::new(&self.args, self.trainer);
+        let settings = TrainingSettings::new(&self.args, self.trainer, weights.dtype);
         let workload = Workload::new(&weights, &settings);
         if workload.is_plausible(self.cluster) {
             return Ok((weights, settings, workload));
@@ -339,6 +354,7 @@ impl<'a> FitInputs<'a> {
             None => remedies::remedies(&scenario, &scenario),
         };
         let rule_of_thumb = advice::rule_of_thumb(weights.params, settings.tuner, scenario.gpu_memory);
+        let assumed = self.assumed(&weights, &settings).into_iter();
         Ok(FitReport {
             model: self.args.model.as_ref().map(|model| model.value.clone()),
             cluster: self.cluster,
@@ -346,7 +362,7 @@ impl<'a> FitInputs<'a> {
             allocator: self.allocator.clone(),
             accounting: self.accounting,
             rules_of_thumb: rule_of_thumb.into_iter().collect(),
-            assumed: if is_real { self.assumed(&weights, &settings) } else { Vec::new() },
+            assumed: assumed.filter(|_| is_real).map(|(_, text)| text).collect(),
             weights,
             settings,
             workload,
@@ -376,33 +392,43 @@ impl<'a> FitInputs<'a> {
         })
     }
 
-    fn assumed(&self, weights: &Weights, settings: &TrainingSettings) -> Vec<String> {
-        let mut assumed = weights.assumed.clone();
+    /// What nobody said. True: no default of the front end decides it either.
+    fn assumed(&self, weights: &Weights, settings: &TrainingSettings) -> Vec<(bool, String)> {
+        // What a script does by itself is not seen.
+        let of_console = self.trainer.filter(|trainer| !trainer.launch.consoles.is_empty());
+        let mut assumed: Vec<(bool, String)> = weights.assumed.iter().map(|it| (true, it.clone())).collect();
         if self.args.tuner.is_none() && settings.tuner != Tuner::Full {
-            assumed.push(format!("LoRA, the default of {}", self.trainer.map_or("", |trainer| trainer.name)));
+            assumed.push((false, format!("LoRA, the default of {}", self.trainer.map_or("", |trainer| trainer.name))));
+        } else if self.args.tuner.is_none() && self.trainer.is_some() && of_console.is_none() {
+            assumed.push((true, "that all parameters are trained".to_string()));
         }
         if self.args.seq_len.is_none() {
-            assumed.push(format!("{} tokens per sequence", settings.seq_len));
-        }
-        if settings.sequence_parallel > 1 {
-            let ranks = settings.sequence_parallel;
-            assumed.push(format!("that each GPU has one of {ranks} parts of a sequence, which was not measured"));
+            let is_open = of_console.is_none_or(|trainer| trainer.model.training.seq_len.is_none());
+            assumed.push((is_open, format!("{} tokens per sequence", settings.seq_len)));
         }
         if self.args.micro_batch.is_none() {
-            assumed.push(format!("a micro batch of {}", settings.micro_batch));
+            assumed.push((of_console.is_none(), format!("a micro batch of {}", settings.micro_batch)));
+        }
+        if self.args.dtype.is_none() && self.args.loaded.is_none() && self.trainer.is_some() {
+            assumed.push((true, settings.dtype.name().to_string()));
+        }
+        let mut guess = |text: &str| assumed.push((true, text.to_string()));
+        if settings.sequence_parallel > 1 {
+            let ranks = settings.sequence_parallel;
+            guess(&format!("that each GPU has one of {ranks} parts of a sequence, which was not measured"));
         }
         if let Some(unread) = &self.unread {
-            assumed.push(format!("nothing about {}, which is not here", unread.place()));
+            guess(&format!("nothing about {}, which is not here", unread.place()));
         }
         if !settings.optimizer.is_measured() {
-            assumed.push("the most that an optimizer can need: the memory of this one was not measured".to_string());
+            guess("the most an optimizer can need, because this one was not measured");
         }
         let is_trl = self.trainer.is_some_and(|trainer| trainer.distribution == Some("trl"));
         if self.args.algorithm.is_some_and(|algorithm| algorithm.is_counted) && !is_trl {
-            assumed.push("the loss as TRL computes it, where it was measured".to_string());
+            guess("the loss as TRL computes it, where it was measured");
         }
         if self.needs_more() {
-            assumed.push("one model, and no text that is generated: other models come on top".to_string());
+            guess("one model, and no generated text: other models are extra");
         }
         assumed
     }

@@ -17,7 +17,7 @@ use crate::report::{self, Problem};
 use crate::request::Launch;
 
 pub(super) const ABOUT: &str =
-    "What is not given here is taken from the training command. Exit status: 0, or 1 if it does not fit.
+    "What you don't set here comes from the training command. Exit status: 0, or 1 if it does not fit.
 
 Examples:
   zlaunch fit --params 8B --gpu H100x8
@@ -29,7 +29,7 @@ pub(super) struct FitArgs {
     model: ModelOptions,
     #[command(flatten)]
     training: TrainingOptions,
-    /// real: what DeepSpeed allocates; textbook: 2 + 2 + 8 bytes a parameter
+    /// real: what DeepSpeed allocates; textbook: 2 + 2 + 8 bytes per parameter
     #[arg(long, value_name = "NAME", help_heading = "Output", value_parser = AnyValue(ACCOUNTINGS))]
     accounting: Option<Given>,
     #[command(flatten)]
@@ -47,7 +47,7 @@ struct ModelOptions {
     /// The number of parameters: 8B, 350M
     #[arg(long, value_name = "N")]
     params: Option<Given>,
-    /// The GPUs by their name, with their number: H100x8, "RTX 4090"
+    /// GPUs by name and number: H100x8, "RTX 4090"
     #[arg(long, value_name = "NAME")]
     gpu: Option<Given>,
 }
@@ -61,7 +61,7 @@ struct TrainingOptions {
     /// Rank of the adapters
     #[arg(long, value_name = "N")]
     lora_rank: Option<Given>,
-    /// Layers with an adapter: all-linear, or names with commas
+    /// Layers with an adapter: all-linear, or names separated by commas
     #[arg(long, value_name = "NAMES")]
     lora_targets: Option<Given>,
     /// Bits of the frozen weights: 4 or 8
@@ -79,9 +79,6 @@ struct TrainingOptions {
     /// Micro batches in one step
     #[arg(long, value_name = "N")]
     grad_accum: Option<Given>,
-    /// Tokens in a sequence
-    #[arg(long, value_name = "N")]
-    seq_len: Option<Given>,
     /// true or false: activations are recomputed in the backward pass
     #[arg(long, value_name = "BOOL", value_parser = AnyValue(BOOLS))]
     gradient_checkpointing: Option<Given>,
@@ -139,6 +136,7 @@ pub(super) fn read(args: FitArgs, mut reader: Reader) -> Result<FitRequest, Vec<
     if reader.words.iter().any(|word| word.to_string_lossy().starts_with("--gpus")) {
         reader.problems.iter_mut().for_each(|problem| problem.spell("--nproc-per-node", "--gpus"));
     }
+    let launch = Launch { subcommand: "fit", options: reader.options.to_vec(), ..launch };
     reader.finish(FitRequest { launch, card, training, accounting, format })
 }
 
@@ -167,12 +165,13 @@ fn read_training(options: TrainingOptions, reader: &mut Reader) -> TrainingArgs 
         params: None,
         micro_batch: reader.one(options.micro_batch, number()),
         grad_accum: reader.one(options.grad_accum, number()),
-        seq_len: reader.one(options.seq_len, number()),
+        seq_len: None,
         sequence_parallel: None,
         tuner: read_tuner(options.tuner, options.quant_bits, reader),
         lora_rank: reader.one(options.lora_rank, values::number(1, u64::from(u16::MAX), "1")),
         lora_targets: reader.one(options.lora_targets, values::text),
         dtype: reader.one(options.dtype, one_of(DTYPES)),
+        loaded: None,
         optimizer: reader.one(options.optimizer, one_of(OPTIMIZERS)),
         checkpointing: reader.one(options.gradient_checkpointing, one_of(BOOLS)),
         attention: reader.one(options.attention, one_of(ATTENTIONS)),

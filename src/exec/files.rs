@@ -157,7 +157,7 @@ fn refuse_links_of_others(path: &Path) -> io::Result<()> {
             walked = target;
         } else if open {
             let link = target.display();
-            return Err(io::Error::other(format!("`{link}` is a link in a folder that anybody can write to")));
+            return Err(io::Error::other(format!("`{link}` is a link in a folder that anyone can write to")));
         } else {
             let real = fs::canonicalize(&target)?;
             refuse_links_of_others(&walked.join(fs::read_link(&target)?))?;

@@ -9,6 +9,7 @@ mod recurrent;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::settings::Dtype;
 use crate::base::rows;
 
 pub(crate) use known::Scores;
@@ -73,6 +74,8 @@ pub struct Weights {
     pub from: String,
     /// Assumptions behind the number.
     pub assumed: Vec<String>,
+    /// What the model's config says they are stored in.
+    pub dtype: Option<Dtype>,
 }
 
 impl Weights {
@@ -109,9 +112,10 @@ pub fn read(config: &Value, params: Option<(u64, String)>) -> Option<Weights> {
         assumed.push(format!("only the language model of {whole} is counted"));
     }
     if config.get("vision_config").is_some() {
-        assumed.push("images as the tokens they become; what the vision tower computes comes on top".to_string());
+        assumed.push("images as the tokens they become; the vision tower's own computation is extra".to_string());
     }
-    let weights = Weights { assumed, ..weights };
+    let dtype = [text, config].iter().find_map(|it| it.get("dtype").or(it.get("torch_dtype"))?.as_str());
+    let weights = Weights { assumed, dtype: dtype.and_then(Dtype::named), ..weights };
     Some(match params {
         Some((params, from)) => weights.with_params(params, from),
         None => weights,
@@ -265,7 +269,7 @@ impl ModelConfig<'_> {
         let (params, unquantised) = (outside + in_layers, outside + norms);
         let is_mixed = (1..layers).contains(&recurrent_layers);
         let from = "config.json".to_string();
-        Some((Weights { params, unquantised, shape, from, assumed: Vec::new() }, is_mixed))
+        Some((Weights { params, unquantised, shape, from, assumed: Vec::new(), dtype: None }, is_mixed))
     }
 
     /// Bytes of a norm's element, and how many of them are there for its weight.

@@ -1,11 +1,16 @@
 //! The settings of a training as its command spells them. Every front end has names of its own for them.
 
+use serde_json::Value;
+
 use super::algorithm::{self, Algorithm};
 use super::optimizer::Optimizer;
 use super::settings::{Attention, Dtype, TrainingArgs, Tuner};
 use crate::base::source::{Source, Sourced};
 use crate::command::argv::{Args, Field, Nargs, OptionList, hf_bool};
 use crate::command::trainer::Job;
+use crate::config::auto::FillContext;
+use crate::host::Host;
+use crate::ranks::topology::{RankFlags, Topology};
 
 const SEQ_LEN_NAMES: &[&str] =
     &["max_length", "cutoff_len", "max_seq_length", "max_seq_len", "sequence_len", "model_max_length", "block_size"];
@@ -37,20 +42,20 @@ fn fields(model: &'static str) -> Vec<Field> {
     let switches = [
         LIGER_NAMES,
         &["gradient_checkpointing", "disable_gradient_checkpointing", "load_in_4bit", "load_in_8bit", "use_peft"],
-        &["bf16", "fp16"],
     ];
     let values = values.into_iter().flatten().chain([&model]).map(|name| (*name, Nargs::One));
     values.chain(switches.into_iter().flatten().map(|name| (*name, Nargs::Optional))).collect()
 }
 
 /// The settings that a training command gives.
-pub(super) fn of_command(job: &Job) -> TrainingArgs {
+pub(super) fn of_command(job: &Job, host: &Host) -> TrainingArgs {
     if job.trainer.is_passthrough() {
         return TrainingArgs::default();
     }
     let model = job.trainer.model.argument;
     let args = Args::read(job.args.words().to_vec(), &fields(model), (job.trainer.arguments.options)(&job.target));
     let reader = ArgumentReader(&args);
+    let (dtype, loaded) = reader.precision(job, host);
     TrainingArgs {
         model: args.text(model),
         params: None,
@@ -61,7 +66,8 @@ pub(super) fn of_command(job: &Job) -> TrainingArgs {
         tuner: reader.tuner(),
         lora_rank: reader.count(RANK_NAMES),
         lora_targets: reader.targets(),
-        dtype: reader.dtype(),
+        dtype,
+        loaded,
         optimizer: reader.optimizer().or_else(|| default_optimizer(job)),
         checkpointing: reader.checkpointing(),
         attention: reader.text(ATTENTION_NAMES).map(|it| it.map(|name| attention(&name))),
@@ -149,21 +155,25 @@ impl ArgumentReader<'_> {
         Some(Sourced::new(value, first.from))
     }
 
-    fn dtype(&self) -> Option<Sourced<Dtype>> {
-        let named = self.text(DTYPE_NAMES).and_then(|text| {
-            let (_, dtype) = Dtype::NAMES.iter().find(|(name, _)| *name == text.value)?;
-            Some(Sourced::new(*dtype, text.from))
-        });
-        let bf16 = self.switch(&["bf16"]);
-        let fp16 = self.switch(&["fp16"]);
-        let on = |switch: &Option<Sourced<bool>>, dtype| {
-            switch.as_ref().filter(|it| it.value).map(|it| Sourced::new(dtype, it.from.clone()))
+    /// What the weights are trained in, as `bf16.enabled` and `fp16.enabled` are filled. Without half precision DeepSpeed
+    /// leaves them as they were loaded: transformers goes by the model's config from 5.0 on.
+    fn precision(&self, job: &Job, host: &Host) -> (Option<Sourced<Dtype>>, Option<fn(Option<Dtype>) -> Dtype>) {
+        let topology = Topology::of_existing_launcher(&RankFlags::default(), RankFlags::default(), host);
+        let context = FillContext::new(job, &topology, &Value::Null, host);
+        let [bf16, fp16] = ["bf16.enabled", "fp16.enabled"].map(|key| context.is_on(key));
+        let is_known = bf16.is_some() || job.trainer.model.training.half;
+        let on = |half: Option<Sourced<bool>>, dtype| half.filter(|it| it.value).map(|it| it.map(|_| dtype));
+        let half = on(bf16, Dtype::Bf16).or_else(|| on(fp16, Dtype::Fp16));
+        let named = || self.text(DTYPE_NAMES).and_then(|it| Some(Sourced::new(Dtype::named(&it.value)?, it.from)));
+        let transformers = job.python.as_ref().and_then(|python| python.version("transformers"));
+        let loaded: fn(Option<Dtype>) -> Dtype = match transformers.is_some_and(|it| it.is_before([5, 0, 0])) {
+            _ if job.trainer.model.training.half => {
+                |own| if own.is_none_or(|own| own == Dtype::Bf16) { Dtype::Bf16 } else { Dtype::Fp16 }
+            }
+            true => |_| Dtype::Fp32,
+            false => |own| own.unwrap_or(Dtype::Fp32),
         };
-        let off = || match (&bf16, &fp16) {
-            (Some(one), Some(_)) => Some(Sourced::new(Dtype::Fp32, one.from.clone())),
-            _ => None,
-        };
-        on(&bf16, Dtype::Bf16).or_else(|| on(&fp16, Dtype::Fp16)).or(named).or_else(off)
+        (half.or_else(named), is_known.then_some(loaded))
     }
 
     fn checkpointing(&self) -> Option<Sourced<bool>> {

@@ -47,6 +47,17 @@ pub(super) struct Candidates {
     nvme_paths: Vec<String>,
 }
 
+/// A config that was named, with its layers.
+pub(super) fn config_of(
+    spec: &Sourced<String>,
+    launch: &Launch,
+    host: &Host,
+) -> Result<(Template, Value), Vec<Problem>> {
+    let template = template::resolve(spec, &launch.search, host)?;
+    let config = layers::with_layers(&template, &launch.layers, host)?.into_owned();
+    Ok((template, config))
+}
+
 impl Candidates {
     /// `config`: what the user named. `hidden`: the model's hidden size. `allocator`: where a template says nothing about it.
     pub(super) fn read(
@@ -68,8 +79,7 @@ impl Candidates {
         let listed = candidates.all.iter().position(|candidate| candidate.name == spec.value);
         candidates.named = listed.filter(|_| launch.layers.is_empty());
         if candidates.named.is_none() {
-            let template = resolve(spec)?;
-            let config = layers::with_layers(&template, &launch.layers, host)?;
+            let (template, config) = config_of(spec, launch, host)?;
             candidates.add(&template.name, &config, hidden, allocator.with(&template.env));
         }
         Ok(candidates)

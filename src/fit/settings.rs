@@ -4,7 +4,7 @@
 use super::algorithm::{Algorithm, FINE_TUNING};
 use super::optimizer::Optimizer;
 use crate::base::source::Sourced;
-use crate::command::trainer::{Trainer, TrainingDefaults};
+use crate::command::trainer::{HF_DEFAULTS, Trainer, TrainingDefaults};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tuner {
@@ -35,6 +35,10 @@ impl Dtype {
         if self == Dtype::Fp32 { 4 } else { 2 }
     }
 
+    pub(super) fn named(name: &str) -> Option<Self> {
+        Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, dtype)| *dtype)
+    }
+
     pub(crate) fn name(self) -> &'static str {
         Self::NAMES.iter().find(|(_, dtype)| *dtype == self).map_or("", |(name, _)| name)
     }
@@ -61,6 +65,8 @@ pub struct TrainingArgs {
     pub lora_rank: Option<Sourced<u64>>,
     pub lora_targets: Option<Sourced<String>>,
     pub dtype: Option<Sourced<Dtype>>,
+    /// What the weights are loaded in, by the model's config, where nothing says what they are trained in.
+    pub loaded: Option<fn(Option<Dtype>) -> Dtype>,
     pub optimizer: Option<Sourced<Optimizer>>,
     pub checkpointing: Option<Sourced<bool>>,
     pub attention: Option<Sourced<Attention>>,
@@ -85,6 +91,7 @@ impl TrainingArgs {
             lora_rank: self.lora_rank.or(other.lora_rank),
             lora_targets: self.lora_targets.or(other.lora_targets),
             dtype: self.dtype.or(other.dtype),
+            loaded: self.loaded.or(other.loaded),
             optimizer: self.optimizer.or(other.optimizer),
             checkpointing: self.checkpointing.or(other.checkpointing),
             attention: self.attention.or(other.attention),
@@ -96,8 +103,7 @@ impl TrainingArgs {
 }
 
 /// The defaults without a training command: the settings most people start with.
-const WITHOUT_COMMAND: TrainingDefaults =
-    TrainingDefaults { micro_batch: 1, seq_len: None, lora: false, lora_rank: 8, checkpointing: true, dropout: false };
+const WITHOUT_COMMAND: TrainingDefaults = TrainingDefaults { micro_batch: 1, checkpointing: true, ..HF_DEFAULTS };
 
 /// Used if the front end has no default either.
 const SEQ_LEN: u64 = 2048;
@@ -123,8 +129,8 @@ pub struct TrainingSettings {
 }
 
 impl TrainingSettings {
-    /// `trainer`: the front end whose defaults apply.
-    pub fn new(args: &TrainingArgs, trainer: Option<&Trainer>) -> Self {
+    /// `trainer`: the front end whose defaults apply. `of_model`: what the model's config says its weights are.
+    pub fn new(args: &TrainingArgs, trainer: Option<&Trainer>, of_model: Option<Dtype>) -> Self {
         fn or<T: Clone>(given: Option<&Sourced<T>>, default: T) -> T {
             given.map_or(default, |given| given.value.clone())
         }
@@ -138,7 +144,7 @@ impl TrainingSettings {
             tuner: or(args.tuner.as_ref(), tuner),
             lora_rank: or(args.lora_rank.as_ref(), defaults.lora_rank),
             lora_targets: or(args.lora_targets.as_ref(), "all-linear".to_string()),
-            dtype: or(args.dtype.as_ref(), Dtype::Bf16),
+            dtype: or(args.dtype.as_ref(), args.loaded.map_or(Dtype::Bf16, |loaded| loaded(of_model))),
             optimizer: or(args.optimizer.as_ref(), Optimizer::named("adamw")),
             checkpointing: or(args.checkpointing.as_ref(), defaults.checkpointing),
             attention: args.attention.as_ref().map(|attention| attention.value),

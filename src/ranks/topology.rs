@@ -137,7 +137,7 @@ impl Topology {
         let ranks = u64::from(nodes.value) * u64::from(nproc.value);
         (ranks > MAX_RANKS).then(|| {
             let (nnodes, each) = (nodes.value, nproc.value);
-            let what = format!("{nnodes} machines with {each} processes each are more than {MAX_RANKS} ranks");
+            let what = format!("{nnodes} machines with {each} ranks each are more than {MAX_RANKS} ranks");
             let problem = Problem::error(Rule::Ranks, what).at(nodes.place()).at(nproc.place());
             problem.help("--nnodes 2 --nproc-per-node 8")
         })

@@ -85,7 +85,7 @@ fn machines_with_unequal_tasks_are_refused_where_they_are_counted() {
         ("MASTER_ADDR", "n1"),
         ("MASTER_PORT", "29500"),
     ]);
-    sandbox.launch(ZERO3, SWIFT).refused(&["do not have equally many tasks", "--map-by ppr:N:node"]);
+    sandbox.launch(ZERO3, SWIFT).refused(&["have different numbers of tasks", "--map-by ppr:N:node"]);
     sandbox.var("OMPI_MCA_orte_num_nodes", "4");
     assert_eq!(topology(&sandbox.plan(ZERO3, SWIFT)), json!([4, 3, 4, 16, "n1", 29500]));
 }
@@ -570,7 +570,7 @@ fn launchers_in_the_shell_of_a_job() {
     assert_eq!(inside.plan(&[], SCRIPT)["launcher"], "torchrun");
     let srun: Vec<&str> = ["srun"].iter().chain(SCRIPT).copied().collect();
     inside.program("srun");
-    inside.launch(ZERO3, &srun).refused(&["an `srun` inside of a step waits"]);
+    inside.launch(ZERO3, &srun).refused(&["an `srun` inside a step waits"]);
     let tasks = step(&[("SLURM_STEP_TASKS_PER_NODE", "4(x2)")]);
     tasks.launch(&["--launcher", "torchrun"], SCRIPT).refused(&["4 tasks run on this machine", "--ntasks-per-node=1"]);
 }
@@ -615,8 +615,8 @@ fn tasks_that_do_not_fit_together_are_refused() {
             ("SLURM_JOB_NUM_NODES", "2"),
         ])
     };
-    mpi("0", "4", "3").launch(&[], SCRIPT).refused(&["equally many tasks", "OMPI_COMM_WORLD_LOCAL_SIZE=3"]);
-    mpi("3", "4", "1").launch(&[], SCRIPT).refused(&["equally many tasks"]);
+    mpi("0", "4", "3").launch(&[], SCRIPT).refused(&["different numbers of tasks", "OMPI_COMM_WORLD_LOCAL_SIZE=3"]);
+    mpi("3", "4", "1").launch(&[], SCRIPT).refused(&["different numbers of tasks"]);
     assert_eq!(mpi("1", "2", "1").plan(&[], SCRIPT)["launcher"], "torchrun");
     // A terminal on the first machine is no rank of eight.
     let pty = step(&[
@@ -673,7 +673,7 @@ fn pet_variables_do_not_change_the_rendezvous() {
     let sandbox = step(&[("PET_RDZV_BACKEND", "c10d"), ("PET_NO_PYTHON", "1"), ("SLURM_NODEID", "0")]);
     let run = sandbox.launch(&["-n", "--format", "json"], SCRIPT);
     assert_eq!(run.json()["env"]["unset"], json!(["PET_RDZV_BACKEND", "PET_NO_PYTHON"]));
-    assert!(run.stderr.contains("`PET_RDZV_BACKEND` says otherwise and is ignored"), "{run:?}");
+    assert!(run.stderr.contains("`PET_RDZV_BACKEND` says something else, and is ignored"), "{run:?}");
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! What goes wrong around a launch. Each row ends in a launch with a whole config or in a sentence, and nothing is left
-//! half written or lost. What needs root or another tool is in `tests/real/faults.py`; `docs/faults.md` lists both.
+//! half written or lost. What needs root or another tool is in `tests/real/faults.py`; `docs/dev/faults.md` lists both.
 
 use std::fs;
 use std::os::unix::fs::symlink;

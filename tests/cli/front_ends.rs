@@ -63,6 +63,7 @@ fn the_trainers_own_argument_is_replaced_in_place() {
 #[test]
 fn wrapped_launchers_keep_their_flags_and_their_ranks() {
     let sandbox = Sandbox::new();
+    sandbox.file("h", "a slots=2\nb slots=2\n");
     let site = sandbox.site();
     let inner = format!("{}/swift/cli/sft.py", site.display());
     let tail = ["--per_device_train_batch_size", "2", "--gradient_accumulation_steps", "3", "--deepspeed", "zero2"];

@@ -126,7 +126,7 @@ fn a_check_says_what_it_cannot_see() {
     let odd = sandbox.run(["check", "--", "uv", "run", "--no-such-option", "x", "swift", "sft"]).stdout;
     assert!(odd.contains("uv run --no-such-option x zlaunch check -- swift sft"), "{odd}");
     let value = sandbox.run(["check", "--", "docker", "run", "--entrypoint", "swift", "image", "sft"]).stdout;
-    assert!(value.contains("inside of it") && !value.contains("zlaunch check"), "{value}");
+    assert!(value.contains("inside it") && !value.contains("zlaunch check"), "{value}");
 }
 
 #[test]

@@ -99,25 +99,25 @@ fn no_part_of_a_job_trains_alone() {
     let folder = tempfile::tempdir().unwrap();
     let mut seen = 0;
     for environment in environments(folder.path()).iter().filter(|it| it.expected != "alone") {
-        let count = environment.variables.len();
+        let count = u32::try_from(environment.variables.len()).unwrap();
         // Of many variables, few of them together, or nearly all.
-        let is_tried =
-            |subset: &u32| count < 7 || !(4..u32::try_from(count).unwrap() - 1).contains(&subset.count_ones());
-        for subset in (0_u32..1 << count).filter(is_tried) {
-            let present: Vec<usize> = (0..count).filter(|at| subset & (1 << at) != 0).collect();
+        let is_tried = |few: u32, subset: u32| !(few + 1..count.max(1) - 1).contains(&subset.count_ones());
+        for subset in (0_u32..1 << count).filter(|subset| count < 7 || is_tried(3, *subset)) {
+            let present: Vec<usize> = (0..environment.variables.len()).filter(|at| subset & (1 << at) != 0).collect();
             for machine in [0, 1] {
                 check(environment, machine, &present, None);
-                for at in &present {
+                seen += 1;
+                // One value that makes no sense, beside one that does or nearly all of them.
+                for at in present.iter().filter(|_| is_tried(2, subset)) {
                     // A list of one machine makes sense.
                     let lists = environment.variables[*at].2[machine].contains([',', ';', ' ', '\n']);
                     let absurd = ABSURD.iter().filter(|value| !lists || value.trim().is_empty());
                     absurd.for_each(|value| check(environment, machine, &present, Some((*at, value))));
-                    seen += 1;
                 }
             }
         }
     }
-    assert!(seen > 10_000, "{seen}");
+    assert!(seen > 4_000, "{seen}");
 }
 
 #[test]

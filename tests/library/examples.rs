@@ -55,7 +55,7 @@ fn allocated(weights: &Weights, tokens: u64, dtype: Dtype, optimizer: Optimizer,
         checkpointing: Some(Sourced::new(false, Source::Default)),
         ..TrainingArgs::default()
     };
-    let workload = Workload::new(weights, &TrainingSettings::new(&args, None));
+    let workload = Workload::new(weights, &TrainingSettings::new(&args, None, None));
     memory::need(&workload, &strategy, Cluster { nodes: 1, gpus: 1 }).allocated()
 }
 

@@ -61,7 +61,14 @@ pub(crate) const TRAINER: Trainer = Trainer {
         bf16: |args| precision(args, "bf16", "bf16_full_eval", &["bfloat16"]),
         precision_unknown: Some("ms-swift takes it from the model: --torch_dtype is not given"),
         // Read from the sources of 4.6.
-        training: TrainingDefaults { micro_batch: 1, lora: true, checkpointing: true, dropout: true, ..hf::DEFAULTS },
+        training: TrainingDefaults {
+            micro_batch: 1,
+            lora: true,
+            checkpointing: true,
+            dropout: true,
+            half: true,
+            ..hf::DEFAULTS
+        },
     },
 };
 
@@ -84,7 +91,7 @@ const INPUTS: &[Input] = &[
 
 // `bool | None` in swift: a bare `--bf16` is refused by its parser.
 const FIELDS: &str =
-    "fp16 bf16 model use_hf? torch_dtype sequence_parallel_size callbacks rlhf_type ignore_args_error? load_args?";
+    "deepspeed_config_path fp16 bf16 model use_hf? torch_dtype sequence_parallel_size callbacks rlhf_type ignore_args_error? load_args?";
 
 /// The version whose options were recorded; another one may know others.
 const RECORDED: &str = "4.6.0";
@@ -292,23 +299,4 @@ fn precision(args: &Args, name: &str, full_eval: &str, dtypes: &[&str]) -> Preci
     }
     let dtype = args.text("torch_dtype").filter(|sourced| sourced.value != "None");
     Ok(dtype.map(|sourced| (dtypes.contains(&sourced.value.as_str()), format!("{} {}", sourced.from, sourced.value))))
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::fake::Sandbox;
-
-    #[test]
-    fn sub_commands_are_the_files_behind_them() {
-        let files = ["swift/cli/sft.py", "swift/cli/pt.py", "swift/cli/rlhf.py", "swift/cli/infer.py"];
-        // A version that was not recorded is taken for the nearest that was.
-        for version in ["4.6.0", "3.0.0", "2.6.1"] {
-            let swift = Sandbox::with_trainer("swift", "ms_swift", version, &files);
-            for name in ["sft", "pt", "rlhf", "infer"] {
-                let (trainer, rank) = swift.rank(&format!("swift {name} --x 1"));
-                assert_eq!((trainer, rank), ("swift", format!("SITE/swift/cli/{name}.py --x 1 --deepspeed CONFIG")));
-            }
-            assert_eq!(swift.job("swift export --x 1").trainer.name, "command");
-        }
-    }
 }

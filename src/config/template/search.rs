@@ -125,7 +125,7 @@ impl Search {
             let open = path.parent().into_iter().chain([path.as_path()]).find(by_all).map(Path::to_path_buf);
             if let Some(open) = open.or_else(|| open_to_others(path, Trust::Group)) {
                 let (path, open) = (path.display(), open.display());
-                let what = format!("anybody could have written the template `{name}`: everyone may write to `{open}`");
+                let what = format!("anyone could have written the template `{name}`: everyone can write to `{open}`");
                 let help = format!("`chmod o-w {open}`, or name the file: --deepspeed {path}");
                 return Err(Problem::error(Rule::Template, what).at(path).help(help));
             }
@@ -199,7 +199,7 @@ impl Search {
         let lists = "`zlaunch templates` lists all of them";
         let refused = |what: String, help: String| Problem::error(Rule::Template, what).at(spec.place()).help(help);
         if name.is_empty() {
-            let what = "the name of the config is empty: a variable of the shell may not be set".to_string();
+            let what = "the name of the config is empty: is a shell variable not set?".to_string();
             return refused(what, format!("--deepspeed zero3; {lists}"));
         }
         let what = format!("no DeepSpeed template is named `{name}`");
@@ -228,6 +228,8 @@ fn stage_meant(name: &str) -> Option<(u32, String)> {
     let name = name.strip_prefix("stage").unwrap_or(name);
     let digits = name.bytes().take_while(u8::is_ascii_digit).count();
     let (stage, rest) = (name[..digits].parse::<u32>().ok()?, &name[digits..]);
+    // A digit too many: `zero22`.
+    let stage = if digits > 1 { name[..1].parse().ok().filter(|first| *first <= 3)? } else { stage };
     let ending = match rest {
         "" | "config" => "",
         "offload" | "offloading" | "cpu" | "cpuoffload" | "offloadconfig" => "_offload",

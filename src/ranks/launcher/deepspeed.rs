@@ -62,7 +62,7 @@ pub(super) fn check(asked: &Sourced<Launcher>, topology: &Topology) -> Result<()
     match topology.nproc_per_node.as_ref().filter(|nproc| nproc.value as usize > devices.len()) {
         Some(nproc) if topology.pool.is_none() => {
             let (gpus, ranks) = (devices.len(), nproc.value);
-            let what = format!("the deepspeed launcher starts one process per GPU: {gpus}, not {ranks}");
+            let what = format!("the deepspeed launcher starts one rank per GPU: {gpus}, not {ranks}");
             let fewer = if gpus == 0 { String::new() } else { format!("--nproc-per-node {gpus}, or ") };
             let problem = Problem::error(Rule::Launcher, what).at(asked.place()).at(&nproc.from);
             Err(problem.help(format!("{fewer}--launcher torchrun")))

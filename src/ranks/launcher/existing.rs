@@ -4,6 +4,8 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
+
 use super::accelerate::{self, CONFIG, RUN_FILE, SWITCH, Variables};
 use super::context::LaunchContext;
 use super::spec::{CountMeaning, LauncherSpec};
@@ -224,8 +226,19 @@ impl ExistingLauncher {
         let (file, entries) = refused?;
         let listed = entries.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
         let what = format!("`{}` refuses {listed} in its run file beside a DeepSpeed config", self.name());
-        let help = "drop them there; the DeepSpeed config says them, and --mixed_precision is taken as a flag";
+        let help = "drop them there; the DeepSpeed config has them, and --mixed_precision works as a flag";
         Some(Problem::warning(Rule::TwoConfigs, what).at(file.display()).help(help))
+    }
+
+    /// What the launcher makes of its own settings, beside the config that is named; and where they stand.
+    pub(crate) fn settings_as_config(&self, job: &Job, named: Option<&Value>, host: &Host) -> Option<(Value, String)> {
+        let is_used = self.is_given_config(job) && job.trainer.uses_accelerate();
+        is_used.then(|| accelerate::settings_as_config(&self.args, job, named, host)).flatten()
+    }
+
+    /// What the launcher ends on in its run file.
+    pub(crate) fn run_file_problem(&self, job: &Job, host: &Host) -> Option<Problem> {
+        self.takes_config().then(|| accelerate::run_file_problem(&self.args, job, host)).flatten()
     }
 
     /// A word that DeepSpeed's runner does not bring to the other machines as it stands.
@@ -234,11 +247,11 @@ impl ExistingLauncher {
         let is_runner = self.spec.launcher == deepspeed::SPEC.launcher;
         let word = is_runner.then(|| remote_runner::changed_word(&self.args, &words, host)).flatten()?;
         let (program, word) = (self.name(), word.to_string_lossy());
-        let what = format!("`{program}` sends `{word}` through the shell of every machine, which reads more into it");
+        let what = format!("`{program}` sends `{word}` through a shell on every machine, which would change it");
         Some(
             Problem::warning(Rule::ChangedByShells, what)
                 .at(format!("{program} --hostfile"))
-                .help("zlaunch --hostfile FILE -- COMMAND without the launcher: every word arrives as it stands"),
+                .help("zlaunch --hostfile FILE -- COMMAND without the launcher: every argument arrives unchanged"),
         )
     }
 
@@ -320,7 +333,7 @@ impl ExistingLauncher {
 }
 
 fn contradiction(place: &str, stated: &str) -> Problem {
-    Problem::error(Rule::Launcher, "zlaunch and the command state different numbers")
+    Problem::error(Rule::Launcher, "zlaunch and the command give different numbers")
         .at(place)
         .at(stated)
         .help("drop one of them")

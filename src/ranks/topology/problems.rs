@@ -25,22 +25,22 @@ pub(super) fn machines_unreadable(engine: &str, file: &Sourced<String>) -> Probl
 }
 
 pub(super) fn tasks_spread_unevenly(size: &Sourced<u32>, local: &Sourced<u32>) -> Problem {
-    Problem::error(Rule::UnevenTasks, "the machines do not have equally many tasks")
+    Problem::error(Rule::UnevenTasks, "the machines have different numbers of tasks")
         .at(size.place())
         .at(local.place())
-        .help("start equally many on each: mpirun --map-by ppr:N:node")
+        .help("start the same number on each: mpirun --map-by ppr:N:node")
 }
 
 /// The problem of a rank that its group does not have.
 pub(super) fn rank_too_large(rank: Option<&Sourced<u64>>, size: Option<&Sourced<u64>>) -> Option<Problem> {
     let (rank, size) = rank.zip(size).filter(|(rank, size)| rank.value >= size.value)?;
-    let what = format!("rank {} of {} does not exist: they are counted from 0", rank.value, size.value);
+    let what = format!("rank {} of {} does not exist: counting starts at 0", rank.value, size.value);
     let problem = Problem::error(Rule::Ranks, what).at(rank.place()).at(size.place());
     Some(problem.help(format!("{} below {}", rank.from, size.from)))
 }
 
 pub(super) fn node_rank_too_large(rank: &Sourced<u32>, nnodes: &Sourced<u32>) -> Problem {
-    let what = format!("machine {} of {} does not exist: they are counted from 0", rank.value, nnodes.value);
+    let what = format!("machine {} of {} does not exist: counting starts at 0", rank.value, nnodes.value);
     Problem::error(Rule::Ranks, what)
         .at(rank.place())
         .at(nnodes.place())

@@ -34,7 +34,7 @@ pub(super) fn unused_variables(topology: &Topology, allocation: Option<&Allocati
     let is_shell = matches!(allocation.placement, Placement::SlurmShell { .. } | Placement::Manual(_));
     if allocation.nnodes.value != nnodes.value {
         let what = format!("the job has {} machines, but this launch is for {}", allocation.nnodes.value, nnodes.value);
-        let help = format!("leave {} out to use all of them together", nnodes.from);
+        let help = format!("drop {} to use all of them together", nnodes.from);
         notes.push(contradicts_scheduler(what).at(nnodes.place()).at(allocation.nnodes.place()).help(help));
     } else if nnodes.value > 1 && allocation.node_rank.value != topology.node_rank.value && !is_shell {
         let (said, seen) = (&topology.node_rank, &allocation.node_rank);
@@ -52,7 +52,7 @@ fn contradicts_scheduler(what: String) -> Problem {
 
 fn is_ignored(variable: &Sourced<String>, decided: &str) -> Problem {
     let name = variable.from.to_string();
-    Problem::warning(Rule::StrayVariable, format!("`{name}` says otherwise and is ignored"))
+    Problem::warning(Rule::StrayVariable, format!("`{name}` says something else, and is ignored"))
         .at(variable.place())
         .at(decided)
         .help(format!("unset {name}"))

@@ -23,9 +23,6 @@ const PLACES: &str = "FILE PATH DIR FOLDER";
 /// Values that are harmless under any name.
 const HARMLESS_VALUES: &str = "true false yes no on off none null auto default";
 
-/// How the words above that make a secret begin.
-const BEGINNINGS: &str = "aut bea coo cre dsn jwt key pas pat pw sas sec sig tok web";
-
 /// How the value of a secret begins that the shells of other machines read from a file.
 pub(crate) const READ_FROM_FILE: &str = "$(sed";
 
@@ -86,10 +83,15 @@ impl Sensitivity {
     }
 }
 
-/// A first look, since most names and texts are harmless.
+/// A first look, since most names and texts are harmless: whether a word above that makes a secret may begin somewhere.
+#[rustfmt::skip]
 pub(super) fn may_name_secret(text: &str) -> bool {
-    let text = text.to_ascii_lowercase();
-    BEGINNINGS.split(' ').any(|beginning| text.contains(beginning))
+    let begins = |three: &[u8]| {
+        let three = [three[0], three[1], three[2]].map(|byte| byte.to_ascii_lowercase());
+        matches!(&three, b"aut" | b"bea" | b"coo" | b"cre" | b"dsn" | b"jwt" | b"key" | b"pas" | b"pat" | [b'p', b'w', _]
+            | b"sas" | b"sec" | b"sig" | b"tok" | b"web")
+    };
+    text.as_bytes().windows(3).any(begins) || text.ends_with("pw") || text.ends_with("PW")
 }
 
 /// What the last of these parts, and the one before it, say.

@@ -40,7 +40,7 @@ pub(super) fn detect(block: &Block, host: &Host) -> Option<Detected> {
 pub(super) fn line(line: &str, hosts: &[String], host: &Host) -> String {
     let line = line.replace("{hosts}", &hosts.join(" "));
     match host.words.get(1..) {
-        Some(words) => line.replacen('…', &shell::line(words).to_string_lossy(), 1),
+        Some(words) => line.replacen('…', &shell::text(words), 1),
         None => line,
     }
 }
