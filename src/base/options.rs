@@ -12,8 +12,10 @@ use clap::{Arg, Args, Command, ValueHint};
 use super::source::{Source, Sourced};
 
 /// The words that are sub-commands in the place of the first argument.
-pub(crate) const SUBCOMMANDS: &[&str] =
-    &["check", "templates", "explain", "fit", "generate", "doctor", "diff", "shims", "schema", "completions", "help"];
+#[rustfmt::skip]
+pub(crate) const SUBCOMMANDS: &[&str] = &[
+    "check", "rehearse", "templates", "explain", "fit", "generate", "doctor", "diff", "shims", "schema", "completions", "help",
+];
 
 /// A value as it was given. It is read later: clap would stop at the first value that is wrong, while zlaunch tells all
 /// mistakes at once.

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use clap::{Arg, ArgAction, Args, Command, Subcommand};
 
 use super::launch::{self, LaunchArgs};
-use super::{diff, fit, generate, tools};
+use super::{diff, fit, generate, rehearse, tools};
 use crate::base::options::{self, SUBCOMMANDS};
 
 #[derive(Subcommand)]
@@ -14,6 +14,9 @@ pub(super) enum Asked {
     /// Report problems with a launch or a config
     #[command(override_usage = "zlaunch check [OPTIONS] FILE.json...|-- COMMAND [ARGS]...", after_help = launch::ABOUT_CHECK)]
     Check(Box<LaunchArgs>),
+    /// Try a launch with the real trainer, on the CPU and without weights
+    #[command(override_usage = "zlaunch rehearse [OPTIONS] -- COMMAND [ARGS]...", after_help = rehearse::ABOUT)]
+    Rehearse(Box<rehearse::RehearseArgs>),
     /// List the templates, or print one
     #[command(override_usage = "zlaunch templates [OPTIONS] [NAME]")]
     Templates(tools::TemplatesArgs),
@@ -55,7 +58,7 @@ pub const ABOUT_VARIABLES: &str =
 
 pub const EXIT_STATUS: &str =
     "Exit status: 125 zlaunch refused, 126 not executable, 127 not found; anything else is the trainer's.
-`check`: 1 if there is an error (with --strict: a warning), else 0. `fit`: 1 if nothing fits.";
+`check`: 1 if there is an error (with --strict: a warning), else 0. `rehearse`: 1 if refused. `fit`: 1 if nothing fits.";
 
 pub const EXAMPLE: &str = "zlaunch --deepspeed zero3_offload -- swift sft --model Qwen/Qwen3-8B --tuner_type full";
 
@@ -84,7 +87,7 @@ pub(super) fn launch_command() -> Command {
 /// A sub-command with what its struct does not say.
 pub(super) fn described(command: Command) -> Command {
     let command = match command.get_name() {
-        "check" | "doctor" | "diff" => launch::as_report(command),
+        "check" | "rehearse" | "doctor" | "diff" => launch::as_report(command),
         "fit" => fit::describe(command),
         // Without a name the templates are listed, and nothing is changed.
         "templates" => command.mut_args(|arg| match arg.get_id().as_str() {

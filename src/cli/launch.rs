@@ -25,10 +25,10 @@ use crate::request::{EnvironmentFlags, Format, Launch, MemoryFlags, Output};
 #[derive(Args)]
 pub(super) struct LaunchArgs {
     #[command(flatten)]
-    options: LaunchOptions,
+    pub(super) options: LaunchOptions,
     // Everything from the first word on that is not an option of ours.
     #[arg(trailing_var_arg = true, num_args = 1.., hide = true, value_hint = ValueHint::CommandWithArguments)]
-    command: Vec<OsString>,
+    pub(super) command: Vec<OsString>,
 }
 
 pub(super) const ABOUT_CHECK: &str = "Nothing is launched. All launch options work here: see `zlaunch --help`.
@@ -48,7 +48,7 @@ Examples:
 /// The options of a launch that the help of a sub-command shows. The others are accepted, so that a command can be pasted.
 fn shown(subcommand: &str) -> &'static str {
     match subcommand {
-        "check" => {
+        "check" | "rehearse" => {
             "deepspeed template_dir patch unset set no_fill nproc_per_node nnodes launcher trainer env format strict allow quiet"
         }
         "doctor" => {
@@ -100,6 +100,7 @@ pub(super) enum Mode {
     Check,
     /// The command is missing.
     CheckConfigs,
+    Rehearse,
     /// The command may be missing.
     Doctor,
 }
@@ -109,6 +110,7 @@ impl Mode {
         match self {
             Mode::Launch => "",
             Mode::Check | Mode::CheckConfigs => "check",
+            Mode::Rehearse => "rehearse",
             Mode::Doctor => "doctor",
         }
     }
@@ -120,7 +122,7 @@ pub(super) fn read(args: LaunchArgs, mut reader: Reader, mode: Mode) -> Result<B
     let output = read_output(&mut options, &mut reader, mode);
     let launch = read_described(options, command, &mut reader);
     let has_command = !launch.command.is_empty();
-    if !has_command && mode == Mode::Launch {
+    if !has_command && matches!(mode, Mode::Launch | Mode::Rehearse) {
         let config = launch.deepspeed.as_ref().map_or("zero2", |config| &config.value);
         reader.problems.push(report::nothing_to_launch(config));
     } else if !has_command && mode == Mode::Check {
@@ -207,6 +209,7 @@ pub(super) fn read_described(options: LaunchOptions, command: Vec<OsString>, rea
         subcommand: "",
         options: Vec::new(),
         output: Output::default(),
+        rehearsed: false,
     }
 }
 
@@ -247,6 +250,6 @@ fn read_output(options: &mut LaunchOptions, reader: &mut Reader, mode: Mode) -> 
         dry_run: dry_run.then(|| format.map_or(Format::Text, |format| format.value)),
         quiet: options.output.quiet,
         verbose: options.output.verbose,
-        check: matches!(mode, Mode::Check | Mode::CheckConfigs),
+        check: matches!(mode, Mode::Check | Mode::CheckConfigs | Mode::Rehearse),
     }
 }

@@ -78,6 +78,7 @@ rules! {
         Write "write" "The resolved config, a record, a log or a generated config cannot be written.";
         Port "port" "The rendezvous port is already in use on this machine.";
         Exec "exec" "The program was found, but the system refused to execute it.";
+        Rehearsal "rehearsal" "The trainer itself refused the launch in a rehearsal.";
         Rank "rank" "A rank that zlaunch started failed, and the others were stopped.";
         Checkpoint "checkpoint" "A safetensors file of the model, or the index of its parts, cannot be read.";
         Fit "fit" "The memory that a training needs cannot be estimated from what is known.";
