@@ -217,17 +217,19 @@ pub(crate) fn lists(list: &str, name: &str) -> bool {
     list.split(' ').any(|known| name == known || known.ends_with('_') && name.starts_with(known))
 }
 
-/// Variables that a template may not set. Comments and names; `*` ends a prefix or begins a suffix.
-const FORBIDDEN: &str = include_str!("forbidden-variables.txt");
+/// Variables that a template may set. The table says how it is written.
+const TUNING: &str = include_str!("template-variables.txt");
 
-/// A template may not set it: it decides which code runs, or which ranks take part.
-pub fn changes_what_is_executed(name: &str) -> bool {
-    let mut listed = FORBIDDEN.lines().filter(|line| !line.starts_with('#')).flat_map(str::split_whitespace);
-    listed.any(|known| match (known.strip_suffix('*'), known.strip_prefix('*')) {
-        (Some(prefix), _) => name.starts_with(prefix),
-        (_, Some(suffix)) => name.ends_with(suffix),
-        _ => known == name,
-    })
+/// A template may set it: it only tunes, and decides neither which code runs nor which ranks take part.
+pub fn only_tunes(name: &str) -> bool {
+    let lines = |sign: &'static str| {
+        TUNING.lines().filter_map(move |line| line.strip_prefix(sign)).flat_map(str::split_whitespace)
+    };
+    let plain = || TUNING.lines().filter(|line| !line.starts_with(['#', '-', '+'])).flat_map(str::split_whitespace);
+    let is_listed =
+        || plain().any(|known| known == name || known.strip_suffix('*').is_some_and(|it| name.starts_with(it)));
+    let leads_on = || name.split('_').any(|part| lines("- ").any(|word| word == part));
+    lines("+ ").any(|known| known == name) || is_listed() && !leads_on()
 }
 
 /// A name that a shell can `export`.

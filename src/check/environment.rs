@@ -73,7 +73,9 @@ fn allocator_conf(subject: &Subject, found: &mut Findings) {
     if let Some(item) = wrong.filter(|_| name == old || !subject.has_before("torch", NEW_ALLOCATOR_CONF)) {
         let what = format!("`{item}` in {name} is not name:value, and torch stops on it");
         let help = format!("--env {name}=expandable_segments:True, or --unset-env {name}");
-        found.variable(name, value, what, help);
+        // A template serves more than one torch, and not every one stops.
+        let severity = if subject.host.var_os(name).is_some() { Severity::Error } else { Severity::Warning };
+        found.at_with_severity(severity, &[format!("{name}={}", value.to_string_lossy())], what, help);
     }
 }
 

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::findings::{Check, Findings};
 use super::subject::Subject;
 use crate::command::inputs::{self, MissingInput, is_missing};
+use crate::command::model::Hub;
 use crate::command::python::Presence;
 use crate::command::target::Target;
 use crate::ranks::topology::Topology;
@@ -27,7 +28,7 @@ pub(super) const RULES: &[Check] = &[
         .doc("a model, dataset or checkpoint that is written as a path (`/…`, `./…`, `../…`, `~/…`) is not there"),
     Check::code(Rule::ModelUnreadable, Severity::Error, When::Start, model_unreadable).doc(
         "the model is a file, or a folder with a config.json that is not JSON (a warning for a script), or with \
-             none at all (a warning)",
+             none at all (a warning); or it is not here, and HF_HUB_OFFLINE keeps it from being downloaded",
     ),
     Check::code(Rule::ModelUnknown, Severity::Error, When::Start, model_unknown).doc(
         "the config.json of the model names a model_type that the installed transformers does not have, or none \
@@ -129,6 +130,11 @@ fn model_unreadable(subject: &Subject, found: &mut Findings) {
             let what = format!("there is no folder `{value}`, so a model of that name is looked for on the hub");
             let help = format!("did you mean `{}`?", model.from.with(near));
             found.at_with_severity(Severity::Warning, &[model.place()], what, help);
+        } else if let Some(variable) = keeps_from_download(subject, value) {
+            let what = format!("`{value}` is not in the Hugging Face cache, and {variable} keeps it from being loaded");
+            let help = format!("hf download {value} where there is a network, or --unset-env {variable}");
+            let place = format!("{variable}={}", subject.host.var(variable).unwrap_or_default());
+            found.at_with_severity(severity, &[model.place(), place], what, help);
         }
         return;
     };
@@ -154,6 +160,19 @@ fn folder_beside(path: &Path) -> Option<String> {
     let entries = std::fs::read_dir(around).ok()?.flatten().take(10_000).filter(|entry| entry.path().is_dir());
     let names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
     nearest(name, names.iter().map(String::as_str)).map(str::to_string)
+}
+
+/// The variable because of which a model cannot come from the hub, if it must.
+fn keeps_from_download(subject: &Subject, model: &str) -> Option<&'static str> {
+    let Subject { job, host, .. } = subject;
+    let is_name = model.split('/').count() == 2 && !model.starts_with(['.', '/', '~']) && !model.contains('$');
+    let cached = || Some(Hub::HuggingFace.cache(host)?.join(format!("models--{}", model.replace('/', "--"))).exists());
+    let is_needed = is_name && (job.trainer.model.hub)(&job.args, host) == Hub::HuggingFace;
+    // The first that is not empty counts.
+    let variable = ["HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"].into_iter().find(|name| host.nonempty_var(name).is_some())?;
+    let is_true = |text: &str| ["1", "ON", "YES", "TRUE"].contains(&text.to_uppercase().as_str());
+    let is_offline = host.var(variable).is_some_and(is_true) && job.args.list("cache_dir").is_none();
+    (is_needed && is_offline && cached() == Some(false)).then_some(variable)
 }
 
 /// A folder with this file has an adapter, and its model elsewhere.

@@ -44,7 +44,8 @@ fn unknown_key(subject: &Subject, found: &mut Findings) {
         let dropped = key.value == "auto" && !key.keeps_auto;
         if let Some(why) = why_unknown(key, subject).filter(|_| !dropped) {
             let what = format!("{why}, so DeepSpeed refuses the config");
-            found.key_with_severity(subject.severity_of_keys(), &[&key.path], what, advice(key, subject));
+            let help = advice(key, subject, found.are_many());
+            found.key_with_severity(subject.severity_of_keys(), &[&key.path], what, help);
         }
     }
 }
@@ -55,8 +56,8 @@ fn ignored_key(subject: &Subject, found: &mut Findings) {
             // What was asked for here is not dropped.
             let is_asked = (subject.place)(&key.path).starts_with("--set ");
             let severity = if is_asked { subject.severity_of_keys() } else { Severity::Warning };
-            let what = format!("{why}: it is silently ignored");
-            found.key_with_severity(severity, &[&key.path], what, advice(key, subject));
+            let help = advice(key, subject, found.are_many());
+            found.key_with_severity(severity, &[&key.path], format!("{why}: it is silently ignored"), help);
         }
     }
 }
@@ -81,9 +82,13 @@ fn is_comment(path: &str) -> bool {
 }
 
 /// The key that was probably meant, or the section it belongs in.
-fn advice(key: &Key, subject: &Subject) -> String {
+/// `are_many`: nobody will read it.
+fn advice(key: &Key, subject: &Subject, are_many: bool) -> String {
     let (section, name) = key.path.rsplit_once('.').unwrap_or(("", &key.path));
     let remove = format!("--unset {}", key.path);
+    if are_many {
+        return remove;
+    }
     if let Some(now) = key.entry.and_then(|entry| entry.replaced_by) {
         return format!("{remove} --set {now}={}", key.value);
     }

@@ -22,7 +22,7 @@ pub(crate) use flags::Processes;
 pub use flags::RankFlags;
 pub use hostfile::HostFlags;
 pub(crate) use hostfile::ResourcePool;
-pub(crate) use problems::tasks_are_ranks;
+pub(crate) use problems::{ALONE, tasks_are_ranks};
 
 #[derive(Debug)]
 pub struct Topology {

@@ -53,6 +53,13 @@ pub(crate) fn folder_not_ours(folder: &Path) -> Problem {
         .help("set HOME or XDG_CACHE_HOME to a folder you own, or use --config-out PATH")
 }
 
+/// `part`: what of the cache others can replace. `folder`: where the configs are instead.
+pub(crate) fn cache_not_ours(part: &Path, folder: &Path) -> Problem {
+    let what = format!("others can change `{}`, so resolved configs are kept elsewhere", part.display());
+    let help = format!("chmod go-w {}, or set XDG_CACHE_HOME to a folder of yours", part.display());
+    Problem::warning(Rule::CacheNotOurs, what).at(folder.display()).help(help)
+}
+
 pub(crate) fn port_in_use(port: &Sourced<u16>) -> Problem {
     Problem::error(Rule::Port, format!("port {} on this machine is already in use", port.value))
         .at(port.place())

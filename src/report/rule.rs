@@ -124,6 +124,9 @@ rules! {
             machine.";
         ChangedByShells "changed-by-shells"
             "`deepspeed --hostfile` sends its arguments through a shell on every machine, which would change this one.";
+        CacheNotOurs "cache-not-ours"
+            "Others can write to the cache or to a folder above it, and could replace a config before the trainer reads \
+             it. A private folder is used instead.";
         StrayVariable "stray-variable"
             "A variable such as NNODES or PET_NNODES contradicts the launch, and is ignored.";
         UncountedMachines "uncounted-machines"

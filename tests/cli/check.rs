@@ -116,7 +116,8 @@ fn wrong_answer(case: &Value) -> Option<String> {
 #[test]
 fn a_rule_that_is_allowed_says_nothing() {
     let mut tried = BTreeSet::new();
-    for case in cases().filter(|case| case["rule"].is_string() && case["rule"] != "ranks") {
+    // Errors end a launch; that of warnings is the same list of names.
+    for case in cases().filter(|case| case["severity"] == "error" && case["rule"] != "ranks") {
         let rule = case["rule"].as_str().unwrap();
         if tried.insert(rule.to_string()) {
             let (found, status) = said(&case, &["--allow", rule]);

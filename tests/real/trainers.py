@@ -9,7 +9,6 @@ import json
 import re
 import shlex
 import shutil
-import subprocess
 import textwrap
 
 from harness import HERE, ROOT, check, check_each, free_port, read_cases, run_checks
@@ -179,23 +178,6 @@ def local_ranks(labs, which):
 
 
 # Refusals and failures of the real ones.
-
-
-@check
-def swift_fails_with_an_optimizer_section(labs):
-    """And trains without it, the scheduler section left in place."""
-    lab, auto = labs[""], lambda *names: dict.fromkeys(names, "auto")
-    config = lab.write("optimizer.json", {
-        "zero_optimization": {"stage": 2}, **auto("train_micro_batch_size_per_gpu", "gradient_accumulation_steps", "gradient_clipping"), "bf16": auto("enabled"),
-        "optimizer": {"type": "AdamW", "params": auto("lr", "betas", "eps", "weight_decay")}, "scheduler": {"type": "WarmupLR", "params": auto("warmup_min_lr", "warmup_max_lr", "warmup_num_steps")}})
-    swift = lab.swift_sft("--torch_dtype", "bfloat16", "--max_steps", "2", "--output_dir", lab.root / "optimizer")
-    alone = lab.launched([*swift, "--deepspeed", config], NPROC_PER_NODE=1)
-    said = "'DummyOptim' object has no attribute 'param_groups'"
-    assert alone.returncode != 0 and said in alone.stdout, alone.stdout[-2000:]
-    ours = lab.run([lab.binary, "check", "--nproc-per-node", "1", "--deepspeed", config, "--", *swift])
-    assert ours.returncode == 0 and "warning[swift-optimizer]" in ours.stdout and said in ours.stdout, ours.stdout
-    trained = lab.trained([lab.binary, "--nproc-per-node", "1", "--deepspeed", config, "--unset", "optimizer", "--", *swift])
-    assert "optimizer" not in trained and trained["scheduler"]["type"] == "WarmupLR", trained
 
 
 @check
@@ -416,19 +398,6 @@ def accelerate_reads_a_file_with_the_name_of_a_template(labs):
     command = "accelerate launch --num_processes 1 --main_process_port 0 --use_deepspeed --deepspeed_config_file zero2 stage.py".split()
     alone = said(lab, "STAGE", *command)
     assert said(lab, "STAGE", lab.binary, "--", *command) == alone == ["1"], alone
-
-
-@check
-def packages_behind_a_pth_file(labs):
-    """An environment over another one: the version that zlaunch sees is the one that Python imports."""
-    below = labs["transformers-4.41"]
-    env = below.root / "env"
-    subprocess.run([below.python, "-m", "venv", "--without-pip", env], check=True)
-    (next(env.glob("lib/python3*/site-packages")) / "below.pth").write_text(f"{below.site}\n")
-    below.write("version.py", "import transformers\nprint('VERSION', transformers.__version__)\n")
-    command = [env / "bin/python", "version.py"]
-    planned = below.plan("--nproc-per-node", "1", "--", *command)["trainer"]["version"]
-    assert said(below, "VERSION", *command) == [planned], planned
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ The cases (truth_cases.py) are run by the real, unmodified trainers on the CPU u
 `zlaunch check` and `zlaunch -n`. A trainer is imported once and forked for each case (zygote.py); some are started cold too, as a user would, must end
 alike, and say how long a user waits for the refusal. How a case ended is kept beside the environment, in outcomes.jsonl: without that file all are run again.
 
-A failing launch is refused, warned of, mended (it works through zlaunch), undecided (see UNDECIDED) or missed. Only what zlaunch says because of the
+A failing launch is refused, warned of, mended (it works through zlaunch), undecided (see cases/undecided.jsonl) or missed. Only what zlaunch says because of the
 case counts: what it says about the unchanged launch does not. A case's name is ENVIRONMENT/TRAINER/ID.
 """
 import collections
@@ -19,28 +19,13 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from harness import Arguments, Checks, in_parallel
+from harness import HERE, Arguments, Checks, in_parallel
 from truth_cases import ENVIRONMENTS, Case, all_cases
 from truth_lab import Bench, Launch, Zygote, run_case, run_group, works_through_zlaunch
 
-# Failures that nothing before the launch decides, by what the trainer says, and why.
-UNDECIDED = {
-    r"requires Ampere|no NVIDIA driver|can only be used on CUDA|is not supported on your device|device does not support|not been implemented on CPU|Cannot re-initialize CUDA": "a GPU decides it, and these cases run without one",
-    r"is not equal to micro_batch_per_gpu": "on the CPU the ranks have not met when ZeRO-3 makes the model; on GPUs they have",
-    r"KeyError: '(test|nothing)'|Unknown split": "which splits a dataset has is read from the dataset",
-    r"did not return a loss from the inputs|Cannot find valid samples|^StopIteration": "what the rows of a dataset hold, and how many there are, is read from the dataset",
-    r"EADDRINUSE": "who started the ranks may hold their port itself, as torchrun does",
-    r"ambiguous option: --(\w+) could match --\1\w+, --[\w-]+$": "whether two spellings of one option are ambiguous depends on the patch release of Python",
-}
-# Refusals of launches that the trainer takes, by kind and rule, and why.
-EXCUSED = {
-    ("rank's variables", "ranks"): "on the CPU alone accelerate computes RANK anew (get_cpu_distributed_information)",
-    ("rank's variables", "incomplete-ranks"): "on the CPU alone accelerate sets MASTER_PORT itself",
-    ("file", "json"): "a repeated key or NaN: DeepSpeed's own reader refuses the first, and zlaunch writes JSON that every reader takes",
-    ("file", "batch-size"): "an empty config: the trainer trains without DeepSpeed, which is less than was asked for",
-    ("file", "no-zero-section"): "the same",
-    ("file", "template"): "a list as a config: the same",
-}
+ROWS = [json.loads(line) for line in (HERE / "cases/undecided.jsonl").read_text().splitlines()[1:]]
+UNDECIDED = {row["undecided"]: row["why"] for row in ROWS if "undecided" in row}
+EXCUSED = {tuple(row["excused"]) for row in ROWS if "excused" in row}
 COLUMNS = ["fails", "refused", "warned", "mended", "undecided", "missed", "works", "false errors", "excused", "warned, yet works"]
 
 

@@ -14,7 +14,7 @@ from harness import HERE, ROOT, Arguments, mirror, read_cases
 
 sys.path.append(str(HERE / "slurm"))
 
-from cluster import Cluster, enter  # noqa: E402
+from cluster import Cluster, separate  # noqa: E402
 
 DATA = ROOT / "tests/data"
 KEPT = re.compile(r"SLURM\w*|CUDA_VISIBLE_DEVICES|ROCR_VISIBLE_DEVICES|ZE_AFFINITY_MASK|GPU_DEVICE_ORDINAL|HOSTNAME|ENVIRONMENT")
@@ -175,7 +175,7 @@ def main():
     arguments = parser.parse_args()
     if arguments.raw:
         sys.argv[:1] = [str(ROOT / "tools/record"), "slurm"]
-        enter()
+        separate()
         Path(arguments.raw).write_text(json.dumps(record(arguments.names)))
         return
     results = [here(), *map(elsewhere, arguments.suite)]

@@ -110,6 +110,13 @@ impl AutoRule {
 }
 
 impl FillContext<'_> {
+    /// Whether half precision is on, as far as the arguments and the trainer's defaults say.
+    pub(crate) fn is_on(&self, key: &str) -> Option<Sourced<bool>> {
+        let rule = RULES.iter().find(|rule| rule.key == key && self.filled_by_trainer(key).is_none())?;
+        let filled = rule.value(&self.comparing()).ok()?;
+        Some(Sourced::new(filled.value.as_bool()?, filled.arguments.into_iter().next()?))
+    }
+
     /// A float argument as JSON; Python keeps `1` given to a float as 1.0.
     fn float(&self, name: &'static str) -> Result<Sourced<Value>, Unfilled> {
         let given = self.given(name, |args| args.float(name))?.or_else(|| self.default(name, python_value::float));

@@ -129,8 +129,8 @@ impl Document {
             };
             if !vars::is_name(&name) || value.contains('\0') {
                 problems.push(bad_header(origin, &key, "a variable that can be exported"));
-            } else if vars::changes_what_is_executed(&name) {
-                let what = format!("a template may not set `{name}`: it changes what is executed");
+            } else if !vars::only_tunes(&name) {
+                let what = format!("a template may not set `{name}`: it is not known only to tune");
                 let help = format!("remove it there; for one launch: --env {name}={value}");
                 problems.push(Problem::error(Rule::Template, what).at(format!("{origin}, {key}")).help(help));
             } else {

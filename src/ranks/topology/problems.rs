@@ -6,7 +6,7 @@ use crate::report::{Problem, Rule};
 /// The help where nothing says which machine of how many this is.
 pub(super) const GIVE_PLACE: &str =
     "--nnodes N --node-rank I --master-addr HOST --master-port 29500; for this machine alone: --nnodes 1";
-pub(super) const ALONE: &str = "for this machine alone: --nnodes 1";
+pub(crate) const ALONE: &str = "for this machine alone: --nnodes 1";
 
 /// What `engine` set says that the job is larger than this process, but nothing says `missing`.
 pub(super) fn place_unknown(engine: &str, set: &[String], missing: &str) -> Problem {
@@ -73,5 +73,12 @@ pub(super) fn meets_on_loopback(address: &Sourced<String>, nnodes: &Sourced<u32>
 pub(super) fn not_a_number(text: &Sourced<String>, least: &str, most: u64) -> Problem {
     Problem::error(Rule::Ranks, format!("`{}` is not a whole number from {least} to {most}", text.value))
         .at(text.place())
-        .help(format!("set {} to a number, or unset it", text.from))
+        .help(format!("set {} to a number", text.from))
+}
+
+/// torchrun can start more machines later; the config needs their number now.
+pub(super) fn range_of_machines(nnodes: &Sourced<String>) -> Problem {
+    let what = format!("`{}` machines are a range, and only torchrun itself starts such a job", nnodes.value);
+    let help = format!("zlaunch -- torchrun train.py: it reads PET_* by itself; {ALONE}");
+    Problem::error(Rule::Ranks, what).at(nnodes.place()).help(help)
 }

@@ -16,7 +16,6 @@ WHEELS = {
     "mpich-5": ["mpich==5.0.2"],
     "impi": ["impi-rt==2021.18.1"],
     "ray": ["ray[default]==2.60.0"],
-    "torchx": ["torchx==0.7.0"],
     "submitit": ["submitit==1.5.4"],
 }
 

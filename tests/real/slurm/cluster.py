@@ -1,6 +1,6 @@
 """A real Slurm cluster on one machine: munged, slurmctld and a slurmd per node, with GPUs that are empty files.
 
-Root is needed, systemd and cgroups are not. The script that wants one runs in namespaces of its own (`enter`), where each node has a network and
+Root is needed, systemd and cgroups are not. The script that wants one runs in namespaces of its own (`separate`), where each node has a network and
 a host name: clusters of two scripts do not meet, and all of it goes with the script. Debian's packages are installed if they are missing.
 """
 import contextlib
@@ -16,7 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from harness import PATIENCE, Skip, ended, until  # noqa: E402
+from harness import INSIDE, PATIENCE, Skip, ended, enter, until  # noqa: E402
 
 # name: CPUs of the node, its GPUs as Slurm counts them, and the (fake) devices they are.
 NODES = {
@@ -27,8 +27,6 @@ NODES = {
     "gpu-a1-b3": ("CPUs=16", "gpu:2", "4-5"),
     "gpu-a1-b5": ("CPUs=16", "gpu:2", "6-7"),
 }
-NAMESPACES = ["unshare", "--net", "--uts", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
-INSIDE = "TEST_INSIDE"
 # Clusters of one script that are there at the same time have other networks and ports.
 NUMBERS = itertools.count()
 CONTROLLER, NODE_PORT = 16000, 17000
@@ -58,18 +56,12 @@ exec slurmd -D -N "$1"
 """
 
 
-def enter():
-    """Runs this script again in namespaces of its own; returns there. What it needs of the network must be on this machine before."""
-    if os.environ.pop(INSIDE, None):
-        command("ip", "link", "set", "lo", "up")
-        return
-    if os.geteuid():
-        raise Skip("slurmd must be started by root")
-    install()
-    if subprocess.run([*NAMESPACES, "true"], stderr=subprocess.DEVNULL).returncode:
-        raise Skip("this kernel gives no namespaces")
-    sys.stdout.flush()
-    sys.exit(subprocess.run([*NAMESPACES, sys.executable, *sys.argv], env=os.environ | {INSIDE: "1"}).returncode)
+def separate():
+    """Where clusters can be started."""
+    if not os.environ.get(INSIDE):
+        install()
+    enter("--net", "--uts", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
+    command("ip", "link", "set", "lo", "up")
 
 
 class Cluster:
@@ -205,25 +197,12 @@ class Cluster:
         (self.folder / "gres.conf").write_text("\n".join(["AutoDetect=off", *devices, ""]))
         nodes = [f"NodeName={name} NodeHostname={name} NodeAddr={self.address(number)} Port={NODE_PORT} {cpus} RealMemory=64000 Gres={gres} State=UNKNOWN"
                  for number, (name, (cpus, gres, _)) in enumerate(NODES.items(), 1)]
-        self.conf.write_text("\n".join([*(f"{key}={value}" for key, value in self.configuration().items()), *nodes,
-                                        "PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE DefaultTime=10 State=UP", ""]))
-
-    def configuration(self):
-        return {
-            "ClusterName": "lab", "SlurmctldHost": f"{socket.gethostname().split('.')[0]}({self.address(254)})", "SlurmctldPort": CONTROLLER + self.slot, "SlurmUser": "root", "SlurmdUser": "root",
-            "AuthType": "auth/munge", "CredType": "cred/munge", "AuthInfo": f"socket={self.folder}/munge.socket",
-            "StateSaveLocation": self.folder / "state", "SlurmdSpoolDir": self.folder / "spool/%n",
-            "SlurmctldPidFile": self.folder / "pids/slurmctld", "SlurmdPidFile": self.folder / "pids/%n",
-            "SlurmctldLogFile": self.folder / "log/slurmctld", "SlurmdLogFile": self.folder / "log/%n",
-            "ProctrackType": "proctrack/linuxproc", "TaskPlugin": "task/none", "JobAcctGatherType": "jobacct_gather/none",
-            "AccountingStorageType": "accounting_storage/none", "MpiDefault": "none", "SwitchType": "switch/none", "MailProg": "/bin/true",
-            "SelectType": "select/cons_tres", "SelectTypeParameters": "CR_Core", "GresTypes": "gpu",
-            "SchedulerParameters": "sched_interval=1,bf_interval=1,sched_min_interval=10000,batch_sched_delay=0", "ReturnToService": 2,
-            # The nodes claim more CPUs than the machine has.
-            "SlurmdParameters": "config_overrides",
-            # Seconds from SIGTERM to SIGKILL: enough for a busy machine, and Slurm's own default of 30 would only make the tests slow.
-            "KillWait": 15, "MinJobAge": 3600, "SlurmdTimeout": 60, "SlurmctldTimeout": 30,
-        } | self.settings
+        host, port = socket.gethostname().split(".")[0], CONTROLLER + self.slot
+        whole = Path(__file__).with_name("slurm.conf").read_text().format(host=host, address=self.address(254), port=port, folder=self.folder)
+        # Slurm takes no setting twice.
+        kept = [line for line in whole.splitlines() if line.split("=")[0] not in self.settings]
+        settings = [f"{key}={value}" for key, value in self.settings.items()]
+        self.conf.write_text("\n".join([*settings, *kept[:-1], *nodes, kept[-1], ""]))
 
     def plug(self, number, pid):
         """A cable from the bridge to the node, once the process there has its own network."""

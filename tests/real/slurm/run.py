@@ -10,7 +10,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from cluster import PATH, Cluster, enter, processes
+from cluster import PATH, Cluster, processes, separate
 from harness import CHECKS, ROOT, Arguments, Checks, Skip, check, check_each, read_cases, torch_aborted_at_exit, until
 from lab import extensions
 
@@ -169,27 +169,19 @@ def one_node_needs_no_srun(lab):
 
 
 @check
-def shell_of_salloc_on_the_first_node(lab):
-    """Where a site has it so, `salloc` gives a shell that is a step of its own kind."""
-    settings = {"LaunchParameters": "use_interactive_step", "InteractiveStepOptions": '"--interactive --preserve-env $SHELL"'}
+def where_a_site_sets_slurm_up_otherwise(lab):
+    """`salloc` gives a shell that is a step of its own kind, and Slurm reserves the ports."""
+    settings = {"LaunchParameters": "use_interactive_step", "InteractiveStepOptions": '"--interactive --preserve-env $SHELL"', "MpiParams": "ports=22000-22999"}
     with Cluster(settings) as cluster:
         other = Lab(cluster, lab.binary, lab.env)
         shell = other.home / "shell"
         shell.write_text(f"#!/bin/sh\nexec {shlex.join(other.zlaunch())}\n")
         shell.chmod(0o755)
-        status, output = other.finish(f"salloc {TWO} --gpus-per-node=4", **other.variables(SHELL=str(shell)))
-        assert status == 0, output
-        judge(ranks_of_torchrun(other.records(2), [4, 4]), PAIR, [4, 4])
-
-
-@check
-def ports_that_slurm_reserves(lab):
-    with Cluster({"MpiParams": "ports=22000-22999"}) as cluster:
-        other = Lab(cluster, lab.binary, lab.env)
-        status, output = other.finish(f"sbatch {TWO} --ntasks-per-node=1 --gpus-per-node=4", "@", **other.variables())
-        assert status == 0, output
-        records = other.records(2)
-        judge(ranks_of_torchrun(records, [4, 4]), PAIR, [4, 4])
+        for command, script, more in ((f"salloc {TWO} --gpus-per-node=4", None, {"SHELL": str(shell)}), (f"sbatch {TWO} --ntasks-per-node=1 --gpus-per-node=4", "@", {})):
+            status, output = other.finish(command, script, **other.variables(**more))
+            assert status == 0, output
+            records = other.records(2)
+            judge(ranks_of_torchrun(records, [4, 4]), PAIR, [4, 4])
         assert 22000 <= int(option(records[0]["words"], "--master_port")) <= 22999, records[0]["words"]
 
 
@@ -303,34 +295,20 @@ def status_of_the_trainer(lab):
     assert lab.finish("sbatch -w node01 -N1 --gpus-per-node=4", "@", **lab.variables(PROBE_FAIL="node01"))[0] == 3
 
 
-SIGNALLED = {
+@check_each({
     "signals_reach_a_task_a_gpu": dict(command=f"sbatch {TWO} --ntasks-per-node=2 --gpus-per-node=2", script="srun @", count=4),
     "signals_reach_through_our_own_srun": dict(command=f"sbatch {TWO} --ntasks-per-node=1 --gpus-per-node=2", script="@", count=2),
-}
-
-
-@check_each(SIGNALLED)
+    # A batch script's own processes get SIGTERM only; `scancel --full` sends them everything.
+    "signals_reach_without_srun": dict(command="sbatch -w node01 -N1 --gpus-per-node=2", script="exec @", count=1),
+})
 def signals_reach(lab, command, script, count):
     number = lab.start(command, script, **lab.variables(PROBE_HOLD="1"))
     lab.records(count)
-    lab.cluster.run(["scancel", "--signal=USR1", number])
+    lab.cluster.run(["scancel", *(["--full"] if count == 1 else []), "--signal=USR1", number])
     lab.records(count, lambda record: record["signals"] == ["SIGUSR1"])
     lab.cluster.run(["scancel", number])
     lab.records(count, lambda record: record["signals"] == ["SIGUSR1", "SIGTERM", "saved"])
     assert lab.cluster.wait(number)[0]["JobState"] == "CANCELLED"
-    lab.nothing_left()
-
-
-@check
-def signals_reach_without_srun(lab):
-    """A batch script's own processes get SIGTERM only; `scancel --full` sends them everything."""
-    number = lab.start("sbatch -w node01 -N1 --gpus-per-node=2", "exec @", **lab.variables(PROBE_HOLD="1"))
-    lab.records(1)
-    lab.cluster.run(["scancel", "--full", "--signal=USR1", number])
-    lab.records(1, lambda record: record["signals"] == ["SIGUSR1"])
-    lab.cluster.run(["scancel", number])
-    lab.cluster.wait(number)
-    lab.records(1, lambda record: "saved" in record["signals"])
     lab.nothing_left()
 
 
@@ -342,19 +320,6 @@ def failing_task_ends_the_others(lab):
     assert job["JobState"] == "FAILED" and job["ExitCode"] != "0:0", (job["JobState"], job["ExitCode"])
     lab.records(1, lambda record: record["signals"][:1] == ["SIGTERM"])
     lab.nothing_left()
-
-
-@check
-def signals_where_slurm_tracks_by_cgroup(lab):
-    """As on most clusters: a task's children are then not told anything, and killed when it ends."""
-    if not Path("/sys/fs/cgroup/freezer/tasks").exists():
-        raise Skip("no cgroup freezer here")
-    with Cluster({"ProctrackType": "proctrack/cgroup"}) as cluster:
-        other = Lab(cluster, lab.binary, lab.env)
-        for row in SIGNALLED.values():
-            signals_reach(other, **row)
-        failing_task_ends_the_others(other)
-        torchrun_is_ended_by_a_failing_rank_and_by_scancel(other)
 
 
 class Limit:
@@ -448,12 +413,13 @@ def words_by_the_runner_of_deepspeed(lab):
 
 def main():
     parser = Arguments(__doc__, "bin", "env", "names")
+    parser.add_argument("--short", action="store_true", help="without a second cluster, a time limit and the slowest of the real runs")
     options = parser.parse_args()
     checks = Checks(options.names)
     try:
         # What comes from a network, while there is one.
         wheels("submitit")
-        enter()
+        separate()
         with Cluster() as cluster:
             run_on(cluster, checks, options)
     except Skip as why:
@@ -461,11 +427,15 @@ def main():
     checks.finish()
 
 
+LONG = {"where_a_site_sets_slurm_up_otherwise", "torchrun_on_unequal_nodes", "submitit_with_a_task_a_gpu", "words_by_the_runner_of_deepspeed"}
+
+
 def run_on(cluster, checks, options):
     lab = Lab(cluster, options.bin, options.env)
-    limit = Limit(lab) if checks.wants("time_limit") else None
+    limit = Limit(lab) if not options.short and checks.wants("time_limit") else None
     for name, function, row in CHECKS:
-        checks.run(name, tidily, function, lab, **row)
+        if not options.short or name not in LONG:
+            checks.run(name, tidily, function, lab, **row)
     if limit:
         checks.run("time_limit", limit.judge, lab)
 
