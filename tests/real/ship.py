@@ -5,6 +5,7 @@ Old systems and other shells are those of the oldest Debian that the machine's m
 needed for that, and nothing is installed on the machine. What is downloaded is kept beside the environments of `setup`.
 """
 import functools
+import json
 import os
 import platform
 import re
