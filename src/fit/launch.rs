@@ -71,8 +71,11 @@ pub(crate) fn judge(
             (Verdict::Not, _) => {
                 let is_certain = guesses.is_empty() || inputs.is_short_at_least(&config, memory.value, host);
                 let runs = if is_certain { "will run" } else { "may run" };
-                let (bytes, place) =
-                    if on_gpu > memory.value { (on_gpu, "on each GPU") } else { (on_host, "of host memory on each machine") };
+                let (bytes, place) = if on_gpu > memory.value {
+                    (on_gpu, "on each GPU")
+                } else {
+                    (on_host, "of host memory on each machine")
+                };
                 let problem = needs(bytes, &format!("{place}: this training {runs} out of memory"));
                 Some(if is_certain {
                     problem.help(inputs.would_fit(host))

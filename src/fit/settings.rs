@@ -103,8 +103,7 @@ impl TrainingArgs {
 }
 
 /// The defaults without a training command: the settings most people start with.
-const WITHOUT_COMMAND: TrainingDefaults =
-    TrainingDefaults { micro_batch: 1, checkpointing: true, ..HF_DEFAULTS };
+const WITHOUT_COMMAND: TrainingDefaults = TrainingDefaults { micro_batch: 1, checkpointing: true, ..HF_DEFAULTS };
 
 /// Used if the front end has no default either.
 const SEQ_LEN: u64 = 2048;
