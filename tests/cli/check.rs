@@ -158,7 +158,6 @@ fn every_rule_has_a_case() {
         "script-missing",
         "module-missing",
         "model-unreadable",
-        "model-unknown",
         "weights-missing",
         "dataset-unreadable",
         "argument",

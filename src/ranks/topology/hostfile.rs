@@ -18,7 +18,7 @@ pub struct HostFlags {
 
 /// Hosts by name, each with the names of its GPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ResourcePool(pub(crate) Vec<(String, Vec<String>)>);
+pub struct ResourcePool(pub Vec<(String, Vec<String>)>);
 
 impl HostFlags {
     /// The hosts of the file, after the filters.
