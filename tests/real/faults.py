@@ -10,6 +10,7 @@ import ctypes
 import os
 import pwd
 import random
+import re
 import shutil
 import stat
 import subprocess
@@ -52,7 +53,7 @@ class Lab:
         return config
 
     def refused(self, ran, *words):
-        assert ran.returncode == 125 and ran.stderr.startswith("error") and "help: " in ran.stderr and "panicked" not in ran.stderr, ran
+        assert ran.returncode == 125 and re.search("(?m)^error", ran.stderr) and "help: " in ran.stderr and "panicked" not in ran.stderr, ran
         assert all(word in ran.stderr for word in words), ran
         assert not (self.root / "out/argv").exists(), "launched all the same"
 
