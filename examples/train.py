@@ -6,6 +6,7 @@ and the config it was given.
 import argparse
 import json
 import os
+import sys
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--deepspeed_config", required=True, help="zlaunch adds this option")
@@ -16,6 +17,12 @@ parser.add_argument("--bf16", action="store_true")
 parser.add_argument("--max_steps", type=int, default=20)
 
 
+def say(line):
+    """In one write, so that lines of several ranks do not mix."""
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
 def main():
     args = parser.parse_args()
     rank, ranks = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
@@ -24,13 +31,14 @@ def main():
     micro, steps = config["train_micro_batch_size_per_gpu"], config["gradient_accumulation_steps"]
     precision = "bf16" if config["bf16"]["enabled"] else "fp32"
     stage = config["zero_optimization"]["stage"]
-    print(f"rank {rank} of {ranks}: ZeRO-{stage}, {precision}, batch size {micro} x {steps} x {ranks} = {micro * steps * ranks}", flush=True)
+    line = f"rank {rank} of {ranks}: ZeRO-{stage}, {precision}, batch size {micro} x {steps} x {ranks} = {micro * steps * ranks}"
     try:
         import deepspeed
         import torch
     except ImportError as missing:
-        print(f"rank {rank}: nothing is trained: {missing}", flush=True)
+        say(f"{line}, not training: {missing}")
         return
+    say(line)
 
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Linear(64, 256), torch.nn.ReLU(), torch.nn.Linear(256, 1))
@@ -43,7 +51,7 @@ def main():
         engine.backward(loss)
         engine.step()
         if rank == 0 and step % (5 * engine.gradient_accumulation_steps()) == 0:
-            print(f"step {engine.global_steps}: loss {loss.item():.3f}", flush=True)
+            say(f"step {engine.global_steps}: loss {loss.item():.3f}")
     torch.distributed.destroy_process_group()
 
 

@@ -11,6 +11,7 @@ mod help;
 mod launch;
 mod reader;
 mod refusal;
+mod rehearse;
 mod tools;
 mod unknown;
 mod values;
@@ -30,6 +31,7 @@ use crate::request::Launch;
 use crate::tools::diff::DiffRequest;
 use crate::tools::explain::ExplainRequest;
 use crate::tools::generate::GenerateRequest;
+use crate::tools::rehearse::RehearseRequest;
 use crate::tools::schema::SchemaRequest;
 use crate::tools::shims::Shims;
 use crate::tools::templates::TemplatesRequest;
@@ -49,6 +51,7 @@ pub enum Request {
     Check(Box<Launch>),
     /// The words of the command are configs.
     CheckConfigs(Box<Launch>),
+    Rehearse(Box<RehearseRequest>),
     /// The command may be empty.
     Doctor(Box<Launch>),
     Templates(TemplatesRequest),
@@ -72,6 +75,7 @@ impl Request {
             | Request::Check(launch)
             | Request::CheckConfigs(launch)
             | Request::Doctor(launch) => Some(launch),
+            Request::Rehearse(rehearsal) => Some(&mut rehearsal.launch),
             Request::Fit(fit) => Some(&mut fit.launch),
             Request::Diff(diff) => Some(&mut diff.launch),
             _ => None,
@@ -141,7 +145,7 @@ fn dashes_of_documents(words: &mut [OsString]) -> Option<Problem> {
         }
     }
     let first = first?;
-    Some(Problem::error(Rule::Usage, format!("`{first}` begins with a dash that is no `-`")).at(first))
+    Some(Problem::error(Rule::Usage, format!("`{first}` begins with a dash that is not `-`")).at(first))
 }
 
 /// What the words ask for; the outer error is clap's.
@@ -159,7 +163,7 @@ fn ask(words: &[OsString], host: &Host) -> Result<Result<Request, Refused>, clap
     let mut reader = Reader::new(&words[1..], host);
     let all = Asked::augment_subcommands(Command::new("zlaunch").no_binary_name(true).disable_help_subcommand(true));
     let matches = all.mut_subcommand(place, |command| match described(command) {
-        command if ["check", "doctor", "fit", "diff"].contains(&place) => reader.with_variables(command),
+        command if ["check", "rehearse", "doctor", "fit", "diff"].contains(&place) => reader.with_variables(command),
         command => command,
     });
     Ok(read(Asked::from_arg_matches(&matches.try_get_matches_from(words)?)?, reader))
@@ -172,6 +176,7 @@ fn read(asked: Asked, reader: Reader) -> Result<Request, Refused> {
             let launch = launch::read_check(*args, reader)?;
             if launch::is_configs(&launch, host) { Request::CheckConfigs(launch) } else { Request::Check(launch) }
         }
+        Asked::Rehearse(args) => Request::Rehearse(Box::new(rehearse::read(*args, reader)?)),
         Asked::Doctor(args) => Request::Doctor(launch::read(*args, reader, Mode::Doctor)?),
         Asked::Fit(args) => Request::Fit(Box::new(fit::read(*args, reader)?)),
         Asked::Diff(args) => Request::Diff(Box::new(diff::read(*args, reader)?)),

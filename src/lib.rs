@@ -84,6 +84,7 @@ fn respond(host: &Host) -> Result<u8, Vec<Problem>> {
         Request::Launch(launch) => return tools::launch::run(&launch, host),
         Request::Check(launch) => return tools::check::check_launch(&launch, host),
         Request::CheckConfigs(launch) => return tools::check::check_configs(&launch, host),
+        Request::Rehearse(request) => return tools::rehearse::run(*request, host),
         Request::Fit(request) => return tools::fit::run(&request, host),
         Request::Overview(text) => return show(&text).map(|()| REFUSED),
         Request::Diff(request) => tools::diff::run(&request, host),

@@ -41,6 +41,8 @@ pub struct Launch {
     pub(crate) allow: Vec<Rule>,
     pub(crate) warnings: Vec<Problem>,
     pub(crate) command: Vec<OsString>,
+    /// It is for `zlaunch rehearse`, which runs what a rank runs.
+    pub(crate) rehearsed: bool,
 }
 
 impl Launch {

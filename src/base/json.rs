@@ -16,18 +16,24 @@ pub struct SyntaxError {
     pub line: usize,
     pub column: usize,
     pub what: String,
+    /// Where a repeated key stood first.
+    pub first: Option<(usize, usize)>,
 }
 
 pub fn parse(text: &str) -> Result<Value, SyntaxError> {
     let text = without_comments(text.strip_prefix('\u{feff}').unwrap_or(text))?;
     if text.trim_ascii_start().is_empty() {
-        return Err(SyntaxError { line: 1, column: 1, what: "it is empty".to_string() });
+        return Err(SyntaxError { line: 1, column: 1, what: "it is empty".to_string(), first: None });
     }
     let mut value: Value = serde_json::from_str(&text).map_err(|why| friendly_message(&why, &text))?;
     // serde_json keeps the last of several.
-    if let Some(key) = keys(&text).into_iter().flatten().find(|key| key.is_repeated) {
-        let what = format!("the key `{}` stands here twice", key.name);
-        return Err(SyntaxError { line: key.line, column: key.column + key.width - 1, what });
+    let keys = keys(&text).unwrap_or_default();
+    if let Some(at) = keys.iter().position(|key| key.is_repeated) {
+        let (before, key) = (&keys[..at], &keys[at]);
+        let end = |key: &Key| (key.line, key.column + key.width - 1);
+        let first = before.iter().rfind(|other| other.path == key.path).map(end);
+        let what = format!("the key `{}` appears twice, and trainers take the last one", key.name);
+        return Err(SyntaxError { line: end(key).0, column: end(key).1, what, first });
     }
     refuse_huge_integers(&text)?;
     make_whole(&mut value);
@@ -277,7 +283,7 @@ fn end_of_string(text: &str) -> Option<usize> {
 pub fn fault_at(before: &[u8], what: String) -> SyntaxError {
     let line = before.split(|b| *b == b'\n').count();
     let column = before.iter().rev().take_while(|b| **b != b'\n').count() + 1;
-    SyntaxError { line, column, what }
+    SyntaxError { line, column, what, first: None }
 }
 
 /// serde_json's message in the words of this program.
@@ -296,7 +302,7 @@ fn friendly_message(why: &serde_json::Error, text: &str) -> SyntaxError {
         "EOF while parsing a value" => "it ends where a value is expected",
         "recursion limit exceeded" => "it is nested more than 128 levels deep",
         "expected value" | "key must be a string" if rest.starts_with('\'') => {
-            "JSON has double quotes, not single ones"
+            "JSON uses double quotes, not single quotes"
         }
         "expected value" if rest.starts_with("True") || rest.starts_with("False") || rest.starts_with("None") => {
             "JSON writes true, false and null, not True, False and None"
@@ -310,7 +316,7 @@ fn friendly_message(why: &serde_json::Error, text: &str) -> SyntaxError {
         "key must be a string" => "a key in double quotes is expected here",
         other => other,
     };
-    SyntaxError { line: why.line(), column: why.column().max(1), what: what.to_string() }
+    SyntaxError { line: why.line(), column: why.column().max(1), what: what.to_string(), first: None }
 }
 
 fn looks_like_yaml(text: &str) -> bool {

@@ -176,7 +176,7 @@ fn report_rejection(
                 (Some(ours), _) => report::put_in_front(&flag(ours)),
                 (None, Some(near)) => format!("did you mean `{near}`?"),
                 (None, None) if tolerant.is_empty() => format!("leave {shown} out"),
-                (None, None) => format!("leave {shown} out; {tolerant}"),
+                (None, None) => format!("drop {shown}; {tolerant}"),
             };
             let noun = if mapping { "argument" } else { "option" };
             let what = match subject.job.trainer.arguments.parser {

@@ -17,13 +17,13 @@ const SEQUENCE: &str = "sequence_parallel_size";
 
 pub(super) const RULES: &[Check] = &[
     Check::code(Rule::BatchSize, Severity::Error, When::Parse, batch_size)
-        .doc("a batch size that is no number above 0, or none at all"),
+        .doc("a batch size that is missing, or not a number above 0"),
     Check::code(Rule::BatchProduct, Severity::Error, When::Parse, batch_product)
         .doc("train_batch_size is not micro batch × accumulation steps × data-parallel ranks"),
     Check::code(Rule::BatchSequence, Severity::Warning, When::Silent, batch_sequence)
-        .doc("sequence_parallel_size does not divide the ranks: DeepSpeed goes on with a fraction of a rank"),
+        .doc("sequence_parallel_size does not divide the ranks: DeepSpeed continues with a fraction of a rank"),
     Check::code(Rule::BatchTensor, Severity::Note, When::Silent, batch_tensor).doc(
-        "with AutoTP every rank counts in train_batch_size, though a tensor-parallel group reads the same samples",
+        "with AutoTP every rank counts in train_batch_size, although a tensor-parallel group reads the same samples",
     ),
     // Fabric leaves it alone.
     Check::row(Rule::LightningAccumulation, Severity::Error, When::Start)
@@ -33,7 +33,7 @@ pub(super) const RULES: &[Check] = &[
         })
         .says(
             &[STEPS],
-            "Lightning's Trainer refuses `{key}` in the config: accumulate_grad_batches says it",
+            "Lightning's Trainer refuses `{key}` in the config: it comes from accumulate_grad_batches",
             "--unset {key}",
         )
         .doc(
@@ -181,7 +181,7 @@ fn batch_sequence(subject: &Subject, found: &mut Findings) {
 fn batch_tensor(subject: &Subject, found: &mut Findings) {
     let key = "tensor_parallel.autotp_size";
     if let Some(size) = subject.get(key).and_then(number).filter(|size| *size > 1.0) {
-        let what = format!("`{GLOBAL}` counts every rank, though groups of {size} read the same samples");
+        let what = format!("`{GLOBAL}` counts every rank, although groups of {size} read the same samples");
         found.key(&[key], what, format!("the samples of a step are {GLOBAL} ÷ {size}"));
     }
 }

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::findings::{Check, Findings};
 use super::subject::Subject;
 use crate::command::inputs::{self, MissingInput, is_missing};
+use crate::command::model::Hub;
 use crate::command::python::Presence;
 use crate::command::target::Target;
 use crate::ranks::topology::Topology;
@@ -27,14 +28,14 @@ pub(super) const RULES: &[Check] = &[
         .doc("a model, dataset or checkpoint that is written as a path (`/…`, `./…`, `../…`, `~/…`) is not there"),
     Check::code(Rule::ModelUnreadable, Severity::Error, When::Start, model_unreadable).doc(
         "the model is a file, or a folder with a config.json that is not JSON (a warning for a script), or with \
-             none at all (a warning)",
+             none at all (a warning); or it is not here, and HF_HUB_OFFLINE keeps it from being downloaded",
     ),
     Check::code(Rule::ModelUnknown, Severity::Error, When::Start, model_unknown).doc(
         "the config.json of the model names a model_type that the installed transformers does not have, or none \
              (a warning for scripts and ms-swift)",
     ),
     Check::code(Rule::WeightsMissing, Severity::Error, When::Start, weights_missing)
-        .doc("the folder of the model has a tokenizer and no weights (LLaMA-Factory, ms-swift and TRL)"),
+        .doc("the model's folder has a tokenizer but no weights (LLaMA-Factory, ms-swift and TRL)"),
     Check::code(Rule::DatasetUnreadable, Severity::Error, When::Start, |subject, found| {
         match subject.job.trainer.name {
             "llamafactory" if subject.runs_here() => of_llamafactory(subject, found),
@@ -91,7 +92,7 @@ fn path_missing(subject: &Subject, found: &mut Findings) {
         let place = subject.job.place_in_run_file(&value, subject.host).unwrap_or_else(|| given.clone());
         let (what, help) = match expanded {
             Some(expanded) => {
-                (format!("nobody expands the `~` of `{value}`"), format!("{option} {}", expanded.display()))
+                (format!("nothing expands the `~` in `{value}`"), format!("{option} {}", expanded.display()))
             }
             None => (format!("`{value}` does not exist"), advice(&path)),
         };
@@ -123,12 +124,17 @@ fn model_unreadable(subject: &Subject, found: &mut Findings) {
     let Some(folder) = subject.model_folder() else {
         let path = subject.host.cwd.join(value);
         if path.is_file() {
-            let what = format!("the model `{value}` is a file, and not a folder with a model in it");
+            let what = format!("the model `{value}` is a file, not a folder with a model");
             found.at_with_severity(severity, &[model.place()], what, NAME_FOLDER);
         } else if let Some(near) = folder_beside(&path).filter(|_| !value.contains(['/', '$']) && !path.exists()) {
             let what = format!("there is no folder `{value}`, so a model of that name is looked for on the hub");
             let help = format!("did you mean `{}`?", model.from.with(near));
             found.at_with_severity(Severity::Warning, &[model.place()], what, help);
+        } else if let Some(variable) = keeps_from_download(subject, value) {
+            let what = format!("`{value}` is not in the Hugging Face cache, and {variable} keeps it from being loaded");
+            let help = format!("hf download {value} where there is a network, or --unset-env {variable}");
+            let place = format!("{variable}={}", subject.host.var(variable).unwrap_or_default());
+            found.at_with_severity(severity, &[model.place(), place], what, help);
         }
         return;
     };
@@ -137,14 +143,14 @@ fn model_unreadable(subject: &Subject, found: &mut Findings) {
     }
     let file = folder.join("config.json");
     let Some(text) = reading::text_if_any(&file) else {
-        let what = format!("the folder `{value}` has no config.json, so no model is known by it");
+        let what = format!("the folder `{value}` has no config.json, so it is not a model");
         return found.at_with_severity(Severity::Warning, &[model.place()], what, NAME_FOLDER);
     };
     // Python takes NaN, too.
     if serde_json::from_str::<Value>(&text).is_err() && !text.contains("NaN") && !text.contains("Infinity") {
         let what = format!("the config.json of the model `{value}` is not JSON");
         let place = file.display().to_string();
-        found.at_with_severity(severity, &[place], what, "download it again, or mend the file");
+        found.at_with_severity(severity, &[place], what, "download it again, or fix the file");
     }
 }
 
@@ -154,6 +160,19 @@ fn folder_beside(path: &Path) -> Option<String> {
     let entries = std::fs::read_dir(around).ok()?.flatten().take(10_000).filter(|entry| entry.path().is_dir());
     let names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
     nearest(name, names.iter().map(String::as_str)).map(str::to_string)
+}
+
+/// The variable because of which a model cannot come from the hub, if it must.
+fn keeps_from_download(subject: &Subject, model: &str) -> Option<&'static str> {
+    let Subject { job, host, .. } = subject;
+    let is_name = model.split('/').count() == 2 && !model.starts_with(['.', '/', '~']) && !model.contains('$');
+    let cached = || Some(Hub::HuggingFace.cache(host)?.join(format!("models--{}", model.replace('/', "--"))).exists());
+    let is_needed = is_name && (job.trainer.model.hub)(&job.args, host) == Hub::HuggingFace;
+    // The first that is not empty counts.
+    let variable = ["HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"].into_iter().find(|name| host.nonempty_var(name).is_some())?;
+    let is_true = |text: &str| ["1", "ON", "YES", "TRUE"].contains(&text.to_uppercase().as_str());
+    let is_offline = host.var(variable).is_some_and(is_true) && job.args.list("cache_dir").is_none();
+    (is_needed && is_offline && cached() == Some(false)).then_some(variable)
 }
 
 /// A folder with this file has an adapter, and its model elsewhere.
@@ -187,7 +206,7 @@ fn model_unknown(subject: &Subject, found: &mut Findings) {
     let (what, help) = match named {
         Some(named) => {
             let version = subject.package("transformers").map_or_else(String::new, |version| format!(" {version}"));
-            let help = "pip install --upgrade transformers, or mend its config.json";
+            let help = "pip install --upgrade transformers, or fix its config.json";
             (format!("transformers{version} has no model of type `{named}`"), help)
         }
         None if types.any(|known| !known.is_empty() && path.contains(known)) => return,
@@ -216,7 +235,7 @@ fn weights_missing(subject: &Subject, found: &mut Findings) {
     let has_tokenizer = || ["tokenizer.json", "tokenizer_config.json"].iter().any(has_file);
     if !usual && has_tokenizer() && has_file(&"config.json") && !has_file(&ADAPTER) && !has_weights() {
         let folder = folder.display().to_string();
-        let what = format!("`{folder}` has a tokenizer and no weights");
+        let what = format!("`{folder}` has a tokenizer but no weights");
         found.at(&[folder], what, "download the model again, without leaving out its *.safetensors");
     }
 }
@@ -250,7 +269,7 @@ fn of_llamafactory(subject: &Subject, found: &mut Findings) {
     let place = |name: &str| subject.job.place_in_run_file(name, subject.host).unwrap_or_else(|| name.to_string());
     let info = reading::text_if_any(&file).and_then(|text| serde_json::from_str::<Value>(&text).ok());
     let Some(info) = info.as_ref().and_then(Value::as_object) else {
-        let what = format!("`{}` is not there or is no JSON, so no dataset is known", file.display());
+        let what = format!("`{}` is missing or not JSON, so no dataset is known", file.display());
         return found.at(&[place(names[0])], what, "dataset_dir: FOLDER");
     };
     for name in names {
@@ -303,9 +322,9 @@ fn of_swift(subject: &Subject, found: &mut Findings) {
         let path = subject.host.absolute(Path::new(name));
         let place = format!("{option} {value}");
         if values.len() == 1 && std::fs::metadata(&path).is_ok_and(|file| file.is_file() && file.len() == 0) {
-            found.at(&[place], format!("`{name}` has nothing in it"), "name a file with data");
+            found.at(&[place], format!("`{name}` is empty"), "name a file with data");
         } else if is_called(&path, &["jsonl"]) && starts_with_no_json(&path) {
-            let what = format!("the first line of `{name}` is no JSON");
+            let what = format!("the first line of `{name}` is not JSON");
             found.at_with_severity(Severity::Warning, &[place], what, "one JSON object a line");
         } else {
             report_missing(name, &path, place, found);

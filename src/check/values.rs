@@ -19,9 +19,9 @@ pub(super) const RULES: &[Check] = &[
     Check::code(Rule::WrongValue, Severity::Error, When::Parse, |subject, found| {
         judge(subject, found, ValueFault::Value);
     })
-    .doc("a number out of its range, or a word that is none of the choices"),
+    .doc("a number out of range, or a word that is not one of the choices"),
     Check::code(Rule::OddValue, Severity::Warning, When::Silent, odd_value)
-        .doc("a value of another type than is meant, where DeepSpeed does not look: \"false\" is true there"),
+        .doc("a value of the wrong type where DeepSpeed does not check: the text \"false\" counts as true"),
 ];
 
 fn judge(subject: &Subject, found: &mut Findings, kind: ValueFault) {
@@ -137,7 +137,7 @@ fn odd_value(subject: &Subject, found: &mut Findings) {
             continue;
         }
         let (path, value, wanted) = (&key.path, key.value, entry.wanted());
-        let what = format!("`{path}` is {value}, and DeepSpeed takes it as it is: {wanted} is meant");
+        let what = format!("`{path}` is {value}, and DeepSpeed does not check it: it should be {wanted}");
         found.key(&[path], what, advice(key, &entry));
     }
 }

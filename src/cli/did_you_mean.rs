@@ -22,8 +22,12 @@ const SWIFT: &[&str] = &["sft", "pt", "rlhf"];
 pub(super) fn did_you_mean(mode: &str, options: &[OsString], command: &[OsString], host: &Host) -> Option<Problem> {
     let first = command.first()?;
     let word = first.to_str()?;
-    let said: Vec<&str> = command.iter().map_while(|word| option_of_fit(word.to_str()?)).flatten().collect();
-    let said = if mode == "fit" { said } else { Vec::new() };
+    // A program of that name is a command like any other.
+    if host.find_program(first).is_some() {
+        return None;
+    }
+    let values = command.iter().filter(|_| mode == "fit").map_while(|word| option_of_fit(word.to_str()?));
+    let said: Vec<&str> = values.flatten().collect();
     let rest = &command[1.max(said.len() / 2)..];
     let (more, rest) = rest.split_at(count_options(rest));
     let rest = rest.strip_prefix(&["--".into()]).unwrap_or(rest);
@@ -55,10 +59,6 @@ pub(super) fn did_you_mean(mode: &str, options: &[OsString], command: &[OsString
         _ if let Some(near) = near() => ("not a sub-command", near, &[], &[]),
         _ => return None,
     };
-    // A program of that name is a command like any other.
-    if host.find_program(first).is_some() {
-        return None;
-    }
     let behind: Vec<OsString> = program.iter().map(OsString::from).chain(rest.iter().cloned()).collect();
     let mut words: Vec<OsString> = (!mode.is_empty()).then(|| mode.into()).into_iter().collect();
     let takes_command = ["", "check", "doctor", "fit"].contains(&mode);

@@ -25,13 +25,13 @@ use crate::request::{EnvironmentFlags, Format, Launch, MemoryFlags, Output};
 #[derive(Args)]
 pub(super) struct LaunchArgs {
     #[command(flatten)]
-    options: LaunchOptions,
+    pub(super) options: LaunchOptions,
     // Everything from the first word on that is not an option of ours.
     #[arg(trailing_var_arg = true, num_args = 1.., hide = true, value_hint = ValueHint::CommandWithArguments)]
-    command: Vec<OsString>,
+    pub(super) command: Vec<OsString>,
 }
 
-pub(super) const ABOUT_CHECK: &str = "Nothing is launched. All options of a launch are accepted: `zlaunch --help`.
+pub(super) const ABOUT_CHECK: &str = "Nothing is launched. All launch options work here: see `zlaunch --help`.
 Exit status: 1 if there is an error (with --strict: or a warning), else 0.
 
 Examples:
@@ -39,7 +39,7 @@ Examples:
   zlaunch check --deepspeed zero3 -- swift sft --model Qwen/Qwen3-8B";
 
 pub(super) const ABOUT_DOCTOR: &str =
-    "Without secrets, so that it can be pasted into an issue. All options of a launch are accepted: `zlaunch --help`.
+    "It shows no secrets, so you can paste it into an issue. All launch options work here: see `zlaunch --help`.
 
 Examples:
   zlaunch doctor
@@ -48,7 +48,7 @@ Examples:
 /// The options of a launch that the help of a sub-command shows. The others are accepted, so that a command can be pasted.
 fn shown(subcommand: &str) -> &'static str {
     match subcommand {
-        "check" => {
+        "check" | "rehearse" => {
             "deepspeed template_dir patch unset set no_fill nproc_per_node nnodes launcher trainer env format strict allow quiet"
         }
         "doctor" => {
@@ -100,6 +100,7 @@ pub(super) enum Mode {
     Check,
     /// The command is missing.
     CheckConfigs,
+    Rehearse,
     /// The command may be missing.
     Doctor,
 }
@@ -109,6 +110,7 @@ impl Mode {
         match self {
             Mode::Launch => "",
             Mode::Check | Mode::CheckConfigs => "check",
+            Mode::Rehearse => "rehearse",
             Mode::Doctor => "doctor",
         }
     }
@@ -120,7 +122,7 @@ pub(super) fn read(args: LaunchArgs, mut reader: Reader, mode: Mode) -> Result<B
     let output = read_output(&mut options, &mut reader, mode);
     let launch = read_described(options, command, &mut reader);
     let has_command = !launch.command.is_empty();
-    if !has_command && mode == Mode::Launch {
+    if !has_command && matches!(mode, Mode::Launch | Mode::Rehearse) {
         let config = launch.deepspeed.as_ref().map_or("zero2", |config| &config.value);
         reader.problems.push(report::nothing_to_launch(config));
     } else if !has_command && mode == Mode::Check {
@@ -207,6 +209,7 @@ pub(super) fn read_described(options: LaunchOptions, command: Vec<OsString>, rea
         subcommand: "",
         options: Vec::new(),
         output: Output::default(),
+        rehearsed: false,
     }
 }
 
@@ -222,9 +225,9 @@ fn given_twice(options: &[OsString]) -> Vec<Problem> {
         let value = value.or_else(|| words.next().map(Into::into)).unwrap_or_default();
         let earlier = given.iter().find(|(name, earlier)| *name == flag(option) && *earlier != value);
         if let Some((name, earlier)) = earlier.filter(|_| matches!(option.get_action(), ArgAction::Set)) {
-            let what = format!("`{name}` is given twice, and `{value}` counts");
+            let what = format!("`{name}` is given twice; `{value}` is used");
             let problem = Problem::warning(Rule::GivenTwice, what).at(format!("{name} {earlier}"));
-            problems.push(problem.at(format!("{name} {value}")).help(format!("leave {name} {earlier} out")));
+            problems.push(problem.at(format!("{name} {value}")).help(format!("drop {name} {earlier}")));
         }
         given.push((flag(option), value));
     }
@@ -237,7 +240,7 @@ fn read_output(options: &mut LaunchOptions, reader: &mut Reader, mode: Mode) -> 
     let dry_run = !is_launch || options.output.dry_run;
     if given.as_ref().is_some_and(|format| format.from.is_flag()) && !dry_run {
         reader.problems.push(
-            Problem::error(Rule::Usage, "`--format` is only for a plan that is printed")
+            Problem::error(Rule::Usage, "`--format` only works with a printed plan")
                 .at("--format")
                 .help("add --dry-run"),
         );
@@ -247,6 +250,6 @@ fn read_output(options: &mut LaunchOptions, reader: &mut Reader, mode: Mode) -> 
         dry_run: dry_run.then(|| format.map_or(Format::Text, |format| format.value)),
         quiet: options.output.quiet,
         verbose: options.output.verbose,
-        check: matches!(mode, Mode::Check | Mode::CheckConfigs),
+        check: matches!(mode, Mode::Check | Mode::CheckConfigs | Mode::Rehearse),
     }
 }

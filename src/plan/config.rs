@@ -9,7 +9,7 @@ use super::planner::{DecidedRanks, Planner};
 use super::{inputs, own_config, print};
 use crate::base::source::Sourced;
 use crate::check::{self, Derived, Subject, machine};
-use crate::command::trainer::{AutoFiller, NoConfig};
+use crate::command::trainer::NoConfig;
 use crate::config::auto::{self, FillContext};
 use crate::config::layers::{self, Layers};
 use crate::config::places::Places;
@@ -38,10 +38,11 @@ impl Planner<'_> {
             (Some((template, _)), None) => {
                 let config = self.diagnostics.keep(layers::with_layers(&template, layers, host))?;
                 let places = Places::new(&config, &template, layers, host);
-                self.check(&config, Some((&template, &places)), ranks);
+                self.check(&config, &template.env, &|key| places.of(key), ranks);
                 None
             }
             (None, _) => {
+                self.judge_settings(None, ranks);
                 if self.diagnostics.errors.is_empty() && !self.understood.runs_elsewhere() {
                     self.diagnostics.errors.extend(without_config(layers, config_out.as_ref()));
                 }
@@ -115,13 +116,14 @@ impl Planner<'_> {
         let mut context = FillContext::new(job, topology, &config, &host_of_template);
         context.no_fill = *no_fill;
         if self.understood.launcher_takes_config() && !no_fill {
-            context.fills_auto = Some(AutoFiller::Trainer(|_| Some("accelerate launch fills it")));
+            context.by_launcher = Some("accelerate launch fills it");
         }
         let places = Places::new(&config, &template, layers, host);
         let (mut resolved, problems) = auto::resolve(&context, |key| places.of(key));
         self.diagnostics.mismatched = resolved.mismatched;
         self.diagnostics.warnings.append(&mut resolved.warnings);
-        self.check(&resolved.config, Some((&template, &places)), ranks);
+        self.check(&resolved.config, &template.env, &|key| places.of(key), ranks);
+        self.judge_settings(Some(&resolved.config), ranks);
         if !problems.is_empty() {
             return Err(problems);
         }
@@ -142,18 +144,41 @@ impl Planner<'_> {
         Ok(planned)
     }
 
-    /// Runs the rules about the config and the environment. `origin`: the template, and where each key was written.
-    pub(super) fn check(&mut self, config: &Value, origin: Option<(&Template, &Places)>, ranks: DecidedRanks) {
+    /// What `accelerate launch` makes of its own settings arrives like a config, and is judged like one.
+    fn judge_settings(&mut self, named: Option<&Value>, ranks: DecidedRanks) {
+        let UnderstoodLaunch { job, host, existing_launcher, .. } = self.understood;
+        let settings = existing_launcher.as_ref().and_then(|it| it.settings_as_config(job, named, host));
+        let Some((config, file)) = settings else { return };
+        let place = |key: &str| format!("{file}, {key}");
+        if let Some(topology) = ranks.topology {
+            let (resolved, problems) = auto::resolve(&FillContext::new(job, topology, &config, host), place);
+            self.diagnostics.mismatched |= resolved.mismatched;
+            let equal = |problem: Problem| problem.help("make accelerate's setting and the trainer's argument equal");
+            self.diagnostics.warnings.extend(resolved.warnings.into_iter().map(equal));
+            self.diagnostics.errors.extend(problems.into_iter().map(equal));
+        }
+        if named.is_none() {
+            self.check(&config, &[], &place, ranks);
+        }
+    }
+
+    /// Runs the rules about the config and the environment. `place`: where each key was written.
+    pub(super) fn check(
+        &mut self,
+        config: &Value,
+        template_env: &[(String, String)],
+        place: &dyn Fn(&str) -> String,
+        ranks: DecidedRanks,
+    ) {
         let UnderstoodLaunch { launch, job, host, .. } = self.understood;
-        let place = |key: &str| origin.map_or_else(|| key.to_string(), |(_, places)| places.of(key));
         let subject = Subject {
             config,
             job,
             topology: ranks.topology,
             launcher: ranks.launcher,
             host,
-            template_env: origin.map_or(&[], |(template, _)| template.env.as_slice()),
-            place: &place,
+            template_env,
+            place,
             derived: Derived::new(config, job),
         };
         let found = check::diagnose(&subject, &launch.allow, launch.output.wants_notes());

@@ -19,9 +19,14 @@ const LARGEST_FILE: u64 = 4 << 20;
 
 impl SyntaxError {
     pub(crate) fn problem(&self, name: &str) -> Problem {
-        Problem::error(Rule::Json, format!("not JSON: {}", self.what))
-            .at(format!("{name}:{}:{}", self.line, self.column))
-            .help("JSON is expected; comments and trailing commas are allowed")
+        let place = |(line, column)| format!("{name}:{line}:{column}");
+        let here = (self.line, self.column);
+        match self.first {
+            Some(first) => Problem::error(Rule::Json, &self.what).at(place(first)).at(place(here)).help("drop one of them"),
+            None => Problem::error(Rule::Json, format!("not JSON: {}", self.what))
+                .at(place(here))
+                .help("JSON is expected; comments and trailing commas are allowed"),
+        }
     }
 
     /// In a file that only the trainer reads.
@@ -111,7 +116,7 @@ pub(crate) fn open(path: &Path) -> io::Result<Option<(fs::File, u64)>> {
 pub(crate) fn unreadable_file(path: &Path, why: &io::Error) -> Problem {
     let what = match why.kind() {
         io::ErrorKind::NotFound => "does not exist".to_string(),
-        io::ErrorKind::PermissionDenied => "cannot be read: you lack the permission".to_string(),
+        io::ErrorKind::PermissionDenied => "cannot be read: permission denied".to_string(),
         // `/proc/kmsg`: more comes when the kernel has more to say.
         io::ErrorKind::WouldBlock => "cannot be read: it has no end".to_string(),
         _ => format!("cannot be read: {why}"),

@@ -16,7 +16,7 @@ pub(crate) fn nothing_to_launch(config: &str) -> Problem {
 
 /// `line`: the command line with the option in front.
 pub(crate) fn dry_run_behind(word: &str, line: &str) -> Problem {
-    let what = format!("`{word}` stands behind the command: the training gets it, and is started");
+    let what = format!("`{word}` comes after the command, so the trainer gets it and training starts");
     Problem::warning(Rule::BehindTheCommand, what).at(word).help(line)
 }
 

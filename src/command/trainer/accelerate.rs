@@ -43,8 +43,8 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
     let own = calls(text, "DeepSpeedPlugin").find_map(|call| keyword(call, "hf_ds_config"));
     let no_config = own.map(|config| {
         NoConfig::new(
-            format!("the script gives accelerate a config itself: DeepSpeedPlugin(hf_ds_config={})", shown(config)),
-            "leave hf_ds_config out there: zlaunch hands the config over in ACCELERATE_DEEPSPEED_CONFIG_FILE",
+            format!("the script passes its own config to accelerate: DeepSpeedPlugin(hf_ds_config={})", shown(config)),
+            "drop hf_ds_config there: zlaunch passes the config in ACCELERATE_DEEPSPEED_CONFIG_FILE",
         )
     });
     Some(Job { no_config, ..Job::of(&TRAINER, command) })

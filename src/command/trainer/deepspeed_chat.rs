@@ -24,7 +24,7 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
     let made = made.or(maker)?;
     let option = ["--zero_stage", "--stage", "--zero-stage"].into_iter().find(|option| text.contains(option));
     let help = match option {
-        Some(option) => format!("drop it and say {option} 3, as the script's own options say it"),
+        Some(option) => format!("drop it and use the script's own option: {option} 3"),
         None => format!(
             "drop it, or change {} in the script; deepspeed.initialize(args=args) takes a config from zlaunch",
             shown(made)

@@ -69,8 +69,8 @@ fn processes(text: &str, host: &Host) -> Option<Variable> {
 fn in_code(text: &str) -> Option<NoConfig> {
     let config = calls(text, "DeepSpeedStrategy").find_map(|call| keyword(call, "config"))?;
     Some(NoConfig::new(
-        format!("the script gives its strategy a config itself: DeepSpeedStrategy(config={})", shown(config)),
-        "write DeepSpeedStrategy() there: zlaunch hands it the config in PL_DEEPSPEED_CONFIG_PATH",
+        format!("the script passes its own config to the strategy: DeepSpeedStrategy(config={})", shown(config)),
+        "write DeepSpeedStrategy() there: zlaunch passes the config in PL_DEEPSPEED_CONFIG_PATH",
     ))
 }
 

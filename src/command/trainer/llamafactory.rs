@@ -98,7 +98,7 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
     // Up to 0.9.2 a run file is the only argument, or none at all.
     if is_before([0, 9, 3]) && job.words.len() > 1 {
         let version = version.as_deref().unwrap_or_default();
-        let what = format!("LLaMA-Factory {version} takes no argument behind a run file, only 0.9.3 and later do");
+        let what = format!("LLaMA-Factory {version} takes no argument after a run file; 0.9.3 and later do");
         let (file, behind) = (file.to_string_lossy(), job.words[1].to_string_lossy());
         let problem = Problem::error(Rule::RunFile, what).at(format!("{file} {behind}"));
         job.problems.push(problem.help(format!("write it into {file}")));

@@ -4,7 +4,6 @@ use std::cell::OnceCell;
 
 use serde_json::Value;
 
-use super::rules::RULES;
 use crate::base::source::{Source, Sourced, TrainerDefault};
 use crate::command::argv::ArgumentError;
 use crate::command::model::{self, HiddenSize};
@@ -22,6 +21,8 @@ pub(crate) struct FillContext<'a> {
     pub(crate) host: &'a Host,
     /// Who fills what zlaunch leaves.
     pub(crate) fills_auto: Option<AutoFiller>,
+    /// Why the launcher of the command leaves nothing to fill. What the config has is compared all the same.
+    pub(crate) by_launcher: Option<&'static str>,
     /// Nothing is filled, but what the trainer would refuse is refused.
     pub(crate) no_fill: bool,
     /// A value of the config is compared: what the trainer takes for an argument that is not given counts too.
@@ -34,19 +35,13 @@ impl<'a> FillContext<'a> {
     pub(crate) fn new(job: &'a Job, topology: &'a Topology, config: &'a Value, host: &'a Host) -> Self {
         let fills_auto = job.trainer.config.filler;
         let (hidden_size, flow) = (OnceCell::new(), OnceCell::new());
-        FillContext { job, topology, config, host, fills_auto, no_fill: false, compares: false, hidden_size, flow }
+        let (by_launcher, no_fill, compares) = (None, false, false);
+        FillContext { job, topology, config, host, fills_auto, by_launcher, no_fill, compares, hidden_size, flow }
     }
 
     /// The context for the values that the config has.
     pub(super) fn comparing(&self) -> Self {
         FillContext { compares: true, ..Self::new(self.job, self.topology, self.config, self.host) }
-    }
-
-    /// Whether half precision is on, as far as the arguments and the trainer's defaults say.
-    pub(crate) fn is_on(&self, key: &str) -> Option<Sourced<bool>> {
-        let rule = RULES.iter().find(|rule| rule.key == key && self.filled_by_trainer(key).is_none())?;
-        let filled = rule.value(&self.comparing()).ok()?;
-        Some(Sourced::new(filled.value.as_bool()?, filled.arguments.into_iter().next()?))
     }
 
     /// How the arguments get through the user's script. Read only where one of them decides something.

@@ -85,7 +85,7 @@ pub const RULES: &[AutoRule] = &[
         Accelerate(vars::ACCELERATE_DEEPSPEED_OFFLOAD_PARAM_NVME_PATH, "\"none\"")),
     filled("zero_optimization.stage3_gather_16bit_weights_on_model_save", None, "false, as accelerate fills it",
         Accelerate(vars::ACCELERATE_DEEPSPEED_ZERO3_SAVE_16BIT_MODEL, "false")),
-    filled("amp.enabled", None, "left to transformers before 5.0; nobody fills it since", With(amp)),
+    filled("amp.enabled", None, "left to transformers before 5.0; nobody fills it in after that", With(amp)),
     filled("amp.opt_level", None, "the same", With(amp)),
     filled("steps_per_print", None, "accelerate overwrites it with infinity, whatever it is",
         With(|_| Err(Unfilled::deferred("accelerate overwrites it with infinity")))),
@@ -110,6 +110,13 @@ impl AutoRule {
 }
 
 impl FillContext<'_> {
+    /// Whether half precision is on, as far as the arguments and the trainer's defaults say.
+    pub(crate) fn is_on(&self, key: &str) -> Option<Sourced<bool>> {
+        let rule = RULES.iter().find(|rule| rule.key == key && self.filled_by_trainer(key).is_none())?;
+        let filled = rule.value(&self.comparing()).ok()?;
+        Some(Sourced::new(filled.value.as_bool()?, filled.arguments.into_iter().next()?))
+    }
+
     /// A float argument as JSON; Python keeps `1` given to a float as 1.0.
     fn float(&self, name: &'static str) -> Result<Sourced<Value>, Unfilled> {
         let given = self.given(name, |args| args.float(name))?.or_else(|| self.default(name, python_value::float));

@@ -28,7 +28,7 @@ pub struct Template {
     pub(crate) about_zh: Option<String>,
     pub config: Value,
     pub env: Vec<(String, String)>,
-    /// Keys that only the user can know.
+    /// Keys that only the user can fill in.
     pub(crate) needs: Vec<RequiredKey>,
     /// Notes about how it was found.
     pub(crate) notes: Vec<Problem>,
@@ -146,7 +146,7 @@ fn parent_link(link: &Link, parent: &str, spec: &Sourced<String>, search: &Searc
     let nearest = nearest(parent, known.iter().map(|(name, _)| name.as_str()).filter(|name| *name != parent));
     let lists = "`zlaunch templates` lists all of them";
     let (what, help) = match is_itself {
-        true => (": there is no other template of that name", format!("name the one that it builds on; {lists}")),
+        true => (": there is no other template of that name", format!("name the one it builds on; {lists}")),
         false => (", which does not exist", did_you_mean(nearest, lists)),
     };
     let of = if is_itself { "itself".to_string() } else { format!("`{parent}`") };
@@ -162,7 +162,7 @@ fn load(link: &Link, inline: &str) -> Result<Document, Vec<Problem>> {
         Origin::File(path) => reading::read(path)?,
         Origin::BuiltIn => json::parse_built_in(built_in_text(&link.name)),
         Origin::Inline | Origin::Piped => json::parse(inline).map_err(|fault| {
-            let wanted = "strict JSON is wanted: double quotes, true, false, null, every bracket closed";
+            let wanted = "strict JSON is expected: double quotes, true, false, null, every bracket closed";
             // It uses json_repair, which guesses.
             fault.problem("the command line").help(format!("{wanted} (ms-swift alone would repair some of it)"))
         })?,

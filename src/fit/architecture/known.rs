@@ -99,7 +99,9 @@ impl Architecture {
     /// `None` if the table does not have it.
     pub(super) fn of(model_type: &str) -> Option<Self> {
         let mut cells = rows::find(ARCHITECTURES, model_type)?.cells();
-        while let Some(parent) = cells.remove("like") {
+        // A chain that leads back to itself has no end.
+        for _ in 0..8 {
+            let Some(parent) = cells.remove("like") else { break };
             let mut inherited = rows::find(ARCHITECTURES, parent.as_str()?)?.cells();
             inherited.extend(cells);
             cells = inherited;

@@ -5,7 +5,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::context::LaunchContext;
 use super::kind::Launcher;
@@ -19,7 +19,7 @@ use crate::command::argv::{Args, Nargs::Nothing, Nargs::One};
 use crate::command::trainer::Job;
 use crate::host::Host;
 use crate::ranks::topology::{Processes, RankFlags};
-use crate::report::reading;
+use crate::report::{Problem, Rule, reading};
 
 pub(super) type Variables = Vec<(&'static str, OsString)>;
 
@@ -46,6 +46,7 @@ pub(super) const SPEC: LauncherSpec = LauncherSpec {
     ],
     count_options: &["num_processes"],
     count_meaning: CountMeaning::Total,
+    on_several: &["--deepspeed_multinode_launcher", "standard"],
     counts,
 };
 
@@ -99,6 +100,81 @@ pub(super) fn refused_in_run_file(args: &Args, host: &Host) -> Option<(PathBuf, 
     let precision = settings.get("mixed_precision").filter(|value| !value.is_null());
     refused.extend(precision.filter(|_| !args.is_given("mixed_precision")).map(|_| "mixed_precision"));
     (!refused.is_empty()).then_some((file, refused))
+}
+
+/// What accelerate makes of its own settings where no config is named, as its `DeepSpeedPlugin` does, and where they stand.
+/// Of a config that is `named`, only the precision that they add to it.
+pub(super) fn settings_as_config(
+    args: &Args,
+    job: &Job,
+    named: Option<&Value>,
+    host: &Host,
+) -> Option<(Value, String)> {
+    let (file, settings) = settings(args, host).unwrap_or_default();
+    let in_file = |name: &str| settings.get("deepspeed_config")?.get(name).filter(|value| !value.is_null());
+    let flag = |name: &str| args.text(name).map(|text| Value::from(text.value));
+    let setting = |name: &str| {
+        if run_file_wins(job) { in_file(name).cloned().or_else(|| flag(name)) } else { flag(name).or(in_file(name).cloned()) }
+    };
+    let of_file = settings.get("distributed_type").is_some_and(|kind| kind == "DEEPSPEED");
+    if !of_file && !args.is_given(SWITCH) && named.is_none() {
+        return None;
+    }
+    let number = |name: &str, default: Value| match setting(name) {
+        Some(Value::String(text)) => serde_json::from_str(&text).ok().filter(Value::is_number).unwrap_or(text.into()),
+        Some(number) => number,
+        None => default,
+    };
+    let device = |name: &str| setting(name).and_then(|it| Some(it.as_str()?.to_lowercase())).unwrap_or("none".to_string());
+    let mut config = match named {
+        Some(_) => json!({}),
+        None => json!({
+            "train_batch_size": "auto",
+            "train_micro_batch_size_per_gpu": "auto",
+            "gradient_accumulation_steps": number("gradient_accumulation_steps", "auto".into()),
+            "gradient_clipping": number("gradient_clipping", "auto".into()),
+            "zero_optimization": {
+                "stage": number("zero_stage", 2.into()),
+                "offload_optimizer": { "device": device("offload_optimizer_device") },
+                "offload_param": { "device": device("offload_param_device") },
+            },
+        }),
+    };
+    // transformers takes accelerate's precision for the config where its own arguments ask for none, and then refuses it.
+    let precision = flag("mixed_precision").or_else(|| settings.get("mixed_precision").cloned());
+    let precision = precision.as_ref().and_then(Value::as_str).filter(|it| ["bf16", "fp16"].contains(it));
+    let is_on = |name| job.args.bool(name, true).is_ok_and(|it| it.is_some_and(|it| it.value));
+    let open = |key: &str| named.is_none_or(|named| json::get(named, &format!("{key}.enabled")).is_none_or(|it| it == "auto"));
+    if let Some(precision) = precision.filter(|it| open(it) && !is_on("bf16") && !is_on("fp16")) {
+        config[precision] = json!({ "enabled": true });
+    }
+    let place = if settings.is_null() { "accelerate launch".to_string() } else { file.display().to_string() };
+    Some((config, place))
+}
+
+/// What accelerate ends on in its run file, by the sources of the version that is installed.
+pub(super) fn run_file_problem(args: &Args, job: &Job, host: &Host) -> Option<Problem> {
+    let file = settings_file(args, host)?;
+    let name = file.display().to_string();
+    let refused = |what: &str, help: &str| Some(Problem::error(Rule::RunFile, what).at(&name).help(help));
+    if !file.exists() {
+        return refused("the run file of accelerate does not exist", "check the path, or make one: accelerate config");
+    }
+    let settings = match yaml::parse(&reading::text_if_any(&file)?, Dialect::PyYaml) {
+        Ok(settings) => settings,
+        Err(fault) => return Some(fault.problem_in_run_file("YAML", &name)),
+    };
+    let Some(settings) = settings.as_object() else {
+        return refused("the run file of accelerate has no settings", "make one: accelerate config");
+    };
+    let source = reading::text_if_any(&job.installed_file("accelerate/commands/config/config_args.py")?)?;
+    let is_known = |key: &str| ["fp16", "dynamo_backend"].contains(&key) || source.contains(&format!("\n    {key}: "));
+    let unknown = settings.keys().find(|key| !is_known(key) && is_known("deepspeed_config"));
+    if let Some(key) = unknown.filter(|_| settings.get("compute_environment").is_none_or(|it| it == "LOCAL_MACHINE")) {
+        return refused(&format!("accelerate refuses its run file: `{key}` is no setting of it"), "drop it there");
+    }
+    let has_type = settings.contains_key("distributed_type");
+    if has_type { None } else { refused("accelerate refuses its run file without `distributed_type`", "distributed_type: DEEPSPEED") }
 }
 
 /// Flags besides those about the ranks whose whole effect is known: on a variable, or none with DeepSpeed.
@@ -195,7 +271,10 @@ fn counts(flags: RankFlags, args: &Args, host: &Host) -> RankFlags {
             Some(Sourced::new(value, Source::Argument(file.display().to_string())))
         })
     };
-    let nnodes = number("num_machines").unwrap_or(default(1));
+    // The file that `accelerate config` wrote for every launch says of one machine nothing about this one.
+    let is_meant =
+        |nnodes: &Sourced<u32>| nnodes.value > 1 || ["num_machines", RUN_FILE].iter().any(|it| args.is_given(it));
+    let nnodes = number("num_machines").filter(is_meant).unwrap_or(default(1));
     let total = number("num_processes").filter(|total| nnodes.value > 0 && total.value % nnodes.value == 0);
     let nproc = total.map(|total| Sourced::new(Processes::Count(total.value / nnodes.value), total.from));
     RankFlags {
