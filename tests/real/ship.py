@@ -5,6 +5,7 @@ Old systems and other shells are those of the oldest Debian that the machine's m
 needed for that, and nothing is installed on the machine. What is downloaded is kept beside the environments of `setup`.
 """
 import functools
+import json
 import os
 import platform
 import re
@@ -17,7 +18,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from harness import HERE, ROOT, Skip, check, kept, mirror, programs, run, run_checks
+from harness import HERE, ROOT, Skip, check, kept, mirror, node_modules, programs, run, run_checks
 from lab import Lab, different
 
 DIST = ROOT / "target/dist"
