@@ -180,16 +180,6 @@ def generate_needs_no_second_names(lab):
 
 
 @check
-def a_write_that_is_cut_short_is_continued(lab):
-    needs("strace")
-    home = lab.fresh_home()
-    whole = lab.launched(lab.run(HOME=home)).read_bytes()
-    home = lab.fresh_home()
-    config = lab.launched(lab.run("strace", "-qq", "-o", "/dev/null", "-e", "trace=write", "-e", "inject=write:error=EINTR:when=1", HOME=home))
-    assert config.read_bytes() == whole
-
-
-@check
 def killed_at_every_call_it_leaves_a_whole_config_or_none(lab):
     needs("strace")
     home = lab.fresh_home()

@@ -101,7 +101,6 @@ def main():
         checks.skip_all("sshd", why)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    print(f"{lab.counts['placed']} layouts placed with {lab.counts['ranks']} ranks, {lab.counts['refused']} refused")
     checks.finish()
 
 
