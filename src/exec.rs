@@ -29,7 +29,7 @@ use crate::plan::{FileKind, Plan, PlannedConfig};
 use crate::report::{self, OutputFile, Problem, Rule};
 
 use files::PendingFile;
-pub(crate) use files::{remove, write_new, write_program};
+pub(crate) use files::{remove, rewrite, write_new, write_program};
 pub(crate) use local::become_rank;
 
 /// Everything that must be done, and can fail, before the ranks are started: writes the files of the plan.
