@@ -169,7 +169,8 @@ fn keeps_from_download(subject: &Subject, model: &str) -> Option<&'static str> {
     let cached = || Some(Hub::HuggingFace.cache(host)?.join(format!("models--{}", model.replace('/', "--"))).exists());
     let is_needed = is_name && (job.trainer.model.hub)(&job.args, host) == Hub::HuggingFace;
     // The first that is not empty counts.
-    let variable = ["HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"].into_iter().find(|name| host.nonempty_var(name).is_some())?;
+    let variable =
+        ["HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"].into_iter().find(|name| host.nonempty_var(name).is_some())?;
     let is_true = |text: &str| ["1", "ON", "YES", "TRUE"].contains(&text.to_uppercase().as_str());
     let is_offline = host.var(variable).is_some_and(is_true) && job.args.list("cache_dir").is_none();
     (is_needed && is_offline && cached() == Some(false)).then_some(variable)

@@ -90,8 +90,7 @@ const INPUTS: &[Input] = &[
 ];
 
 // `bool | None` in swift: a bare `--bf16` is refused by its parser.
-const FIELDS: &str =
-    "deepspeed_config_path fp16 bf16 model use_hf? torch_dtype sequence_parallel_size callbacks rlhf_type ignore_args_error? load_args?";
+const FIELDS: &str = "deepspeed_config_path fp16 bf16 model use_hf? torch_dtype sequence_parallel_size callbacks rlhf_type ignore_args_error? load_args?";
 
 /// The version whose options were recorded; another one may know others.
 const RECORDED: &str = "4.6.0";

@@ -114,7 +114,11 @@ pub(super) fn settings_as_config(
     let in_file = |name: &str| settings.get("deepspeed_config")?.get(name).filter(|value| !value.is_null());
     let flag = |name: &str| args.text(name).map(|text| Value::from(text.value));
     let setting = |name: &str| {
-        if run_file_wins(job) { in_file(name).cloned().or_else(|| flag(name)) } else { flag(name).or(in_file(name).cloned()) }
+        if run_file_wins(job) {
+            in_file(name).cloned().or_else(|| flag(name))
+        } else {
+            flag(name).or(in_file(name).cloned())
+        }
     };
     let of_file = settings.get("distributed_type").is_some_and(|kind| kind == "DEEPSPEED");
     if !of_file && !args.is_given(SWITCH) && named.is_none() {
@@ -125,7 +129,8 @@ pub(super) fn settings_as_config(
         Some(number) => number,
         None => default,
     };
-    let device = |name: &str| setting(name).and_then(|it| Some(it.as_str()?.to_lowercase())).unwrap_or("none".to_string());
+    let device =
+        |name: &str| setting(name).and_then(|it| Some(it.as_str()?.to_lowercase())).unwrap_or("none".to_string());
     let mut config = match named {
         Some(_) => json!({}),
         None => json!({
@@ -144,7 +149,8 @@ pub(super) fn settings_as_config(
     let precision = flag("mixed_precision").or_else(|| settings.get("mixed_precision").cloned());
     let precision = precision.as_ref().and_then(Value::as_str).filter(|it| ["bf16", "fp16"].contains(it));
     let is_on = |name| job.args.bool(name, true).is_ok_and(|it| it.is_some_and(|it| it.value));
-    let open = |key: &str| named.is_none_or(|named| json::get(named, &format!("{key}.enabled")).is_none_or(|it| it == "auto"));
+    let open =
+        |key: &str| named.is_none_or(|named| json::get(named, &format!("{key}.enabled")).is_none_or(|it| it == "auto"));
     if let Some(precision) = precision.filter(|it| open(it) && !is_on("bf16") && !is_on("fp16")) {
         config[precision] = json!({ "enabled": true });
     }
@@ -174,7 +180,11 @@ pub(super) fn run_file_problem(args: &Args, job: &Job, host: &Host) -> Option<Pr
         return refused(&format!("accelerate refuses its run file: `{key}` is no setting of it"), "drop it there");
     }
     let has_type = settings.contains_key("distributed_type");
-    if has_type { None } else { refused("accelerate refuses its run file without `distributed_type`", "distributed_type: DEEPSPEED") }
+    if has_type {
+        None
+    } else {
+        refused("accelerate refuses its run file without `distributed_type`", "distributed_type: DEEPSPEED")
+    }
 }
 
 /// Flags besides those about the ranks whose whole effect is known: on a variable, or none with DeepSpeed.

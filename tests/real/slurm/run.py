@@ -378,7 +378,6 @@ ALONE = {"torchrun": "torchrun --nproc_per_node 2", "standalone": "torchrun --st
 
 
 @check_each({f"{name}_does_not_train_alone": {"launcher": launcher} for name, launcher in ALONE.items()})
-@real
 def launchers_do_not_train_alone(lab, launcher):
     """In a step, under Open MPI, in the batch shell, and behind a shim: refused, unless it says its machines."""
     shims, line = lab.home / "shims", f"{launcher} {HERE}/probe.py --deepspeed zero2"
@@ -391,7 +390,6 @@ def launchers_do_not_train_alone(lab, launcher):
 
 
 @check
-@real
 def a_launcher_that_says_its_machines_trains(lab):
     words = f"{lab.binary} --deepspeed zero2 -- torchrun --nnodes 2 --node_rank $SLURM_NODEID --master_addr node01 --master_port 29511 --nproc_per_node 2 {HERE}/probe.py"
     completed(lab, f"sbatch {TWO} --ntasks-per-node=1 --gpus-per-node=2", f"srun bash -c '{words}'")
