@@ -3,13 +3,13 @@
 use crate::base::vars;
 
 /// What a list selects, and the first thing that is wrong with it.
-pub(super) struct DeviceList {
-    pub(super) names: Vec<String>,
-    pub(super) fault: Option<DeviceFault>,
+pub struct DeviceList {
+    pub names: Vec<String>,
+    pub fault: Option<DeviceFault>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum DeviceFault {
+pub enum DeviceFault {
     /// A GPU stands there twice. The driver and torch then see none.
     Repeated(String),
     /// The list ends before a word that is no device.
@@ -56,7 +56,7 @@ const NONE: &[&str] = &["nodevfiles", "none", "void"];
 
 impl DeviceList {
     /// `gpus`: how many NVIDIA's driver lists.
-    pub(super) fn read(variable: &str, list: &str, gpus: Option<usize>) -> Self {
+    pub fn read(variable: &str, list: &str, gpus: Option<usize>) -> Self {
         match variable {
             vars::CUDA_VISIBLE_DEVICES => Self::judged(list, gpus.filter(|count| *count > 0)),
             vars::HIP_VISIBLE_DEVICES => Self::judged(list, None),
@@ -114,7 +114,3 @@ fn plain(list: &str) -> Vec<String> {
     let is_device = |entry: &&str| !entry.is_empty() && !entry.starts_with('-') && *entry != "NoDevFiles";
     list.split(',').map(str::trim).take_while(is_device).map(str::to_string).collect()
 }
-
-#[cfg(test)]
-#[path = "../../../tests/unit/ranks_topology_device_list.rs"]
-mod tests;

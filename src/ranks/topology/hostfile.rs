@@ -18,7 +18,7 @@ pub struct HostFlags {
 
 /// Hosts by name, each with the names of its GPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ResourcePool(pub(crate) Vec<(String, Vec<String>)>);
+pub struct ResourcePool(pub Vec<(String, Vec<String>)>);
 
 impl HostFlags {
     /// The hosts of the file, after the filters.
@@ -43,7 +43,7 @@ impl HostFlags {
         file.chain(filters).filter(|(from, _)| from.is_flag()).map(|(_, place)| place)
     }
 
-    fn filtered(&self, pool: ResourcePool) -> Result<ResourcePool, Vec<Problem>> {
+    pub(super) fn filtered(&self, pool: ResourcePool) -> Result<ResourcePool, Vec<Problem>> {
         match (&self.include, &self.exclude) {
             (Some(include), Some(exclude)) => {
                 let problem = Problem::error(Rule::Hosts, "`--include` cannot be used with `--exclude`");
@@ -58,7 +58,7 @@ impl HostFlags {
 
 impl ResourcePool {
     /// Only what the filter names, or everything else. A host without a list of GPUs means all of them.
-    fn filtered(self, filter: &Sourced<String>, keep: bool) -> Result<Self, Vec<Problem>> {
+    pub fn filtered(self, filter: &Sourced<String>, keep: bool) -> Result<Self, Vec<Problem>> {
         let pool: BTreeMap<&str, &Vec<String>> = self.0.iter().map(|(host, slots)| (host.as_str(), slots)).collect();
         // The GPUs of each host; `None` for all of them.
         let mut named: BTreeMap<&str, Vec<Option<Vec<&str>>>> = BTreeMap::new();
@@ -100,13 +100,13 @@ impl ResourcePool {
         Problem::error(Rule::Hosts, format!("there is no machine `{name}`")).at(filter.place()).help(help)
     }
 
-    pub(crate) fn gpu_count(&self) -> usize {
+    pub fn gpu_count(&self) -> usize {
         self.0.iter().map(|(_, slots)| slots.len()).sum()
     }
 }
 
 /// Parses the file as the runner does: `name slots=N`, comments and blank lines.
-fn parse(text: &str, file: &str) -> Result<ResourcePool, Vec<Problem>> {
+pub fn parse(text: &str, file: &str) -> Result<ResourcePool, Vec<Problem>> {
     let mut pool: Vec<(String, Vec<String>)> = Vec::new();
     let (mut known, mut problems) = (BTreeSet::new(), Vec::new());
     for (number, line) in (1..).zip(text.lines()) {
@@ -147,7 +147,3 @@ fn parse_line(line: &str) -> Option<(&str, u32)> {
     let slots = digits[..end].parse::<u32>().ok().filter(|slots| (1..=1024).contains(slots))?;
     Some((name, slots))
 }
-
-#[cfg(test)]
-#[path = "../../../tests/unit/ranks_topology_hostfile.rs"]
-mod tests;

@@ -50,7 +50,7 @@ impl Rendezvous {
 }
 
 /// Whether only this machine itself reaches the address.
-pub(super) fn is_loopback(address: &str) -> bool {
+pub fn is_loopback(address: &str) -> bool {
     address.eq_ignore_ascii_case("localhost")
         || address.to_ascii_lowercase().starts_with("localhost.")
         || address.trim_matches(['[', ']']).parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
@@ -70,7 +70,7 @@ pub(super) fn reachable_address(own: Sourced<String>, second: impl FnOnce() -> O
 }
 
 /// Whether the first entry for this name in the hosts file is a loopback address.
-fn maps_to_loopback(hosts_file: &str, name: &str) -> bool {
+pub fn maps_to_loopback(hosts_file: &str, name: &str) -> bool {
     let lines = hosts_file.lines().map(|line| line.split('#').next().unwrap_or_default());
     let mut addresses = lines.filter_map(|line| {
         let mut words = line.split_ascii_whitespace();
@@ -93,14 +93,10 @@ fn local_address_towards(host: &str) -> Option<IpAddr> {
 
 /// The addresses of a host. `getent` is asked, because the packaged executable is static and cannot load the system's
 /// resolver.
-fn resolve(host: &str) -> Vec<IpAddr> {
+pub fn resolve(host: &str) -> Vec<IpAddr> {
     let getent =
         Command::new("/usr/bin/getent").args(["ahosts", host]).stdin(Stdio::null()).stderr(Stdio::null()).output();
     let text = getent.map(|output| output.stdout).unwrap_or_default();
     let lines = str::from_utf8(&text).unwrap_or_default().lines();
     lines.filter_map(|line| line.split_ascii_whitespace().next()?.parse().ok()).collect()
 }
-
-#[cfg(test)]
-#[path = "../../../tests/unit/ranks_topology_rendezvous.rs"]
-mod tests;

