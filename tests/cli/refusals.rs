@@ -85,7 +85,7 @@ fn datasets_that_cannot_be_loaded() {
     let swift =
         |name: &str| said(&sandbox, &format!("swift sft --model a/b --torch_dtype bfloat16 --dataset {name}"), "zero2");
     one(&swift("empty.jsonl"), "error[dataset-unreadable]", "is empty");
-    one(&swift("bad.jsonl"), "warning[dataset-unreadable]", "no JSON");
+    one(&swift("bad.jsonl"), "warning[dataset-unreadable]", "not JSON");
     for fine in ["some.jsonl", "some.jsonl#5", "org/data:sub/set#5", "hf::org/data"] {
         assert_eq!(swift(fine), Vec::<String>::new(), "{fine}");
     }
