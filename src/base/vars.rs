@@ -125,7 +125,6 @@ vars! {
     PYTORCH_ALLOC_CONF READ_AND_SET "the same, axolotl with newer torch";
     OMP_NUM_THREADS READ_AND_SET "if unset: CPUs divided by ranks (torchrun alone would set 1)";
 
-    TORCH_LOGS READ "a name that torch does not know is reported: torch would stop on it";
     TORCH_EXTENSIONS_DIR READ "where DeepSpeed's operators are compiled: a lock left there is reported";
     TRITON_CACHE_DIR READ "shown by `doctor`, with its file system";
     CXX READ "the compiler that `doctor` looks for";

@@ -36,6 +36,14 @@ struct Reading<'a> {
 }
 
 fn argument(subject: &Subject, found: &mut Findings) {
+    let last = subject.job.command_line().last().and_then(|word| word.to_str());
+    if last.is_some_and(|word| !word.is_empty() && word.trim().is_empty()) {
+        let what =
+            "the command ends with a word that is only a space, so what follows on the next line is no part of it";
+        let is_closed = matches!(subject.job.trainer.arguments.parser, ArgumentParser::Recorded { .. });
+        let severity = if is_closed { Severity::Error } else { Severity::Warning };
+        found.at_with_severity(severity, &["` `".to_string()], what, "take away the space behind the last `\\`");
+    }
     let Some(reading) = reading(subject) else { return };
     let versions = reading.parser.versions(subject.job.python.as_ref());
     for rejected in reading.parser.rejected(&reading.words, &versions) {

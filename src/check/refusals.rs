@@ -1,11 +1,10 @@
 //! What a trainer refuses once its arguments are read, though its parser took them: the rows of `refusals.txt`, which says
 //! how it is written.
 
-use std::path::Path;
-
 use super::subject::Subject;
 use crate::base::rows;
 use crate::command::argv::hf_bool;
+use crate::command::python::Presence;
 use crate::command::trainer::Trainer;
 
 const TABLE: &str = include_str!("refusals.txt");
@@ -26,7 +25,9 @@ enum Condition {
     On(&'static str),
     Is(&'static str, &'static str),
     LeftOut(&'static str),
-    MissingText(&'static str),
+    /// None of these modules is installed.
+    Missing(&'static str),
+    WithoutKey(&'static str),
     FewerRanks(&'static str),
     Deepspeed,
     Zero3(bool),
@@ -90,7 +91,8 @@ impl Condition {
         }
         match text.rsplit_once(' ') {
             Some(("no", name)) => Condition::LeftOut(name),
-            Some(("no text", name)) => Condition::MissingText(name),
+            Some(("missing", modules)) => Condition::Missing(modules),
+            Some(("without", key)) => Condition::WithoutKey(key),
             Some(("ranks <", name)) => Condition::FewerRanks(name),
             Some(("not", "zero3")) => Condition::Zero3(false),
             _ if text == "zero3" => Condition::Zero3(true),
@@ -101,10 +103,7 @@ impl Condition {
 
     fn given_argument(&self) -> Option<&'static str> {
         match self {
-            Condition::On(name)
-            | Condition::Is(name, _)
-            | Condition::MissingText(name)
-            | Condition::FewerRanks(name) => Some(name),
+            Condition::On(name) | Condition::Is(name, _) | Condition::FewerRanks(name) => Some(name),
             _ => None,
         }
     }
@@ -117,12 +116,16 @@ impl Condition {
             |name| given(name).map(|value| value.unwrap_or("true")).filter(|text| seen(name) && !text.contains('$'));
         match self {
             Condition::On(name) => value(name).and_then(hf_bool) == Some(true),
-            Condition::Is(name, wanted) => value(name) == Some(wanted),
-            Condition::LeftOut(name) => given(name).is_none() && seen(name) && is_left_out(name),
-            Condition::MissingText(name) => value(name).is_some_and(|path| {
-                let is_text = Path::new(path).extension().is_some_and(|extension| extension == "txt");
-                is_text && subject.runs_here() && !subject.host.absolute(path.as_ref()).is_file()
+            Condition::Is(name, wanted) => value(name).is_some_and(|value| match wanted.strip_suffix('*') {
+                Some(start) => value.starts_with(start),
+                None => value == *wanted,
             }),
+            Condition::LeftOut(name) => given(name).is_none() && seen(name) && is_left_out(name),
+            Condition::Missing(modules) => subject.job.python.as_ref().is_some_and(|python| {
+                let is_missing = |module| python.seek(module, subject.host) == Presence::Missing;
+                subject.runs_here() && modules.split('|').all(is_missing)
+            }),
+            Condition::WithoutKey(key) => subject.get(key).is_none(),
             Condition::FewerRanks(name) => {
                 let size = value(name).and_then(|size| size.parse::<u64>().ok());
                 size.zip(subject.world()).is_some_and(|(size, world)| world < size)

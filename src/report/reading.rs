@@ -22,7 +22,9 @@ impl SyntaxError {
         let place = |(line, column)| format!("{name}:{line}:{column}");
         let here = (self.line, self.column);
         match self.first {
-            Some(first) => Problem::error(Rule::Json, &self.what).at(place(first)).at(place(here)).help("drop one of them"),
+            Some(first) => {
+                Problem::error(Rule::Json, &self.what).at(place(first)).at(place(here)).help("drop one of them")
+            }
             None => Problem::error(Rule::Json, format!("not JSON: {}", self.what))
                 .at(place(here))
                 .help("JSON is expected; comments and trailing commas are allowed"),

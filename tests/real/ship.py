@@ -18,7 +18,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from harness import HERE, ROOT, Skip, check, kept, mirror, programs, run, run_checks
+from harness import HERE, ROOT, Skip, check, kept, mirror, node_modules, programs, run, run_checks
 from lab import Lab, different
 
 DIST = ROOT / "target/dist"
@@ -245,17 +245,6 @@ def the_conda_recipe_builds(shop):
     run(tools / "python", "-W", "ignore", "-c", BUILD_CONDA, recipe, shop.folder / "conda/out", env=os.environ | {"PATH": f"{tools}:{os.environ['PATH']}"})
     package, = (shop.folder / "conda/out").rglob("*.conda")
     return package.name
-
-
-@check
-def it_builds_and_runs_for_aarch64(shop):
-    """With Rust's own linker, under qemu. Not optimised: only whether it builds and runs is asked."""
-    target = "aarch64-unknown-linux-musl"
-    if not (Path(run("rustc", "--print", "sysroot").stdout.strip()) / f"lib/rustlib/{target}").exists():
-        raise Skip(f"rustup target add {target}")
-    run("cargo", "build", "--locked", "--quiet", "--target", target, cwd=ROOT, env=os.environ | {"CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_LINKER": "rust-lld"})
-    qemu = kept(lambda folder: unpacked_packages(folder, "qemu-user-static"), "qemu")
-    is_flagship(run(qemu / "usr/bin/qemu-aarch64-static", ROOT / "target" / target / "debug/zlaunch", *FLAGSHIP, env={"PATH": "/usr/bin:/bin", "HOME": str(shop.folder)}).stdout)
 
 
 @check

@@ -37,7 +37,7 @@ pub(crate) fn header_schema() -> Value {
 
 /// A key that only the user can know.
 #[derive(Debug)]
-pub(crate) struct RequiredKey {
+pub struct RequiredKey {
     pub(crate) key: String,
     pub(crate) why: String,
     pub(crate) example: String,

@@ -114,7 +114,11 @@ pub(super) fn settings_as_config(
     let in_file = |name: &str| settings.get("deepspeed_config")?.get(name).filter(|value| !value.is_null());
     let flag = |name: &str| args.text(name).map(|text| Value::from(text.value));
     let setting = |name: &str| {
-        if run_file_wins(job) { in_file(name).cloned().or_else(|| flag(name)) } else { flag(name).or(in_file(name).cloned()) }
+        if run_file_wins(job) {
+            in_file(name).cloned().or_else(|| flag(name))
+        } else {
+            flag(name).or(in_file(name).cloned())
+        }
     };
     let of_file = settings.get("distributed_type").is_some_and(|kind| kind == "DEEPSPEED");
     if !of_file && !args.is_given(SWITCH) && named.is_none() {
@@ -125,7 +129,8 @@ pub(super) fn settings_as_config(
         Some(number) => number,
         None => default,
     };
-    let device = |name: &str| setting(name).and_then(|it| Some(it.as_str()?.to_lowercase())).unwrap_or("none".to_string());
+    let device =
+        |name: &str| setting(name).and_then(|it| Some(it.as_str()?.to_lowercase())).unwrap_or("none".to_string());
     let mut config = match named {
         Some(_) => json!({}),
         None => json!({
@@ -144,7 +149,8 @@ pub(super) fn settings_as_config(
     let precision = flag("mixed_precision").or_else(|| settings.get("mixed_precision").cloned());
     let precision = precision.as_ref().and_then(Value::as_str).filter(|it| ["bf16", "fp16"].contains(it));
     let is_on = |name| job.args.bool(name, true).is_ok_and(|it| it.is_some_and(|it| it.value));
-    let open = |key: &str| named.is_none_or(|named| json::get(named, &format!("{key}.enabled")).is_none_or(|it| it == "auto"));
+    let open =
+        |key: &str| named.is_none_or(|named| json::get(named, &format!("{key}.enabled")).is_none_or(|it| it == "auto"));
     if let Some(precision) = precision.filter(|it| open(it) && !is_on("bf16") && !is_on("fp16")) {
         config[precision] = json!({ "enabled": true });
     }
@@ -173,8 +179,26 @@ pub(super) fn run_file_problem(args: &Args, job: &Job, host: &Host) -> Option<Pr
     if let Some(key) = unknown.filter(|_| settings.get("compute_environment").is_none_or(|it| it == "LOCAL_MACHINE")) {
         return refused(&format!("accelerate refuses its run file: `{key}` is no setting of it"), "drop it there");
     }
-    let has_type = settings.contains_key("distributed_type");
-    if has_type { None } else { refused("accelerate refuses its run file without `distributed_type`", "distributed_type: DEEPSPEED") }
+    let types = reading::text_if_any(&job.installed_file("accelerate/utils/dataclasses.py")?)?;
+    let is_type = |value: &Value| value.as_str().is_none_or(|kind| types.contains(&format!("= \"{kind}\"")));
+    let is_precision = |text: &str| ["no", "fp8", "fp16", "bf16"].contains(&text.to_lowercase().as_str());
+    let is_usual = |value: &Value| value.as_str().is_none_or(is_precision);
+    for (key, is_known, example) in [
+        ("distributed_type", settings.get("distributed_type").is_some_and(is_type), "DEEPSPEED"),
+        ("mixed_precision", settings.get("mixed_precision").is_none_or(is_usual), "bf16"),
+    ] {
+        if !is_known {
+            let what = format!("accelerate refuses its run file: `{key}` is missing or has an unknown value");
+            return refused(&what, &format!("{key}: {example}"));
+        }
+    }
+    let section = settings.get("deepspeed_config").and_then(Value::as_object);
+    let is_option = |key: &str| SPEC.options.lines().any(|line| line.split(' ').next() == Some(key));
+    let unread = section.and_then(|section| section.keys().find(|key| !is_option(key)));
+    unread.and_then(|key| {
+        refused(&format!("accelerate does not read `{key}` of its deepspeed_config"), "drop it there")
+            .map(Problem::into_warning)
+    })
 }
 
 /// Flags besides those about the ranks whose whole effect is known: on a variable, or none with DeepSpeed.

@@ -120,7 +120,8 @@ pub(super) fn counted_by_another(host: &Host) -> Option<Problem> {
     let names = || host.env.keys().filter_map(|name| name.to_str());
     let is_known = |name: &str| engines::all().any(|block| block.env_prefixes().any(|prefix| name.starts_with(prefix)));
     names().filter(|name| ends_so(name, COUNTS)).find_map(|count| {
-        let tool = count.split('_').next().filter(|tool| !tool.is_empty() && !OF_TORCH.split(' ').any(|it| it == *tool))?;
+        let tool =
+            count.split('_').next().filter(|tool| !tool.is_empty() && !OF_TORCH.split(' ').any(|it| it == *tool))?;
         let machines = number(count).filter(|machines| *machines > 1)?;
         let of_tool = |name: &&str| name.strip_prefix(tool).is_some_and(|rest| rest.starts_with('_'));
         let is_place = |name: &&str| {
