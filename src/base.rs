@@ -1,6 +1,6 @@
 //! Values and formats that know no domain.
 
-pub(crate) mod base64;
+pub mod base64;
 pub mod engines;
 pub mod hash;
 pub mod json;
@@ -9,8 +9,8 @@ pub mod options;
 pub mod python_value;
 pub mod recorded;
 pub mod rows;
-pub(crate) mod shell;
-pub(crate) mod size;
+pub mod shell;
+pub mod size;
 pub mod source;
 pub mod vars;
 pub mod yaml;

@@ -11,6 +11,7 @@ mod help;
 mod launch;
 mod reader;
 mod refusal;
+mod rehearse;
 mod tools;
 mod unknown;
 mod values;
@@ -20,13 +21,17 @@ use std::ffi::OsString;
 use clap::error::ErrorKind;
 use clap::{Command, FromArgMatches, Subcommand};
 
+use crate::base::options::launch_option;
+use crate::command::arguments;
+use crate::config::template::Search;
 use crate::fit::FitRequest;
 use crate::host::Host;
-use crate::report::Problem;
+use crate::report::{Problem, Rule};
 use crate::request::Launch;
 use crate::tools::diff::DiffRequest;
 use crate::tools::explain::ExplainRequest;
 use crate::tools::generate::GenerateRequest;
+use crate::tools::rehearse::RehearseRequest;
 use crate::tools::schema::SchemaRequest;
 use crate::tools::shims::Shims;
 use crate::tools::templates::TemplatesRequest;
@@ -46,6 +51,7 @@ pub enum Request {
     Check(Box<Launch>),
     /// The words of the command are configs.
     CheckConfigs(Box<Launch>),
+    Rehearse(Box<RehearseRequest>),
     /// The command may be empty.
     Doctor(Box<Launch>),
     Templates(TemplatesRequest),
@@ -69,6 +75,7 @@ impl Request {
             | Request::Check(launch)
             | Request::CheckConfigs(launch)
             | Request::Doctor(launch) => Some(launch),
+            Request::Rehearse(rehearsal) => Some(&mut rehearsal.launch),
             Request::Fit(fit) => Some(&mut fit.launch),
             Request::Diff(diff) => Some(&mut diff.launch),
             _ => None,
@@ -84,7 +91,7 @@ pub fn parse(argv: &[OsString], host: &Host) -> Result<Request, Refused> {
     if words.is_empty() {
         return Ok(Request::Overview(help::overview(host)));
     }
-    let mut problems = Vec::new();
+    let mut problems = dashes_of_documents(&mut words).into_iter().collect::<Vec<_>>();
     // clap stops at the first mistake: without that word, it finds the next one.
     let asked = loop {
         match ask(&words, host) {
@@ -123,9 +130,30 @@ pub fn parse(argv: &[OsString], host: &Host) -> Result<Request, Refused> {
     Err(Refused { problems: problems.chain(more.problems).collect(), ..more })
 }
 
+/// Options that begin with a dash of a document, as it is pasted from there: `–deepspeed`, `—-deepspeed`. They become what
+/// was meant.
+fn dashes_of_documents(words: &mut [OsString]) -> Option<Problem> {
+    let mut first = None;
+    for word in words {
+        let Some(text) = word.to_str().map(str::to_string) else { continue };
+        let bare = text.trim_start_matches(['-', '‐', '‑', '‒', '–', '—', '―', '−']);
+        let name = bare.split('=').next().unwrap_or_default();
+        let is_option = || launch_option(name).is_some() || arguments::is_recorded(&name.replace('-', "_"));
+        if !text[..text.len() - bare.len()].is_ascii() && is_option() {
+            *word = format!("--{bare}").into();
+            first.get_or_insert(text);
+        }
+    }
+    let first = first?;
+    Some(Problem::error(Rule::Usage, format!("`{first}` begins with a dash that is not `-`")).at(first))
+}
+
 /// What the words ask for; the outer error is clap's.
 fn ask(words: &[OsString], host: &Host) -> Result<Result<Request, Refused>, clap::Error> {
     let place = place_of(words);
+    let is_config = |word: &OsString| launch::is_config(word, &Search::default(), host);
+    let ordered = if place == "check" { did_you_mean::options_first(words, is_config) } else { words.to_vec() };
+    let words = &ordered[..];
     if place.is_empty() {
         let mut reader = Reader::new(words, host);
         let matches = reader.with_variables(launch_command()).try_get_matches_from(words)?;
@@ -135,7 +163,7 @@ fn ask(words: &[OsString], host: &Host) -> Result<Result<Request, Refused>, clap
     let mut reader = Reader::new(&words[1..], host);
     let all = Asked::augment_subcommands(Command::new("zlaunch").no_binary_name(true).disable_help_subcommand(true));
     let matches = all.mut_subcommand(place, |command| match described(command) {
-        command if ["check", "doctor", "fit", "diff"].contains(&place) => reader.with_variables(command),
+        command if ["check", "rehearse", "doctor", "fit", "diff"].contains(&place) => reader.with_variables(command),
         command => command,
     });
     Ok(read(Asked::from_arg_matches(&matches.try_get_matches_from(words)?)?, reader))
@@ -144,9 +172,11 @@ fn ask(words: &[OsString], host: &Host) -> Result<Result<Request, Refused>, clap
 fn read(asked: Asked, reader: Reader) -> Result<Request, Refused> {
     Ok(match asked {
         Asked::Check(args) => {
+            let host = reader.host;
             let launch = launch::read_check(*args, reader)?;
-            if launch::is_configs(&launch) { Request::CheckConfigs(launch) } else { Request::Check(launch) }
+            if launch::is_configs(&launch, host) { Request::CheckConfigs(launch) } else { Request::Check(launch) }
         }
+        Asked::Rehearse(args) => Request::Rehearse(Box::new(rehearse::read(*args, reader)?)),
         Asked::Doctor(args) => Request::Doctor(launch::read(*args, reader, Mode::Doctor)?),
         Asked::Fit(args) => Request::Fit(Box::new(fit::read(*args, reader)?)),
         Asked::Diff(args) => Request::Diff(Box::new(diff::read(*args, reader)?)),

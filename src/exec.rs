@@ -3,6 +3,7 @@
 mod environment;
 mod files;
 mod local;
+pub(crate) mod rehearsal;
 
 use std::fs::{self, File};
 use std::io;

@@ -421,14 +421,14 @@ impl<'a> FitInputs<'a> {
             guess(&format!("nothing about {}, which is not here", unread.place()));
         }
         if !settings.optimizer.is_measured() {
-            guess("the most that an optimizer can need: the memory of this one was not measured");
+            guess("the most an optimizer can need, because this one was not measured");
         }
         let is_trl = self.trainer.is_some_and(|trainer| trainer.distribution == Some("trl"));
         if self.args.algorithm.is_some_and(|algorithm| algorithm.is_counted) && !is_trl {
             guess("the loss as TRL computes it, where it was measured");
         }
         if self.needs_more() {
-            guess("one model, and no text that is generated: other models come on top");
+            guess("one model, and no generated text: other models are extra");
         }
         assumed
     }

@@ -3,6 +3,7 @@
 pub mod machine;
 mod programs;
 pub(crate) mod terminal;
+mod trust;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -18,6 +19,7 @@ use crate::base::vars;
 use machine::Machine;
 use programs::HostSys;
 pub(crate) use programs::is_shim;
+pub(crate) use trust::{Trust, open_to_others};
 
 #[derive(Clone, Debug, Default)]
 pub struct Host {
@@ -150,18 +152,26 @@ impl Host {
         host
     }
 
-    /// The folder for resolved configs: in the user's cache if that can be written, else a private one in the temporary
-    /// folder. `exec` creates it.
+    /// The folder for resolved configs: in the user's cache if that can be written, and by nobody else; else a private one
+    /// in the temporary folder. `exec` creates it.
     pub(crate) fn configs_folder(&self) -> PathBuf {
-        let in_home = self.folder(vars::XDG_CACHE_HOME).or_else(|| {
-            let home = self.home().filter(|home| home.is_dir())?;
-            Some(home.join(".cache"))
-        });
-        let ours = in_home.map(|cache| cache.join("zlaunch/configs"));
-        ours.filter(|folder| can_be_written(folder)).unwrap_or_else(|| {
-            let temporary = self.folder(vars::TMPDIR).unwrap_or_else(|| PathBuf::from("/tmp"));
-            temporary.join(format!("zlaunch-{}", geteuid()))
-        })
+        self.configs_in_cache().filter(|folder| open_to_others(folder, Trust::OwnerAlone).is_none()).unwrap_or_else(
+            || {
+                let temporary = self.folder(vars::TMPDIR).unwrap_or_else(|| PathBuf::from("/tmp"));
+                temporary.join(format!("zlaunch-{}", geteuid()))
+            },
+        )
+    }
+
+    /// The part of the user's cache that others can replace, so that no config is kept there.
+    pub(crate) fn distrusted_cache(&self) -> Option<PathBuf> {
+        open_to_others(&self.configs_in_cache()?, Trust::OwnerAlone)
+    }
+
+    fn configs_in_cache(&self) -> Option<PathBuf> {
+        let in_home = || Some(self.home().filter(|home| home.is_dir())?.join(".cache"));
+        let cache = self.folder(vars::XDG_CACHE_HOME).or_else(in_home)?;
+        Some(cache.join("zlaunch/configs")).filter(|folder| can_be_written(folder))
     }
 }
 

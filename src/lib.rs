@@ -44,9 +44,6 @@ extern crate self as zlaunch;
 #[cfg(test)]
 #[path = "../tests/fake/host.rs"]
 mod fake;
-#[cfg(test)]
-#[path = "../tests/fake/front_ends.rs"]
-mod fake_front_ends;
 
 use std::process::ExitCode;
 
@@ -87,6 +84,7 @@ fn respond(host: &Host) -> Result<u8, Vec<Problem>> {
         Request::Launch(launch) => return tools::launch::run(&launch, host),
         Request::Check(launch) => return tools::check::check_launch(&launch, host),
         Request::CheckConfigs(launch) => return tools::check::check_configs(&launch, host),
+        Request::Rehearse(request) => return tools::rehearse::run(*request, host),
         Request::Fit(request) => return tools::fit::run(&request, host),
         Request::Overview(text) => return show(&text).map(|()| REFUSED),
         Request::Diff(request) => tools::diff::run(&request, host),

@@ -32,6 +32,8 @@ pub struct Launch {
     pub environment: EnvironmentFlags,
     pub config_out: Option<Sourced<PathBuf>>,
     pub(crate) record: Option<Sourced<PathBuf>>,
+    /// The sub-command, or nothing.
+    pub(crate) subcommand: &'static str,
     /// Our words as they were given, up to the command.
     pub(crate) options: Vec<OsString>,
     pub(crate) output: Output,
@@ -39,6 +41,8 @@ pub struct Launch {
     pub(crate) allow: Vec<Rule>,
     pub(crate) warnings: Vec<Problem>,
     pub(crate) command: Vec<OsString>,
+    /// It is for `zlaunch rehearse`, which runs what a rank runs.
+    pub(crate) rehearsed: bool,
 }
 
 impl Launch {
@@ -64,6 +68,15 @@ impl Launch {
             }
         }
         Ok(())
+    }
+
+    /// The user's own line with another command, to paste: every option of ours stays, and `-n` with them.
+    pub(crate) fn words_with(&self, more: &[OsString], command: &[OsString]) -> Vec<OsString> {
+        let subcommand = Some(self.subcommand.into()).filter(|_| !self.subcommand.is_empty());
+        let options = self.options.strip_suffix(&["--".into()]).unwrap_or(&self.options);
+        let ours = [OsString::from("zlaunch")].into_iter().chain(subcommand).chain(options.iter().cloned());
+        let ours: Vec<OsString> = ours.chain(more.iter().cloned()).collect();
+        [&ours[..], &["--".into()], command].concat()
     }
 
     /// Our options as they were given, for zlaunch behind a prefix: without those that only print, and without those

@@ -3,15 +3,17 @@
 //! that what only a test uses is told as unused.
 
 pub use crate::base::source::Source;
-pub use crate::base::{engines, hash, json, layout, options, python_value, recorded, rows, source, vars, yaml};
-pub use crate::command::{argv, model, trainer};
+pub use crate::base::{
+    base64, engines, hash, json, layout, options, python_value, recorded, rows, shell, size, source, vars, yaml,
+};
+pub use crate::command::{argv, model, python, target, trainer};
 pub use crate::config::template::search::BUILT_IN;
 pub use crate::config::{auto, layers, patch, schema, template, zero};
 pub use crate::host::{Host, machine};
 pub use crate::plan::Plan;
 pub use crate::ranks::topology;
 pub use crate::ranks::topology::engines::hostlist;
-pub use crate::report::{Problem, Severity, When, secrets};
+pub use crate::report::{Problem, Rule, Severity, When, secrets};
 pub use crate::request::{Format, Launch};
 pub use crate::tools::{explain, generate, templates};
 

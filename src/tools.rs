@@ -8,6 +8,7 @@ pub(crate) mod fit;
 pub mod generate;
 pub(crate) mod launch;
 pub(crate) mod output;
+pub(crate) mod rehearse;
 pub(crate) mod schema;
 pub(crate) mod shims;
 pub mod templates;

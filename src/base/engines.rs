@@ -1,6 +1,8 @@
 //! The table of engines: how the variables of each are called, what the documents say of them, and what the two machines of a
 //! job find in them. `engines.txt` says how it is written.
 
+use super::rows;
+
 /// One engine, or one of its forms.
 #[derive(Clone, Copy)]
 pub struct Block {
@@ -30,7 +32,7 @@ pub fn all() -> impl Iterator<Item = Block> {
 
 /// The blocks of a text that is written like the table.
 pub fn blocks(text: &'static str) -> impl Iterator<Item = Block> {
-    text.split("\n= ").skip(1).map(Block::of)
+    rows::blocks(text).map(Block::of)
 }
 
 /// What the documents say of the variables: for each sentence, the names.

@@ -12,8 +12,10 @@ use clap::{Arg, Args, Command, ValueHint};
 use super::source::{Source, Sourced};
 
 /// The words that are sub-commands in the place of the first argument.
-pub(crate) const SUBCOMMANDS: &[&str] =
-    &["check", "templates", "explain", "fit", "generate", "doctor", "diff", "shims", "schema", "completions", "help"];
+#[rustfmt::skip]
+pub(crate) const SUBCOMMANDS: &[&str] = &[
+    "check", "rehearse", "templates", "explain", "fit", "generate", "doctor", "diff", "shims", "schema", "completions", "help",
+];
 
 /// A value as it was given. It is read later: clap would stop at the first value that is wrong, while zlaunch tells all
 /// mistakes at once.
@@ -83,7 +85,7 @@ pub(crate) struct LayerOptions {
 #[derive(Args)]
 #[command(next_help_heading = "Ranks")]
 pub(crate) struct RankOptions {
-    /// Number of ranks on each machine; `gpu` or `cpu`: one for each
+    /// Number of ranks on each machine; `gpu` or `cpu`: one per GPU or CPU
     #[arg(long, value_name = "N", aliases = ["num-gpus", "gpus"])]
     pub(crate) nproc_per_node: Option<Given>,
     /// Number of machines
@@ -104,7 +106,7 @@ pub(crate) struct RankOptions {
     /// Use only these GPUs: `host:0,1@host`, or `localhost:0,1` without a hostfile
     #[arg(long, value_name = "HOST:GPUS")]
     pub(crate) include: Option<Given>,
-    /// Use all GPUs but these
+    /// Use all GPUs except these
     #[arg(long, value_name = "HOST:GPUS")]
     pub(crate) exclude: Option<Given>,
     /// What starts the ranks: auto, torchrun, deepspeed, srun, direct, or local (zlaunch)
@@ -113,10 +115,10 @@ pub(crate) struct RankOptions {
     /// Pass ARG through to the launcher
     #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
     pub(crate) launcher_arg: Vec<Given>,
-    /// Write the output of each rank to files below this folder; with --prefix print it too
+    /// Write each rank's output to files in this folder; with --prefix, print it too
     #[arg(long, value_name = "DIR")]
     pub(crate) log_dir: Option<Given>,
-    /// Start every line of output with its rank
+    /// Prefix every line of output with its rank
     #[arg(long)]
     pub(crate) prefix: bool,
     /// What the command is, if zlaunch cannot tell: swift, llamafactory, axolotl, trl, hf, deepspeed …
@@ -154,7 +156,7 @@ pub(crate) struct OutputOptions {
     /// Silence a rule by its name
     #[arg(long, value_name = "RULE")]
     pub(crate) allow: Vec<Given>,
-    /// Print nothing but errors
+    /// Print only errors
     #[arg(long, short)]
     pub(crate) quiet: bool,
     /// Print the whole plan before the launch

@@ -40,20 +40,6 @@ pub fn number(value: &Value) -> Option<f64> {
     }
 }
 
-/// A JSON value with its Python type, since `"8"` and `8` print alike.
-pub fn typed(value: &Value) -> String {
-    let kind = match value {
-        Value::Null => "None",
-        Value::Bool(_) => "bool",
-        Value::Number(number) if number.is_f64() => "float",
-        Value::Number(_) => "int",
-        Value::String(_) => "str",
-        Value::Array(_) => "list",
-        Value::Object(_) => "dict",
-    };
-    format!("{value} ({kind})")
-}
-
 /// `repr(value)`: the shortest digits, an exponent below 1e-4 and from 1e16 on.
 pub fn repr_float(value: f64) -> String {
     if value.is_nan() || value.is_infinite() {

@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use memchr::{memchr, memrchr};
+
 /// A version, by its first three numbers: those of `4.57.0.dev0` are 4, 57 and 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version(pub [u32; 3]);
@@ -82,9 +84,9 @@ impl Table {
         let (mut low, mut high) = (0, self.0.len());
         while low < high {
             let middle = low.midpoint(high);
-            let line = self.0.as_bytes()[..middle].iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
+            let line = memrchr(b'\n', &self.0.as_bytes()[..middle]).map_or(0, |at| at + 1);
             if self.0.as_bytes()[line..] < *start.as_bytes() {
-                low = self.0.as_bytes()[middle..].iter().position(|b| *b == b'\n').map_or(high, |at| middle + at + 1);
+                low = memchr(b'\n', &self.0.as_bytes()[middle..]).map_or(high, |at| middle + at + 1);
             } else {
                 high = line;
             }

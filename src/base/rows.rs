@@ -9,6 +9,7 @@
 //! A key without a value is true. Lines that begin with `#` are comments. One test for each table runs its examples, so that
 //! no cell can change unnoticed.
 
+use memchr::memmem;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
@@ -24,9 +25,19 @@ const EXAMPLE: &str = "-> ";
 
 /// All rows of a table, in its order.
 pub fn rows(table: &'static str) -> impl Iterator<Item = Row> {
-    table.split("\n= ").skip(1).map(|text| {
+    blocks(table).map(|text| {
         let (names, body) = text.split_once(':').unwrap_or((text, ""));
         Row { names, body }
+    })
+}
+
+/// The blocks of a text: a line that begins with `= `, and those below it.
+pub fn blocks(text: &'static str) -> impl Iterator<Item = &'static str> {
+    let starts = memmem::find_iter(text.as_bytes(), "\n= ").map(|at| at + "\n= ".len());
+    let mut starts = starts.peekable();
+    std::iter::from_fn(move || {
+        let start = starts.next()?;
+        Some(&text[start..starts.peek().map_or(text.len(), |next| next - "\n= ".len())])
     })
 }
 

@@ -8,7 +8,7 @@ use super::layout::is_deceptive;
 
 /// One shell word: bare if every byte is harmless, else in single quotes. What a terminal would obey is printed by the
 /// shell itself.
-pub(crate) fn quoted(word: &OsStr) -> Vec<u8> {
+pub fn quoted(word: &OsStr) -> Vec<u8> {
     let bytes = word.as_bytes();
     let harmless = |b: &u8| b.is_ascii_alphanumeric() || b"_-./=:,@%+".contains(b);
     if !bytes.is_empty() && bytes.iter().all(harmless) {
@@ -62,13 +62,18 @@ pub(crate) fn printed(bytes: &[u8]) -> String {
 }
 
 /// Words as one line for a shell.
-pub(crate) fn line(words: &[OsString]) -> OsString {
+pub fn line(words: &[OsString]) -> OsString {
     let quoted: Vec<Vec<u8>> = words.iter().map(|word| quoted(word)).collect();
     OsString::from_vec(quoted.join(&b' '))
 }
 
+/// Words as one line to be shown.
+pub(crate) fn text(words: &[OsString]) -> String {
+    line(words).to_string_lossy().into_owned()
+}
+
 /// The words of a text that is one plain command. `None` where a shell would do more than split and unquote it.
-pub(crate) fn plain_words(text: &str) -> Option<Vec<String>> {
+pub fn plain_words(text: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut chars = text.trim().chars();
@@ -102,43 +107,5 @@ fn quoted_part(quote: char, chars: &mut Chars<'_>, word: &mut String) -> Option<
             '$' | '`' | '!' if quote == '"' => return None,
             c => word.push(c),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn plain_texts_are_split_and_others_are_not() {
-        for (text, words) in [
-            ("swift sft --x 1", &["swift", "sft", "--x", "1"][..]),
-            (" a  'b c' \"d 'e'\" f\\ g ''", &["a", "b c", "d 'e'", "f g", ""]),
-            (r#"a --set "{\"b\": 1}""#, &["a", "--set", "{\"b\": 1}"]),
-        ] {
-            assert_eq!(plain_words(text).unwrap(), words, "{text}");
-            let line = line(&words.iter().map(OsString::from).collect::<Vec<_>>());
-            assert_eq!(plain_words(line.to_str().unwrap()).unwrap(), words, "{text}");
-        }
-        for text in ["", "a; b", "a $b", "a \"$b\"", "a 'b", "a # b", "~/a", "a > b", "a && b", "a\nb", "a *"] {
-            assert_eq!(plain_words(text), None, "{text}");
-        }
-    }
-
-    #[test]
-    fn shell_words() {
-        for (word, text) in [
-            ("a/b-c.json", "a/b-c.json"),
-            ("", "''"),
-            ("it's", r"'it'\''s'"),
-            ("$HOME", "'$HOME'"),
-            ("a\nb", "'a\nb'"),
-            ("~x", "'~x'"),
-            ("数据", "'数据'"),
-            ("a\x1b[\u{202e}\tb", r#"'a'"$(printf '\033')"'['"$(printf '\342\200\256\011')"'b'"#),
-        ] {
-            assert_eq!(String::from_utf8(quoted(OsStr::new(word))).unwrap(), text, "{word}");
-        }
-        assert_eq!(quoted(OsStr::from_bytes(b"\xff")), br#""$(printf '\377')""#);
     }
 }

@@ -49,18 +49,18 @@ vars! {
     PYTHONPATH READ_AND_SET "packages of the trainer may be there; set as `accelerate launch` sets it";
     TMPDIR READ "resolved configs go to a private folder in it when there is no usable home";
     ZLAUNCH_LANG READ "the language of the help, `explain` and `schema`: en or zh";
-    LC_ALL READ "the same, unless ZLAUNCH_LANG says it";
-    LC_MESSAGES READ "the same, unless LC_ALL says it";
-    LANG READ "the same, unless LC_MESSAGES says it";
+    LC_ALL READ "the same, if ZLAUNCH_LANG is not set";
+    LC_MESSAGES READ "the same, if LC_ALL is not set";
+    LANG READ "the same, if LC_MESSAGES is not set";
 
-    ZLAUNCH_SHIM READ "0: the PATH shims stand aside; a shim sets it for what is started behind it";
-    ZLAUNCH_SHIM_OF READ "a PATH shim's word to zlaunch: its command is executed as it is unless it is a training with a config";
+    ZLAUNCH_SHIM READ "0: turns the PATH shims off; a shim sets it for what it starts";
+    ZLAUNCH_SHIM_OF READ "set by a PATH shim: zlaunch runs the command unchanged unless it is a training with a config";
 
-    NPROC_PER_NODE READ_AND_SET "processes on this machine, as ms-swift reads it; set for megatron";
+    NPROC_PER_NODE READ_AND_SET "ranks on this machine, as ms-swift reads it; set for megatron";
     NNODES READ_AND_SET "number of machines; set for megatron";
     NODE_RANK READ_AND_SET "number of this machine; set for megatron";
     MASTER_ADDR READ_AND_SET "address of the first machine; `direct` and `local` set it to 127.0.0.1";
-    MASTER_PORT READ_AND_SET "port on the first machine; `direct` lets the one rank take any, `local` finds a free one";
+    MASTER_PORT READ_AND_SET "port on the first machine; `direct` lets its one rank take any, `local` finds a free one";
     PET_NPROC_PER_NODE READ "torchrun's own default for --nproc_per_node";
     PET_NNODES READ "torchrun's own default for --nnodes";
     PET_NODE_RANK READ "torchrun's own default for --node_rank";
@@ -77,7 +77,7 @@ vars! {
     ROLE_RANK SET "`local` sets it to RANK";
     ROLE_WORLD_SIZE SET "`local` sets it to WORLD_SIZE";
     ROLE_NAME SET "`local` sets it to `default`";
-    TORCHELASTIC_USE_AGENT_STORE SET "False for the ranks of `local`: there is no agent of torchrun, rank 0 opens the store";
+    TORCHELASTIC_USE_AGENT_STORE SET "False for the ranks of `local`: there is no torchrun agent, rank 0 opens the store";
     TORCHELASTIC_RUN_ID READ_AND_SET "set by torchrun: RANK is a real one; `local` sets it too";
     TORCHELASTIC_RESTART_COUNT SET "0 for the ranks of `local`, as torchrun sets it";
     TORCHELASTIC_MAX_RESTARTS SET "the same";
@@ -90,46 +90,46 @@ vars! {
     SLURM_STEP_NUM_NODES READ "number of machines of the step";
     SLURM_STEP_TASKS_PER_NODE READ "1: torchrun starts the ranks; more: each task is a rank";
     SLURM_NODEID READ "number of this machine";
-    SLURMD_NODENAME READ "without it and SLURM_NODEID: the shell of salloc, which is on none of the machines";
+    SLURMD_NODENAME READ "without it and SLURM_NODEID: the shell of salloc, which is outside the job's machines";
     SLURM_LOCALID READ "number of this task on its machine";
     SLURM_PROCID READ "compared with RANK, which the hook of enroot sets for every task";
     SLURM_PTY_PORT READ "`srun --pty`: a terminal on the first machine, not one of many tasks";
     SLURM_GPUS_ON_NODE READ "GPUs of the step on this machine, where CUDA_VISIBLE_DEVICES is not set";
-    SLURM_GPUS READ "GPUs of the whole job: tells whether the machines have equally many";
-    SLURM_GPUS_PER_NODE READ "every machine has as many";
+    SLURM_GPUS READ "GPUs of the whole job: tells whether all machines have the same number";
+    SLURM_GPUS_PER_NODE READ "every machine has this many";
     SLURM_JOB_NODELIST READ "the machines of the job, where no step says otherwise";
     SLURM_JOB_NUM_NODES READ "number of machines of the job: a batch script on several is started on each through srun";
     SLURM_NNODES READ "number of machines, where no step says otherwise";
     SLURM_TASKS_PER_NODE READ "tasks on each machine, where no step says otherwise";
-    SLURM_GPUS_PER_TASK READ_AND_SET "of a batch script: the one task on each machine gets the GPUs of all that were asked for";
+    SLURM_GPUS_PER_TASK READ_AND_SET "in a batch script: the one task on each machine gets all requested GPUs";
     SLURM_TRES_PER_TASK READ_AND_SET "the same in newer versions";
     SLURM_JOB_CPUS_PER_NODE READ "machines that differ in CPUs may differ in GPUs";
     SLURM_HET_SIZE READ "groups of a heterogeneous job";
     SLURM_STEP_RESV_PORTS READ "the first of them is where the ranks meet";
     SLURM_RESTART_COUNT READ "another port after a requeue";
     PBS_NODEFILE READ "the machines of a PBS job";
-    PBS_JOBID READ "a port of its own for each job";
+    PBS_JOBID READ "a separate port for each job";
     LSB_DJOB_RANKFILE READ "the machines of an LSF job";
-    LSB_JOBID READ "a port of its own for each job";
-    PMIX_NAMESPACE READ "a port of its own for each start of Open MPI or PRRTE";
+    LSB_JOBID READ "a separate port for each job";
+    PMIX_NAMESPACE READ "a separate port for each start of Open MPI or PRRTE";
     SM_HOSTS READ "the machines of a SageMaker job";
     SM_CURRENT_HOST READ "this machine in SM_HOSTS";
     SM_NUM_GPUS READ "GPUs of this machine in a SageMaker job";
     VC_TASK_INDEX READ "number of this pod in a Volcano job";
 
-    CUDA_VISIBLE_DEVICES READ_AND_SET "its entries are counted; narrowed when ms-swift gets fewer processes than GPUs";
+    CUDA_VISIBLE_DEVICES READ_AND_SET "its entries are counted; narrowed when ms-swift gets fewer ranks than GPUs";
     HIP_VISIBLE_DEVICES READ "counted like CUDA_VISIBLE_DEVICES (ROCm)";
     ROCR_VISIBLE_DEVICES READ "counted like CUDA_VISIBLE_DEVICES (ROCm)";
     ASCEND_RT_VISIBLE_DEVICES READ "counted like CUDA_VISIBLE_DEVICES (Ascend)";
     PYTORCH_CUDA_ALLOC_CONF READ_AND_SET "expandable segments, where the memory needs them; or as llamafactory-cli and axolotl set it";
     PYTORCH_ALLOC_CONF READ_AND_SET "the same, axolotl with newer torch";
-    OMP_NUM_THREADS READ_AND_SET "if unset: CPUs divided by processes (torchrun alone would set 1)";
+    OMP_NUM_THREADS READ_AND_SET "if unset: CPUs divided by ranks (torchrun alone would set 1)";
 
-    TORCH_EXTENSIONS_DIR READ "where DeepSpeed's operations are compiled: a lock that was left there is reported";
+    TORCH_EXTENSIONS_DIR READ "where DeepSpeed's operators are compiled: a lock left there is reported";
     TRITON_CACHE_DIR READ "shown by `doctor`, with its file system";
     CXX READ "the compiler that `doctor` looks for";
 
-    DS_ENV_FILE READ_AND_SET "with a hostfile: the file of variables that DeepSpeed's runner hands to the other machines";
+    DS_ENV_FILE READ_AND_SET "with a hostfile: the file of variables that DeepSpeed's runner passes on";
 
     HF_HOME READ "Hugging Face cache: `hub` in it is searched for the model's config.json";
     HF_HUB_CACHE READ "Hugging Face cache";
@@ -148,12 +148,12 @@ vars! {
     ACCELERATE_DEEPSPEED_OFFLOAD_OPTIMIZER_NVME_PATH READ "what accelerate makes of an \"auto\" nvme_path";
     ACCELERATE_DEEPSPEED_OFFLOAD_PARAM_NVME_PATH READ "what accelerate makes of an \"auto\" nvme_path";
     ACCELERATE_DEEPSPEED_ZERO3_SAVE_16BIT_MODEL READ_AND_SET "what accelerate makes of an \"auto\" gather key";
-    PL_DEEPSPEED_CONFIG_PATH READ_AND_SET "hands the config to Lightning's `DeepSpeedStrategy`";
+    PL_DEEPSPEED_CONFIG_PATH READ_AND_SET "passes the config to Lightning's `DeepSpeedStrategy`";
 
     // Named only where they are used.
     "PYENV_VERSION" READ "the Python that a shim of pyenv stands for";
-    "PYTHONHOME" READ "the modules of the interpreter are elsewhere, and are not looked for";
-    "PYTHONNOUSERSITE" READ "packages of the user's site do not count";
+    "PYTHONHOME" READ "the interpreter's modules are elsewhere, and are not looked up";
+    "PYTHONNOUSERSITE" READ "packages of the user's site are ignored";
     "PYTHONUSERBASE" READ "where the user's site is, if not in ~/.local";
     "ADDR, PORT" READ "xtuner's names for MASTER_ADDR and MASTER_PORT";
     "FLUX_ENCLOSING_ID, RAY_JOB_CONFIG_JSON_ENV_VAR, RAY_RAYLET_PID" READ "the shell of a Flux job, the driver of a Ray job, a task of Ray: reported, since nothing counts the machines";
@@ -163,9 +163,9 @@ vars! {
     "SWIFT_CONFIG_FILE" SET "the run file, as ms-swift sets it";
     "XFORMERS_IGNORE_FLASH_VERSION_CHECK, HF_HUB_ENABLE_HF_TRANSFER" SET "as axolotl sets them, by version";
     "TORCH_NCCL_AVOID_RECORD_STREAMS" SET "as llamafactory-cli sets it";
-    "ACCELERATE_USE_DEEPSPEED, ACCELERATE_DEEPSPEED_CONFIG_FILE" READ_AND_SET "hand the config to scripts with `Accelerator()`, and to those that make their `TrainingArguments` in code; set as `accelerate launch` sets them";
+    "ACCELERATE_USE_DEEPSPEED, ACCELERATE_DEEPSPEED_CONFIG_FILE" READ_AND_SET "pass the config to scripts with `Accelerator()`, and to those that build their `TrainingArguments` in code; set as `accelerate launch` sets them";
     "ACCELERATE_MIXED_PRECISION, ACCELERATE_CONFIG_DS_FIELDS, ACCELERATE_GRADIENT_ACCUMULATION_STEPS, ACCELERATE_GRADIENT_CLIPPING, ACCELERATE_DEEPSPEED_ZERO3_INIT" SET "as `accelerate launch` sets them, where torchrun runs instead";
-    "CUDA_DEVICE_MAX_CONNECTIONS" READ_AND_SET "1 where it does harm is reported; the template `zero3_lowmem` sets it";
+    "CUDA_DEVICE_MAX_CONNECTIONS" READ_AND_SET "reported where 1 does harm; the template `zero3_lowmem` sets it";
     "CUDA_AUTO_BOOST, TORCH_DISTRIBUTED_DEBUG" SET "by the template `zero3_lowmem`";
     "NCCL_NET, NCCL_IB_DISABLE, NCCL_IB_HCA, NCCL_IB_GID_INDEX, NCCL_P2P_DISABLE, NCCL_P2P_LEVEL, NCCL_NET_GDR_LEVEL, NCCL_NET_GDR_READ, NCCL_SOCKET_IFNAME" READ "two that contradict each other are reported";
     "DS_PIPE_RESERVE, DS_SKIP_UNUSED_PARAMETERS, DS_REUSE_BUFFERS, DS_USE_CUDA_TILING" READ "reported: nothing else reads them";
@@ -216,17 +216,19 @@ pub(crate) fn lists(list: &str, name: &str) -> bool {
     list.split(' ').any(|known| name == known || known.ends_with('_') && name.starts_with(known))
 }
 
-/// Variables that a template may not set. Comments and names; `*` ends a prefix or begins a suffix.
-const FORBIDDEN: &str = include_str!("forbidden-variables.txt");
+/// Variables that a template may set. The table says how it is written.
+const TUNING: &str = include_str!("template-variables.txt");
 
-/// A template may not set it: it decides which code runs, or which ranks take part.
-pub fn changes_what_is_executed(name: &str) -> bool {
-    let mut listed = FORBIDDEN.lines().filter(|line| !line.starts_with('#')).flat_map(str::split_whitespace);
-    listed.any(|known| match (known.strip_suffix('*'), known.strip_prefix('*')) {
-        (Some(prefix), _) => name.starts_with(prefix),
-        (_, Some(suffix)) => name.ends_with(suffix),
-        _ => known == name,
-    })
+/// A template may set it: it only tunes, and decides neither which code runs nor which ranks take part.
+pub fn only_tunes(name: &str) -> bool {
+    let lines = |sign: &'static str| {
+        TUNING.lines().filter_map(move |line| line.strip_prefix(sign)).flat_map(str::split_whitespace)
+    };
+    let plain = || TUNING.lines().filter(|line| !line.starts_with(['#', '-', '+'])).flat_map(str::split_whitespace);
+    let is_listed =
+        || plain().any(|known| known == name || known.strip_suffix('*').is_some_and(|it| name.starts_with(it)));
+    let leads_on = || name.split('_').any(|part| lines("- ").any(|word| word == part));
+    lines("+ ").any(|known| known == name) || is_listed() && !leads_on()
 }
 
 /// A name that a shell can `export`.

@@ -135,7 +135,7 @@ impl<'a> Loader<'a> {
             let key = self.value(event, place, depth + 1)?;
             let repeated = object.contains_key(&python_str(&key));
             if key.is_array() || key.is_object() || (repeated && self.dialect == Dialect::OmegaConf) {
-                let what = if repeated { "this key stands here twice" } else { "a key must be plain text" };
+                let what = if repeated { "this key appears twice" } else { "a key must be plain text" };
                 return Err(fault(place, what));
             }
             let (event, place) = self.next()?;

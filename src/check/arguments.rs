@@ -25,17 +25,6 @@ pub(super) const INCOMPLETE: &[Check] =
          the trainer are there and say so)",
     )];
 
-/// What an option was called before, and what it is now.
-const RENAMED: &str = "evaluation_strategy=eval_strategy no_cuda=use_cpu lr=learning_rate bfloat16=bf16 \
-    sft_type=tuner_type train_type=tuner_type tuner_type=train_type train_type=sft_type tuner_type=sft_type \
-    model=model_id_or_path template=template_type warmup_ratio=warmup_steps torch_dtype=dtype \
-    group_by_length=train_sampling_strategy max_seq_length=max_length";
-
-fn renamed(name: &str) -> impl Iterator<Item = &'static str> {
-    let pairs = RENAMED.split(' ').filter_map(|pair| pair.split_once('='));
-    pairs.filter(move |(old, _)| *old == name).map(|(_, new)| new)
-}
-
 /// What reads the arguments, and what it makes of those that are odd.
 struct Reading<'a> {
     parser: Parser,
@@ -59,6 +48,13 @@ fn argument(subject: &Subject, found: &mut Findings) {
     let versions = reading.parser.versions(subject.job.python.as_ref());
     for rejected in reading.parser.rejected(&reading.words, &versions) {
         report_rejection(&reading, &rejected, &versions, subject, found);
+    }
+    // argparse takes nothing behind it for an option.
+    let dashes = reading.words.iter().position(|word| word == "--").filter(|_| !reading.parser.mapping);
+    if dashes.is_some_and(|at| at + 1 < reading.words.len()) {
+        let severity = if reading.tolerant.is_some() { certainty(&versions).0 } else { Severity::Warning };
+        let what = format!("{} reads no option behind `--`", versions.first());
+        found.at_with_severity(severity, &["--".to_string()], what, report::put_in_front("--"));
     }
     if reading.plain {
         report_refusals(&reading.parser, subject, found);
@@ -184,11 +180,11 @@ fn report_rejection(
                 .map(|name| if mapping { name } else { format!("--{name}") });
             let ours = launch_option(option.trim_start_matches('-')).filter(|_| !mapping && !once);
             let tolerant = reading.tolerant.unwrap_or_default();
-            let otherwise = if tolerant.is_empty() { "drop it" } else { tolerant };
             let help = match (ours, suggestion) {
                 (Some(ours), _) => report::put_in_front(&flag(ours)),
-                (None, Some(near)) => format!("did you mean `{near}`? {tolerant}"),
-                (None, None) => otherwise.to_string(),
+                (None, Some(near)) => format!("did you mean `{near}`?"),
+                (None, None) if tolerant.is_empty() => format!("leave {shown} out"),
+                (None, None) => format!("drop {shown}; {tolerant}"),
             };
             let noun = if mapping { "argument" } else { "option" };
             let what = match subject.job.trainer.arguments.parser {
@@ -206,24 +202,29 @@ fn report_rejection(
             }
             let listed: Vec<String> = names.iter().take(4).map(|name| format!("--{name}")).collect();
             let what = format!("the trainer refuses `{option}`: it may mean {}", listed.join(" or "));
-            let meant = renamed(&name).next().map(|new| format!("--{new}"));
-            (what, option.clone(), meant.unwrap_or_else(|| listed[0].clone()))
+            let meant = nearest(&name, names.iter().copied()).map(|new| format!("did you mean `--{new}`?"));
+            (what, option.clone(), meant.unwrap_or_else(|| "write the whole name".to_string()))
         }
         Rejection::NoValue(kind) => {
-            let (wanted, example) = wanted(&name, *kind, None, versions);
+            let (wanted, _) = wanted(&name, *kind, None, versions);
+            let (_, example) = kind.wanted();
+            let example = if example.is_empty() { "VALUE" } else { report::usual(&name, example) };
             let help = format!("{option} {example}; a value that starts with `-` needs {option}=VALUE");
             (format!("the trainer refuses `{option}` without a value: it wants {wanted}"), option.clone(), help)
         }
         Rejection::WrongValue(value, kind) => {
-            let (wanted, example) = wanted(&name, *kind, Some(value), versions);
+            let (wanted, meant) = wanted(&name, *kind, Some(value), versions);
             let joined = if mapping { format!("{name}: {value}") } else { format!("{option} {value}") };
-            let help = match example.as_str() {
-                "" => {
+            let said = |value: &str| if mapping { format!("{name}: {value}") } else { format!("{option} {value}") };
+            let choices = kind.choices(versions);
+            let help = match (meant, kind.wanted().1) {
+                (Some(meant), _) => said(&meant),
+                (None, _) if !choices.is_empty() => format!("it takes {}", choices.join(", ")),
+                (None, "") => {
                     severity = Severity::Warning;
-                    "drop it".to_string()
+                    format!("leave {shown} out")
                 }
-                _ if mapping => format!("{name}: {example}"),
-                _ => format!("{option} {example}"),
+                (None, example) => format!("{}, for example", said(report::usual(&name, example))),
             };
             (format!("the trainer refuses `{joined}`: it wants {wanted}"), joined, help)
         }
@@ -236,20 +237,18 @@ fn report_rejection(
 }
 
 fn suggestion(name: &str, parser: &Parser, versions: &Versions) -> Option<String> {
-    let mut renamed = renamed(name).filter(|new| parser.has(new, versions));
-    let near = || nearest(name, parser.names().filter(|known| parser.has(known, versions)));
-    renamed.next().or_else(near).map(str::to_string)
+    nearest(name, parser.names().filter(|known| parser.has(known, versions))).map(str::to_string)
 }
 
-/// What an argument wants, and an example of it.
-fn wanted(name: &str, kind: ArgType, value: Option<&str>, versions: &Versions) -> (String, String) {
+/// What an argument wants, and what a value of it was probably meant to be.
+fn wanted(name: &str, kind: ArgType, value: Option<&str>, versions: &Versions) -> (String, Option<String>) {
     let choices = kind.choices(versions);
-    let Some(first) = choices.first() else {
-        let (wanted, example) = kind.wanted();
-        return (wanted.to_string(), report::usual(name, example).to_string());
-    };
+    if choices.is_empty() {
+        let meant = value.and_then(|value| report::value_meant(name, value, kind.wanted().0));
+        return (kind.wanted().0.to_string(), meant);
+    }
     let near = value.and_then(|value| nearest(value, choices.iter().copied()));
     let more = if choices.len() > 8 { format!(" and {} more", choices.len() - 8) } else { String::new() };
     let listed: Vec<&str> = choices.iter().take(8).copied().collect();
-    (format!("one of {}{more}", listed.join(", ")), near.unwrap_or(first).to_string())
+    (format!("one of {}{more}", listed.join(", ")), near.map(str::to_string))
 }

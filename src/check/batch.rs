@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::findings::{Check, Findings};
 use super::subject::Subject;
 use crate::base::json;
-use crate::base::python_value::{number, typed};
+use crate::base::python_value::number;
 use crate::config::schema::{self, SEQUENCE_JUDGED};
 use crate::report::{Rule, Severity, When};
 
@@ -17,13 +17,13 @@ const SEQUENCE: &str = "sequence_parallel_size";
 
 pub(super) const RULES: &[Check] = &[
     Check::code(Rule::BatchSize, Severity::Error, When::Parse, batch_size)
-        .doc("a batch size that is no number above 0, or none at all"),
+        .doc("a batch size that is missing, or not a number above 0"),
     Check::code(Rule::BatchProduct, Severity::Error, When::Parse, batch_product)
         .doc("train_batch_size is not micro batch × accumulation steps × data-parallel ranks"),
     Check::code(Rule::BatchSequence, Severity::Warning, When::Silent, batch_sequence)
-        .doc("sequence_parallel_size does not divide the ranks: DeepSpeed goes on with a fraction of a rank"),
+        .doc("sequence_parallel_size does not divide the ranks: DeepSpeed continues with a fraction of a rank"),
     Check::code(Rule::BatchTensor, Severity::Note, When::Silent, batch_tensor).doc(
-        "with AutoTP every rank counts in train_batch_size, though a tensor-parallel group reads the same samples",
+        "with AutoTP every rank counts in train_batch_size, although a tensor-parallel group reads the same samples",
     ),
     // Fabric leaves it alone.
     Check::row(Rule::LightningAccumulation, Severity::Error, When::Start)
@@ -33,7 +33,7 @@ pub(super) const RULES: &[Check] = &[
         })
         .says(
             &[STEPS],
-            "Lightning's Trainer refuses `{key}` in the config: accumulate_grad_batches says it",
+            "Lightning's Trainer refuses `{key}` in the config: it comes from accumulate_grad_batches",
             "--unset {key}",
         )
         .doc(
@@ -122,7 +122,7 @@ fn batch_size(subject: &Subject, found: &mut Findings) {
     for key in SIZES.into_iter().filter(|_| !is_elastic(subject)) {
         let Some(value) = subject.get(key).filter(|value| !value.is_null() && *value != "auto") else { continue };
         if number(value).is_none_or(|size| size <= 0.0) {
-            let what = format!("`{key}` is {}, but DeepSpeed wants a number above 0", typed(value));
+            let what = format!("`{key}` is {value}, but DeepSpeed wants a number above 0");
             let meant = value.as_str().and_then(|text| text.trim().parse::<u32>().ok()).filter(|size| *size > 0);
             found.key(&[key], what, format!("--set {key}={}", meant.unwrap_or(1)));
         }
@@ -130,7 +130,7 @@ fn batch_size(subject: &Subject, found: &mut Findings) {
     let divides = |size: &&Value| number(size).is_some_and(|size| size != 0.0);
     let wrong = |size: &&Value| *size != "auto" && !divides(size) && !subject.is_before(SEQUENCE_JUDGED);
     if let Some(size) = sequence(subject).filter(wrong) {
-        let what = format!("`{SEQUENCE}` is {}, but DeepSpeed divides the ranks by it", typed(size));
+        let what = format!("`{SEQUENCE}` is {size}, but DeepSpeed divides the ranks by it");
         found.key(&[SEQUENCE], what, format!("--set {SEQUENCE}=1"));
     }
     if triangle(subject).is_some_and(|sizes| sizes.judge(1.0) == Err(Wrong::Missing)) {
@@ -181,7 +181,7 @@ fn batch_sequence(subject: &Subject, found: &mut Findings) {
 fn batch_tensor(subject: &Subject, found: &mut Findings) {
     let key = "tensor_parallel.autotp_size";
     if let Some(size) = subject.get(key).and_then(number).filter(|size| *size > 1.0) {
-        let what = format!("`{GLOBAL}` counts every rank, though groups of {size} read the same samples");
+        let what = format!("`{GLOBAL}` counts every rank, although groups of {size} read the same samples");
         found.key(&[key], what, format!("the samples of a step are {GLOBAL} ÷ {size}"));
     }
 }

@@ -12,7 +12,7 @@ const GATHER_BUCKET: &str = "zero_optimization.allgather_bucket_size";
 
 pub(super) const RULES: &[Check] = &[
     Check::row(Rule::NoZeroSection, Severity::Error, When::Start)
-        .doc("accelerate refuses a config without zero_optimization: stage 0 must be written out")
+        .doc("accelerate refuses a config without zero_optimization: stage 0 must be spelled out")
         .holds(|subject| subject.job.trainer.uses_accelerate() && subject.get("zero_optimization").is_none())
         .says(
             &["zero_optimization"],
@@ -20,7 +20,7 @@ pub(super) const RULES: &[Check] = &[
             "--set zero_optimization.stage=0",
         ),
     Check::row(Rule::NoStage, Severity::Warning, When::Step)
-        .doc("zero_optimization without a stage: accelerate ends with a KeyError when the model is saved")
+        .doc("zero_optimization without a stage: accelerate stops with a KeyError when it saves the model")
         .holds(|subject| {
             subject.is_hf() && subject.zero().section.is_some_and(|section| !section.contains_key("stage"))
         })
@@ -30,7 +30,7 @@ pub(super) const RULES: &[Check] = &[
             "--set zero_optimization.stage=0, or 1, 2 or 3",
         ),
     Check::row(Rule::GradientNorm, Severity::Error, When::Parse)
-        .doc("compute_grad_norm false outside of stages 1 and 2")
+        .doc("compute_grad_norm false outside stages 1 and 2")
         .holds(|subject| subject.is_on(GRADIENT_NORM) == Some(false) && subject.stage_is(&[0, 3]))
         .says(&[GRADIENT_NORM, STAGE], "`{key}` is false: that is for stages 1 and 2 only", "--set {key}=true"),
     Check::code(Rule::SumOfGradients, Severity::Error, When::Parse, sum_of_gradients)
@@ -44,7 +44,7 @@ pub(super) const RULES: &[Check] = &[
         })
         .says(&[GATHER_BUCKET], "`{key}` is {value}: stages 1 and 2 want an even number", "--set {key}=200000000"),
     Check::code(Rule::PartitionSize, Severity::Error, When::Start, partition_size)
-        .doc("zero_hpz_partition_size does not divide the ranks; a larger one is silently cut down"),
+        .doc("zero_hpz_partition_size does not divide the ranks; a larger one is silently reduced"),
     Check::code(Rule::TensorParallelSize, Severity::Error, When::Start, tensor_parallel_size)
         .doc("tensor_parallel.tp.tp_size is neither 1 nor autotp_size, or there are fewer ranks than autotp_size"),
     Check::code(Rule::HfArguments, Severity::Error, When::Start, hf_arguments).doc(
@@ -56,7 +56,7 @@ pub(super) const RULES: &[Check] = &[
         .holds(|subject| subject.is_plain() && subject.stage_is(&[3]) && subject.script_says("deepspeed.moe"))
         .says(
             &[STAGE],
-            "the script uses DeepSpeed's MoE layer, which does not go with stage 3",
+            "the script uses DeepSpeed's MoE layer, which does not work with stage 3",
             "--set zero_optimization.stage=2, or an `expert_parallel` section (AutoEP)",
         ),
     Check::row(Rule::NoSync, Severity::Warning, When::Step)
@@ -101,7 +101,7 @@ fn partition_size(subject: &Subject, found: &mut Findings) {
     let size = subject.get(key).and_then(Value::as_u64).filter(|size| *size > 1 && subject.stage_is(&[3]));
     let (Some(size), Some(world)) = (size, subject.world()) else { return };
     if size > world {
-        let what = format!("`{key}` is {size}, but there are {world} ranks: DeepSpeed cuts it down to that");
+        let what = format!("`{key}` is {size}, but there are {world} ranks: DeepSpeed reduces it to that");
         found.key_with_severity(Severity::Note, &[key], what, format!("--set {key}={world}"));
     } else if world % size != 0 {
         let what = format!("`{key}` is {size}, which does not divide {world} ranks");

@@ -8,10 +8,8 @@ use crate::ranks::topology::{DeviceFault, Role, Topology};
 use crate::report::{Problem, Rule, Severity, When};
 
 pub(super) const RULES: &[Check] = &[
-    Check::code(Rule::VisibleDevices, Severity::Error, When::Start, visible_devices).doc(
-        "CUDA_VISIBLE_DEVICES (or ROCm's) names a GPU twice, one that this machine does not have, or no GPU at \
-             all",
-    ),
+    Check::code(Rule::VisibleDevices, Severity::Error, When::Start, visible_devices)
+        .doc("CUDA_VISIBLE_DEVICES (or ROCm's) names a GPU twice, one that this machine does not have, or none at all"),
     Check::code(Rule::RanksShareGpus, Severity::Error, When::Start, ranks_share_gpus).doc(
         "more ranks on this machine than GPUs, which NCCL refuses (a warning where only a variable counts the \
              GPUs)",

@@ -10,7 +10,7 @@ use crate::report::{Rule, Severity, When};
 
 pub(super) const RULES: &[Check] = &[
     Check::code(Rule::NoEffect, Severity::Warning, When::Silent, |_, found| ineffective(found, WITHOUT_EFFECT)).doc(
-        "a key that is read and does nothing here: offload_param below stage 3, activation_checkpointing under \
+        "a key that does nothing here: offload_param below stage 3, activation_checkpointing under \
          transformers, round_robin_gradients at stage 3, …",
     ),
     Check::code(Rule::IdleKey, Severity::Note, When::Silent, |subject, found| {
@@ -21,11 +21,11 @@ pub(super) const RULES: &[Check] = &[
             found.key(&[&key.path], what, "--set zero_optimization.stage=3, or leave them");
         }
     })
-    .doc("a key that waits for another one: aio and buffers until something is on nvme, stage3_* below stage 3"),
+    .doc("a key that does nothing until another one is set: aio and buffers without nvme, stage3_* below stage 3"),
     Check::code(Rule::ClippingIgnored, Severity::Warning, When::Silent, clipping_ignored)
         .doc("--max_grad_norm is given, but a config without gradient_clipping clips at DeepSpeed's own default"),
     Check::code(Rule::DefaultClipping, Severity::Note, When::Silent, default_clipping)
-        .doc("without gradient_clipping DeepSpeed clips at 1.0 since 0.19.3, before that not at all"),
+        .doc("without gradient_clipping, DeepSpeed clips at 1.0 since 0.19.3, and not at all before"),
     Check::row(Rule::NoZero, Severity::Note, When::Silent)
         .doc("without zero_optimization nothing is sharded: ZeRO is off")
         .holds(|subject| !subject.job.trainer.uses_accelerate() && subject.get("zero_optimization").is_none())
@@ -39,8 +39,8 @@ pub(super) const RULES: &[Check] = &[
              model",
     ),
     Check::code(Rule::OverlapComm, Severity::Note, When::Silent, overlap_comm).doc(
-        "by default overlap_comm is on at stage 3 and off below; on, it was reported to diverge and takes more \
-             memory",
+        "overlap_comm is on by default at stage 3 and off below; when on, it takes more memory and was reported to \
+        diverge",
     ),
     Check::code(Rule::LargeBucket, Severity::Note, When::Silent, large_bucket)
         .doc("buckets above DeepSpeed's default of 500,000,000 elements, and the memory they take"),
@@ -71,7 +71,7 @@ impl IneffectiveKey {
     }
 }
 
-const UNUSED: &str = "DeepSpeed reads it and uses it nowhere";
+const UNUSED: &str = "DeepSpeed reads it but never uses it";
 const STAGE_3_ONLY: &str = "it acts at stage 3 only";
 const TAKE_STAGE_3: &str = "--set zero_optimization.stage=3";
 
@@ -151,7 +151,7 @@ fn ineffective(found: &mut Findings, keys: &[IneffectiveKey]) {
 fn clipping_ignored(subject: &Subject, found: &mut Findings) {
     let ignored = subject.is_hf() && subject.get("gradient_clipping").is_none();
     if let Some(given) = subject.job.args.text("max_grad_norm").filter(|_| ignored).map(|norm| norm.place()) {
-        let why = "the config has no `gradient_clipping`, and DeepSpeed clips by its own default";
+        let why = "the config has no `gradient_clipping`, so DeepSpeed clips at its own default";
         let places = [given.clone(), (subject.place)("gradient_clipping")];
         found.at(&places, format!("{given} has no effect: {why}"), "--set gradient_clipping=auto");
     }

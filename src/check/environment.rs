@@ -14,27 +14,27 @@ use crate::report::{Rule, Severity, When};
 
 pub(super) const RULES: &[Check] = &[
     Check::code(Rule::DeadVariable, Severity::Warning, When::Silent, dead_variable)
-        .doc("a variable that reads as if DeepSpeed or this version of torch knew it, and that nothing reads"),
+        .doc("a variable that looks like one of DeepSpeed's or torch's, but that nothing reads"),
     Check::code(Rule::AllocatorConf, Severity::Error, When::Start, allocator_conf).doc(
-        "a PYTORCH_CUDA_ALLOC_CONF, or from torch 2.9 on a PYTORCH_ALLOC_CONF, that is no list of name:value: \
-             torch stops on it",
+        "a PYTORCH_CUDA_ALLOC_CONF, or from torch 2.9 on a PYTORCH_ALLOC_CONF, that is not a list of name:value: torch \
+        stops on it",
     ),
     Check::code(Rule::TwoAllocatorConfs, Severity::Warning, When::Silent, two_allocator_confs)
         .doc("PYTORCH_CUDA_ALLOC_CONF and PYTORCH_ALLOC_CONF differ: torch follows the first"),
     Check::code(Rule::MaxConnections, Severity::Warning, When::Silent, max_connections).doc(
-        "CUDA_DEVICE_MAX_CONNECTIONS=1 is for Megatron's tensor parallelism: elsewhere it keeps communication \
-             from overlapping",
+        "CUDA_DEVICE_MAX_CONNECTIONS=1 is for Megatron's tensor parallelism; elsewhere it prevents communication from \
+        overlapping",
     ),
     Check::code(Rule::NcclContradiction, Severity::Warning, When::Silent, nccl_contradiction)
-        .doc("two NCCL variables of which one switches off what the other chooses"),
+        .doc("two NCCL variables, one of which turns off what the other selects"),
     Check::code(Rule::EnvFileUnread, Severity::Warning, When::Silent, env_file_unread)
         .doc(".deepspeed_env in this folder: only DeepSpeed's runner reads it, and only for several machines"),
     Check::code(Rule::IncompleteRanks, Severity::Error, When::Start, incomplete_ranks)
         .doc("RANK, LOCAL_RANK and WORLD_SIZE without MASTER_ADDR or MASTER_PORT: the ranks cannot meet"),
     Check::code(Rule::NohupUndone, Severity::Warning, When::Silent, nohup_undone)
-        .doc("nohup in front of torchrun before torch 2.10, which takes SIGHUP back and ends on it"),
+        .doc("nohup in front of torchrun before torch 2.10, which handles SIGHUP anyway and ends"),
     Check::code(Rule::ExtensionsFolder, Severity::Warning, When::Start, extensions_folder)
-        .doc("a TORCH_EXTENSIONS_DIR that cannot be made or written: the first operation that is compiled ends there"),
+        .doc("a TORCH_EXTENSIONS_DIR that cannot be created or written: the first compilation fails"),
 ];
 
 /// Found in documents, read by no program.
@@ -64,9 +64,11 @@ fn allocator_conf(subject: &Subject, found: &mut Findings) {
     let Some(value) = subject.variable(name) else { return };
     let wrong = value.to_str().and_then(wrong_item);
     if let Some(item) = wrong.filter(|_| name == old || !subject.has_before("torch", NEW_ALLOCATOR_CONF)) {
-        let what = format!("`{item}` in {name} is no name:value, and torch stops on it");
+        let what = format!("`{item}` in {name} is not name:value, and torch stops on it");
         let help = format!("--env {name}=expandable_segments:True, or --unset-env {name}");
-        found.variable(name, value, what, help);
+        // A template serves more than one torch, and not every one stops.
+        let severity = if subject.host.var_os(name).is_some() { Severity::Error } else { Severity::Warning };
+        found.at_with_severity(severity, &[format!("{name}={}", value.to_string_lossy())], what, help);
     }
 }
 
@@ -112,11 +114,11 @@ fn max_connections(subject: &Subject, found: &mut Findings) {
 
 /// (what switches it off, its value, what chooses it, why).
 const NCCL: &[(&str, &str, &str, &str)] = &[
-    ("NCCL_IB_DISABLE", "1", "NCCL_IB_HCA", "InfiniBand is switched off, so no adapter is chosen"),
-    ("NCCL_IB_DISABLE", "1", "NCCL_IB_GID_INDEX", "InfiniBand is switched off, so no index is used"),
-    ("NCCL_P2P_DISABLE", "1", "NCCL_P2P_LEVEL", "peer-to-peer is switched off, so no level is used"),
-    ("NCCL_NET_GDR_LEVEL", "0", "NCCL_NET_GDR_READ", "GPUDirect is switched off, so reading through it is too"),
-    ("NCCL_IB_DISABLE", "1", "NCCL_NET_GDR_LEVEL", "InfiniBand is switched off, and GPUDirect RDMA needs it"),
+    ("NCCL_IB_DISABLE", "1", "NCCL_IB_HCA", "InfiniBand is off, so no adapter is used"),
+    ("NCCL_IB_DISABLE", "1", "NCCL_IB_GID_INDEX", "InfiniBand is off, so no index is used"),
+    ("NCCL_P2P_DISABLE", "1", "NCCL_P2P_LEVEL", "peer-to-peer is off, so no level is used"),
+    ("NCCL_NET_GDR_LEVEL", "0", "NCCL_NET_GDR_READ", "GPUDirect is off, so reading through it is off too"),
+    ("NCCL_IB_DISABLE", "1", "NCCL_NET_GDR_LEVEL", "InfiniBand is off, and GPUDirect RDMA needs it"),
 ];
 
 fn nccl_contradiction(subject: &Subject, found: &mut Findings) {
@@ -174,8 +176,7 @@ fn nohup_undone(subject: &Subject, found: &mut Findings) {
     let by_torchrun = by_torchrun || subject.job.trainer.launch.has_own_launcher;
     let torch = || subject.package("torch").filter(|torch| torch.is_before([2, 10, 0]));
     if let Some(torch) = (subject.host.ignores_hangup && by_torchrun).then(torch).flatten() {
-        let what =
-            format!("SIGHUP is ignored here (nohup), but the torchrun of torch {torch} takes it back and ends on it");
+        let what = format!("SIGHUP is ignored here (nohup), but torchrun of torch {torch} handles it anyway and ends");
         found.at(&["SIGHUP".to_string()], what, "--launcher local, or `setsid` instead of `nohup`");
     }
 }

@@ -65,6 +65,11 @@ pub(super) struct Findings<'a> {
 }
 
 impl Findings<'_> {
+    /// Whether there are more than anybody reads.
+    pub(super) fn are_many(&self) -> bool {
+        self.list.len() > 1000
+    }
+
     /// About keys of the config.
     pub(super) fn key(&mut self, keys: &[&str], what: impl Into<String>, help: impl Into<String>) {
         self.key_with_severity(self.check.severity, keys, what, help);

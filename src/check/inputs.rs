@@ -30,7 +30,7 @@ pub(super) const RULES: &[Check] = &[
              none at all (a warning); or it is not here, and HF_HUB_OFFLINE keeps it from being downloaded",
     ),
     Check::code(Rule::WeightsMissing, Severity::Error, When::Start, weights_missing)
-        .doc("the folder of the model has a tokenizer and no weights (LLaMA-Factory, ms-swift and TRL)"),
+        .doc("the model's folder has a tokenizer but no weights (LLaMA-Factory, ms-swift and TRL)"),
     Check::code(Rule::DatasetUnreadable, Severity::Error, When::Start, |subject, found| {
         match subject.job.trainer.name {
             "llamafactory" if subject.runs_here() => of_llamafactory(subject, found),
@@ -87,7 +87,7 @@ fn path_missing(subject: &Subject, found: &mut Findings) {
         let place = subject.job.place_in_run_file(&value, subject.host).unwrap_or_else(|| given.clone());
         let (what, help) = match expanded {
             Some(expanded) => {
-                (format!("nobody expands the `~` of `{value}`"), format!("{option} {}", expanded.display()))
+                (format!("nothing expands the `~` in `{value}`"), format!("{option} {}", expanded.display()))
             }
             None => (format!("`{value}` does not exist"), advice(&path)),
         };
@@ -117,9 +117,14 @@ fn model_unreadable(subject: &Subject, found: &mut Findings) {
     let (is_script, value) = (subject.job.trainer.launch.consoles.is_empty(), &model.value);
     let severity = if is_script { Severity::Warning } else { Severity::Error };
     let Some(folder) = subject.model_folder() else {
-        if subject.host.cwd.join(value).is_file() {
-            let what = format!("the model `{value}` is a file, and not a folder with a model in it");
+        let path = subject.host.cwd.join(value);
+        if path.is_file() {
+            let what = format!("the model `{value}` is a file, not a folder with a model");
             found.at_with_severity(severity, &[model.place()], what, NAME_FOLDER);
+        } else if let Some(near) = folder_beside(&path).filter(|_| !value.contains(['/', '$']) && !path.exists()) {
+            let what = format!("there is no folder `{value}`, so a model of that name is looked for on the hub");
+            let help = format!("did you mean `{}`?", model.from.with(near));
+            found.at_with_severity(Severity::Warning, &[model.place()], what, help);
         } else if let Some(variable) = keeps_from_download(subject, value) {
             let what = format!("`{value}` is not in the Hugging Face cache, and {variable} keeps it from being loaded");
             let help = format!("hf download {value} where there is a network, or --unset-env {variable}");
@@ -133,15 +138,23 @@ fn model_unreadable(subject: &Subject, found: &mut Findings) {
     }
     let file = folder.join("config.json");
     let Some(text) = reading::text_if_any(&file) else {
-        let what = format!("the folder `{value}` has no config.json, so no model is known by it");
+        let what = format!("the folder `{value}` has no config.json, so it is not a model");
         return found.at_with_severity(Severity::Warning, &[model.place()], what, NAME_FOLDER);
     };
     // Python takes NaN, too.
     if serde_json::from_str::<Value>(&text).is_err() && !text.contains("NaN") && !text.contains("Infinity") {
         let what = format!("the config.json of the model `{value}` is not JSON");
         let place = file.display().to_string();
-        found.at_with_severity(severity, &[place], what, "download it again, or mend the file");
+        found.at_with_severity(severity, &[place], what, "download it again, or fix the file");
     }
+}
+
+/// A folder whose name is close.
+fn folder_beside(path: &Path) -> Option<String> {
+    let (around, name) = (path.parent()?, path.file_name()?.to_str()?);
+    let entries = std::fs::read_dir(around).ok()?.flatten().take(10_000).filter(|entry| entry.path().is_dir());
+    let names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    nearest(name, names.iter().map(String::as_str)).map(str::to_string)
 }
 
 /// The variable because of which a model cannot come from the hub, if it must.
@@ -178,7 +191,7 @@ fn weights_missing(subject: &Subject, found: &mut Findings) {
     let has_tokenizer = || ["tokenizer.json", "tokenizer_config.json"].iter().any(has_file);
     if !usual && has_tokenizer() && has_file(&"config.json") && !has_file(&ADAPTER) && !has_weights() {
         let folder = folder.display().to_string();
-        let what = format!("`{folder}` has a tokenizer and no weights");
+        let what = format!("`{folder}` has a tokenizer but no weights");
         found.at(&[folder], what, "download the model again, without leaving out its *.safetensors");
     }
 }
@@ -212,7 +225,7 @@ fn of_llamafactory(subject: &Subject, found: &mut Findings) {
     let place = |name: &str| subject.job.place_in_run_file(name, subject.host).unwrap_or_else(|| name.to_string());
     let info = reading::text_if_any(&file).and_then(|text| serde_json::from_str::<Value>(&text).ok());
     let Some(info) = info.as_ref().and_then(Value::as_object) else {
-        let what = format!("`{}` is not there or is no JSON, so no dataset is known", file.display());
+        let what = format!("`{}` is missing or not JSON, so no dataset is known", file.display());
         return found.at(&[place(names[0])], what, "dataset_dir: FOLDER");
     };
     for name in names {
@@ -265,7 +278,7 @@ fn of_swift(subject: &Subject, found: &mut Findings) {
         let path = subject.host.absolute(Path::new(name));
         let place = format!("{option} {value}");
         if values.len() == 1 && std::fs::metadata(&path).is_ok_and(|file| file.is_file() && file.len() == 0) {
-            found.at(&[place], format!("`{name}` has nothing in it"), "name a file with data");
+            found.at(&[place], format!("`{name}` is empty"), "name a file with data");
         } else {
             report_missing(name, &path, place, found);
         }

@@ -14,11 +14,11 @@ pub(super) const RULES: &[Check] = &[
     Check::code(Rule::RemovedKey, Severity::Error, When::Parse, removed_key)
         .doc("a key of a feature that was removed: newer versions refuse it, even with \"enabled\": false"),
     Check::code(Rule::BetweenVersions, Severity::Note, When::Silent, between_versions).doc(
-        "a DeepSpeed that was not recorded: of its two neighbours, which differ about a key, the older one's word \
-             is taken",
+        "the installed DeepSpeed was not recorded, and the versions before and after it disagree about a key: the \
+        older one is followed",
     ),
     Check::code(Rule::TwoNames, Severity::Error, When::Parse, two_names)
-        .doc("a key together with another name of it, or with what replaced it"),
+        .doc("a key together with its other name, or with the key that replaced it"),
     Check::code(Rule::OldKey, Severity::Warning, When::Silent, old_key)
         .doc("an old name that DeepSpeed still translates"),
 ];
@@ -44,7 +44,8 @@ fn unknown_key(subject: &Subject, found: &mut Findings) {
         let dropped = key.value == "auto" && !key.keeps_auto;
         if let Some(why) = why_unknown(key, subject).filter(|_| !dropped) {
             let what = format!("{why}, so DeepSpeed refuses the config");
-            found.key_with_severity(subject.severity_of_keys(), &[&key.path], what, advice(key, subject));
+            let help = advice(key, subject, found.are_many());
+            found.key_with_severity(subject.severity_of_keys(), &[&key.path], what, help);
         }
     }
 }
@@ -52,7 +53,11 @@ fn unknown_key(subject: &Subject, found: &mut Findings) {
 fn ignored_key(subject: &Subject, found: &mut Findings) {
     for key in subject.keys().iter().filter(|key| key.policy == UnknownKeys::Ignored && !is_comment(&key.path)) {
         if let Some(why) = why_unknown(key, subject) {
-            found.key(&[&key.path], format!("{why}: it is silently ignored"), advice(key, subject));
+            // What was asked for here is not dropped.
+            let is_asked = (subject.place)(&key.path).starts_with("--set ");
+            let severity = if is_asked { subject.severity_of_keys() } else { Severity::Warning };
+            let help = advice(key, subject, found.are_many());
+            found.key_with_severity(severity, &[&key.path], format!("{why}: it is silently ignored"), help);
         }
     }
 }
@@ -64,7 +69,7 @@ fn between_versions(subject: &Subject, found: &mut Findings) {
         let (path, deepspeed) = (&key.path, subject.deepspeed());
         let (Some(one), Some(two)) = (key.entry, schema::find(path, newer)) else { continue };
         if one.known() != two.known() || one.fault(key.value) != two.fault(key.value) {
-            let what = format!("`{path}` is judged as {deepspeed} would: DeepSpeed {newer} takes it otherwise");
+            let what = format!("`{path}` is judged as {deepspeed} would; DeepSpeed {newer} treats it differently");
             found.key(&[path], what, "nothing to do, unless DeepSpeed refuses it");
         }
     }
@@ -77,9 +82,13 @@ fn is_comment(path: &str) -> bool {
 }
 
 /// The key that was probably meant, or the section it belongs in.
-fn advice(key: &Key, subject: &Subject) -> String {
+/// `are_many`: nobody will read it.
+fn advice(key: &Key, subject: &Subject, are_many: bool) -> String {
     let (section, name) = key.path.rsplit_once('.').unwrap_or(("", &key.path));
     let remove = format!("--unset {}", key.path);
+    if are_many {
+        return remove;
+    }
     if let Some(now) = key.entry.and_then(|entry| entry.replaced_by) {
         return format!("{remove} --set {now}={}", key.value);
     }

@@ -113,7 +113,7 @@ pub(crate) fn stale_locks(locks: &[Lock], python: Option<&Python>) -> Vec<Proble
             minutes => (minutes / 60 / 24, "days"),
         };
         let what = format!(
-            "this lock is {count} {unit} old: a rank of {torch} that needs {folder} waits as long as the file is there"
+            "this lock is {count} {unit} old: a rank of {torch} that needs {folder} waits until the file is gone"
         );
         let help = format!("if nobody compiles there: rm -r {folder}");
         Problem::warning(Rule::StaleLock, what).at(path.display()).help(help)
@@ -137,7 +137,7 @@ fn is_shared(kind: &str) -> bool {
 pub(crate) fn shared_nvme(key: &str, path: &Path, kind: Option<&str>) -> Option<Problem> {
     let kind = kind.filter(|kind| is_shared(kind))?;
     let what = format!("`{}` is on {kind}: slow, and other jobs may empty it", path.display());
-    let help = "give every job a folder of its own, on a disk of this machine";
+    let help = "give every job its own folder, on a local disk";
     Some(Problem::warning(Rule::NvmeFolder, what).at(key).help(help))
 }
 
@@ -177,7 +177,7 @@ pub(crate) fn no_compiler(compiler: bool, ninja: bool, needed: bool) -> Option<P
 pub(crate) fn small_memlock(limit: Option<Limit>, wants: &Wants, infiniband: bool) -> Option<Problem> {
     let hard = limit?.hard.filter(|hard| *hard < LEAST_LOCKED_MEMORY && (infiniband || !wants.nvme.is_empty()))?;
     let why = if infiniband { "InfiniBand registers memory" } else { "NVMe offload locks its buffers" };
-    let what = format!("only {} of memory may be locked, and {why}", size(hard));
+    let what = format!("only {} of memory can be locked, and {why}", size(hard));
     Some(Problem::warning(Rule::SmallMemlock, what).at("ulimit -H -l").help(
         "`memlock unlimited` in /etc/security/limits.conf, LimitMEMLOCK=infinity for slurmd, docker run --ulimit \
          memlock=-1",
@@ -193,7 +193,7 @@ pub(crate) fn small_shm(bytes: Option<u64>) -> Option<Problem> {
 
 pub(crate) fn few_files(limit: Option<Limit>) -> Option<Problem> {
     let most = limit?.soft.filter(|most| *most < LEAST_FILES)?;
-    let what = format!("only {most} files may be open: data loaders need more");
+    let what = format!("only {most} files can be open at once: data loaders need more");
     Some(Problem::warning(Rule::FewFiles, what).at("ulimit -n").help("ulimit -n 65536"))
 }
 

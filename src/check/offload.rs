@@ -12,17 +12,17 @@ const RATIO: &str = "zero_optimization.offload_optimizer.ratio";
 
 pub(super) const RULES: &[Check] = &[
     Check::row(Rule::OffloadAtStage0, Severity::Error, When::Step)
-        .doc("the optimizer in host memory without ZeRO: DeepSpeed takes its CPU optimizer and stops at the first step")
+        .doc("the optimizer in host memory without ZeRO: DeepSpeed uses its CPU optimizer and stops at the first step")
         .holds(|subject| subject.stage_is(&[0]) && subject.offloads_optimizer())
         .says(
             &["zero_optimization.offload_optimizer", STAGE],
-            "the optimizer is to be on {device}, but ZeRO is off: the first step fails with \"param is on cuda and \
+            "the optimizer is set to {device}, but ZeRO is off: the first step fails with \"param is on cuda and \
              must be cpu\"",
             "--set zero_optimization.stage=2",
         ),
     Check::code(Rule::NvmePath, Severity::Error, When::Start, nvme_path).doc("offload to nvme without nvme_path"),
     Check::code(Rule::NvmeShared, Severity::Note, When::Silent, nvme_shared)
-        .doc("the folder on NVMe is emptied when a job starts: two jobs with one nvme_path destroy each other"),
+        .doc("the folder on NVMe is emptied when a job starts: two jobs must not share an nvme_path"),
     Check::code(Rule::NvmeDefaults, Severity::Note, When::Silent, nvme_defaults)
         .doc("NVMe without an aio section: 1 MiB blocks, queue depth 8, one thread"),
     Check::code(Rule::NvmeBuffers, Severity::Warning, When::Step, nvme_buffers)
@@ -36,7 +36,7 @@ pub(super) const RULES: &[Check] = &[
         })
         .says(
             &[RATIO, STAGE],
-            "`{key}` is {value}: a part of the optimizer is offloaded at stage 3 only",
+            "`{key}` is {value}: the optimizer can be offloaded in part at stage 3 only",
             "--set {key}=1",
         ),
 ];
@@ -54,7 +54,7 @@ fn nvme_path(subject: &Subject, found: &mut Findings) {
     for section in on_nvme(subject) {
         let key = format!("zero_optimization.{section}.nvme_path");
         if subject.get(&key).is_none_or(Value::is_null) {
-            let what = format!("`zero_optimization.{section}` is on nvme, and `nvme_path` is not there");
+            let what = format!("`zero_optimization.{section}` is on nvme, but `nvme_path` is not set");
             let device = format!("zero_optimization.{section}.device");
             found.key(&[&device], what, format!("--set {key}=/local/nvme/$USER-$$"));
         }
@@ -65,8 +65,8 @@ fn nvme_shared(subject: &Subject, found: &mut Findings) {
     for section in on_nvme(subject) {
         let key = format!("zero_optimization.{section}.nvme_path");
         if let Some(path) = subject.get(&key).and_then(Value::as_str) {
-            let what = format!("DeepSpeed empties its folder in {path} at start: two jobs there destroy each other");
-            found.key(&[&key], what, format!("one of its own for every job: --set {key}={path}-$$"));
+            let what = format!("DeepSpeed empties its folder in {path} at start: two jobs must not share it");
+            found.key(&[&key], what, format!("a separate one for every job: --set {key}={path}-$$"));
         }
     }
 }

@@ -17,8 +17,7 @@ use crate::ranks::launcher::Launcher;
 use crate::report::{Rule, Severity, When, reading};
 
 pub(super) const RULES: &[Check] = &[Check::code(Rule::FirstCompile, Severity::Note, When::Start, first_compile).doc(
-    "an operator of DeepSpeed that is not built yet: the launch compiles it first, once, which takes a minute or \
-         more",
+    "a DeepSpeed operator that is not built yet: the launch compiles it first, once, which takes a minute or more",
 )];
 
 /// DeepSpeed's optimizers, each with its operator in host memory and on the GPU.

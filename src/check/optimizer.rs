@@ -4,7 +4,6 @@ use serde_json::{Map, Value};
 
 use super::findings::{Check, Findings};
 use super::subject::{STAGE, Subject};
-use crate::base::python_value::typed;
 use crate::base::recorded::Version;
 use crate::config::schema;
 use crate::report::{Rule, Severity, When, did_you_mean, nearest};
@@ -17,12 +16,12 @@ pub(super) const RULES: &[Check] = &[
     Check::code(Rule::OptimizerParameter, Severity::Error, When::Start, optimizer_parameter)
         .doc("a parameter that the optimizer does not take"),
     Check::code(Rule::UntestedOptimizer, Severity::Error, When::Start, untested_optimizer)
-        .doc("an optimizer that ZeRO was not tested with, without zero_allow_untested_optimizer"),
+        .doc("an optimizer that DeepSpeed calls untested with ZeRO, without zero_allow_untested_optimizer"),
     Check::code(Rule::OptimizerReplaced, Severity::Warning, When::Silent, optimizer_replaced)
-        .doc("with the optimizer in host memory accelerate replaces --optim by DeepSpeed's CPU Adam"),
+        .doc("with the optimizer in host memory accelerate replaces --optim with DeepSpeed's CPU Adam"),
     // Also where the section is empty or null. A later release may mend it, hence no error.
     Check::row(Rule::SwiftOptimizer, Severity::Warning, When::Start)
-        .doc("an optimizer section under ms-swift from 4.2.0 on, whose trainer fails once model and data are loaded")
+        .doc("an optimizer section with ms-swift 4.2.0 or later, whose trainer fails once model and data are loaded")
         .holds(|subject| {
             let fails = || subject.job.version().is_none_or(|version| !version.is_before([4, 2, 0]));
             subject.job.trainer.name == "swift" && subject.get("optimizer").is_some() && fails()
@@ -34,10 +33,7 @@ pub(super) const RULES: &[Check] = &[
             "--unset optimizer",
         ),
     Check::row(Rule::TrainerOptimizer, Severity::Warning, When::Start)
-        .doc(
-            "a trainer that brings its own optimizer (xtuner), once it is in host memory: DeepSpeed refuses all but \
-             its own",
-        )
+        .doc("a trainer with its own optimizer (xtuner), offloaded to host memory: DeepSpeed refuses all but its own")
         .holds(|subject| subject.job.trainer.sets("optimizer.params.lr") && forces_own(subject))
         .says(
             &[OFFLOAD],
@@ -45,7 +41,7 @@ pub(super) const RULES: &[Check] = &[
             "--set zero_force_ds_cpu_optimizer=false",
         ),
     Check::row(Rule::ClientOptimizer, Severity::Note, When::Start)
-        .doc("a script's own optimizer must be DeepSpeedCPUAdam or DeepSpeedCPULion once it is in host memory")
+        .doc("a script's own optimizer must be DeepSpeedCPUAdam or DeepSpeedCPULion once it is offloaded")
         .holds(|subject| subject.is_plain() && forces_own(subject) && subject.get("optimizer").is_none())
         .says(
             &[OFFLOAD],
@@ -57,7 +53,7 @@ pub(super) const RULES: &[Check] = &[
         .holds(|subject| subject.is_plain() && subject.stage_is(&[1, 2]) && named(subject).is_none())
         .says(
             &[STAGE],
-            "the config has no optimizer: the script must bring one, stages 1 and 2 need it",
+            "the config has no optimizer: stages 1 and 2 need one from the script",
             "--set optimizer.type=AdamW --set optimizer.params.lr=1e-5",
         ),
     Check::row(Rule::AdamIsAdamw, Severity::Note, When::Silent)
@@ -71,11 +67,11 @@ pub(super) const RULES: &[Check] = &[
             "--set optimizer.params.adam_w_mode=false",
         ),
     Check::code(Rule::SchedulerType, Severity::Error, When::Start, scheduler_type)
-        .doc("a scheduler that neither DeepSpeed nor torch.optim.lr_scheduler has (the case matters)"),
+        .doc("a scheduler that neither DeepSpeed nor torch.optim.lr_scheduler has (case matters)"),
     Check::code(Rule::SchedulerParameter, Severity::Error, When::Start, scheduler_parameter)
-        .doc("a parameter that the scheduler does not take, lacks, or wants as a whole number above 0"),
+        .doc("a scheduler parameter that is unknown, missing, or must be a whole number above 0"),
     Check::row(Rule::LogarithmicWarmup, Severity::Note, When::Silent)
-        .doc("DeepSpeed's warmup is logarithmic where warmup_type is not given")
+        .doc("DeepSpeed's warmup is logarithmic unless warmup_type is given")
         .holds(|subject| {
             let warms_up = subject.text("scheduler.type").is_some_and(|name| name.starts_with("Warmup"));
             warms_up && subject.get("scheduler.params.warmup_type").is_none()
@@ -230,7 +226,7 @@ fn optimizer_replaced(subject: &Subject, found: &mut Findings) {
     } else if forces_own(subject) && !survives_offload(&sourced.value) {
         let (device, value) = (subject.zero().optimizer, &sourced.value);
         let what =
-            format!("the optimizer is on {device}: accelerate silently replaces `{value}` by DeepSpeed's CPU Adam");
+            format!("the optimizer is on {device}: accelerate silently replaces `{value}` with DeepSpeed's CPU Adam");
         let help = "--optim adamw_torch, or --set zero_optimization.offload_optimizer.device=none";
         found.at(&[sourced.place(), (subject.place)(OFFLOAD)], what, help);
     }
@@ -264,7 +260,7 @@ fn scheduler_parameter(subject: &Subject, found: &mut Findings) {
     let judged = names.contains(&"warmup_num_steps") && !subject.is_before([0, 19, 3]);
     let is_wrong = |steps: &&Value| !schema::is_whole(steps) || steps.as_u64().is_none_or(|steps| steps == 0);
     if let Some(steps) = subject.get(key).filter(|steps| judged && *steps != "auto" && is_wrong(steps)) {
-        let what = format!("`{key}` is {}, but {name} wants a whole number above 0", typed(steps));
+        let what = format!("`{key}` is {steps}, but {name} wants a whole number above 0");
         found.key(&[key], what, format!("--set {key}=100"));
     }
 }

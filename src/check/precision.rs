@@ -2,7 +2,6 @@
 
 use super::findings::{Check, Findings};
 use super::subject::{STAGE, Subject};
-use crate::base::python_value::typed;
 use crate::config::schema;
 use crate::host::machine::is_model;
 use crate::report::{Rule, Severity, When};
@@ -16,9 +15,9 @@ pub(super) const RULES: &[Check] = &[
         })
         .says(&["fp16.enabled", "bf16.enabled"], "`fp16` and `bf16` are both enabled", "--set fp16.enabled=false"),
     Check::code(Rule::LossScale, Severity::Error, When::Parse, loss_scale)
-        .doc("dynamic loss scaling with a window or a least scale that is not above 0, or a power that is no number"),
+        .doc("dynamic loss scaling with a window or minimum scale not above 0, or a power that is not a number"),
     Check::code(Rule::MasterWeights, Severity::Error, When::Parse, master_weights)
-        .doc("master weights or optimizer states in 16 bits at stage 0, or before 0.18.3 at any stage but 2"),
+        .doc("master weights or optimizer states in 16 bits at stage 0, or at any stage but 2 before 0.18.3"),
     Check::code(Rule::MasterWeightsOffload, Severity::Error, When::Start, master_weights_offload)
         .doc("master weights in 16 bits without the optimizer in host memory"),
     Check::row(Rule::AccumulationDtype, Severity::Error, When::Start)
@@ -30,7 +29,7 @@ pub(super) const RULES: &[Check] = &[
             "--set zero_optimization.stage=1, or --unset data_types.grad_accum_dtype",
         ),
     Check::code(Rule::PrecisionOfGpu, Severity::Warning, When::Start, precision_of_gpu)
-        .doc("bf16 on a GPU that only emulates it, or fp16 on one that DeepSpeed does not take"),
+        .doc("bf16 on a GPU that only emulates it, or fp16 on one that DeepSpeed does not support"),
 ];
 
 /// The section of bf16, under either name.
@@ -79,7 +78,7 @@ fn initial_scale(subject: &Subject, found: &mut Findings) {
     let Some(power) = subject.get(key).filter(|_| is_enabled(subject, "fp16")) else { return };
     let is_power = power.is_boolean() || schema::is_whole(power) || power.as_f64().is_some_and(|power| power < 1024.0);
     if !is_power && (power != "auto" || subject.is_plain()) {
-        let what = format!("`{key}` is {}, but DeepSpeed wants a number", typed(power));
+        let what = format!("`{key}` is {power}, but DeepSpeed wants a number");
         found.key(&[key], what, format!("--set {key}=16"));
     }
 }

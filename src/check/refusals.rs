@@ -2,11 +2,15 @@
 //! how it is written.
 
 use super::subject::Subject;
+use crate::base::rows;
 use crate::command::argv::hf_bool;
 use crate::command::python::Presence;
 use crate::command::trainer::Trainer;
 
 const TABLE: &str = include_str!("refusals.txt");
+
+/// Who refuses what all that use it refuse.
+const TRANSFORMERS: &str = "transformers";
 
 /// One block of the table.
 pub(super) struct Refusal {
@@ -32,27 +36,31 @@ enum Condition {
 
 /// Everything that a trainer may refuse.
 pub(super) fn all(trainer: &Trainer) -> impl Iterator<Item = Refusal> {
-    let blocks = TABLE.split("\n= ").skip(1).map(Refusal::read);
-    blocks.filter(|refusal| refusal.is_of_transformers() || refusal.trainer == trainer.name)
+    let is_of = |block: &&str, name: &str| block.strip_prefix(name).is_some_and(|rest| rest.starts_with('\n'));
+    let blocks = rows::blocks(TABLE).filter(move |block| is_of(block, TRANSFORMERS) || is_of(block, trainer.name));
+    blocks.map(Refusal::read)
 }
 
 impl Refusal {
     fn read(block: &'static str) -> Self {
-        let (trainer, lines) = block.split_once('\n').unwrap_or((block, ""));
-        let fields = || lines.lines().filter_map(|line| line.split_once(' ').map(|(name, text)| (name, text.trim())));
-        let field = |name: &str| fields().find(|(known, _)| *known == name).map_or("", |(_, text)| text);
-        let conditions = fields().filter(|(name, _)| matches!(*name, "if" | "and"));
-        Refusal {
-            trainer,
-            conditions: conditions.map(|(_, text)| Condition::read(text)).collect(),
-            why: field("why"),
-            help: field("help"),
+        let mut lines = block.lines();
+        let trainer = lines.next().unwrap_or_default();
+        let mut refusal = Refusal { trainer, conditions: Vec::new(), why: "", help: "" };
+        for (field, text) in lines.filter_map(|line| line.split_once(' ')) {
+            match field {
+                "if" | "and" => refusal.conditions.push(Condition::read(text.trim_start())),
+                "why" => refusal.why = text.trim_start(),
+                "help" => refusal.help = text.trim_start(),
+                // The examples.
+                _ => break,
+            }
         }
+        refusal
     }
 
     /// Whether the parser must have the arguments of transformers.
     pub(super) fn is_of_transformers(&self) -> bool {
-        self.trainer == "transformers"
+        self.trainer == TRANSFORMERS
     }
 
     /// The argument that must not be left out.

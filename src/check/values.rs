@@ -5,7 +5,8 @@ use serde_json::Value;
 use super::batch::SIZES;
 use super::findings::{Check, Findings};
 use super::subject::{Key, Subject};
-use crate::base::python_value::{number, typed};
+use crate::base::python_value::number;
+use crate::base::size::number_meant;
 use crate::config::schema::{self, KeySpec, Known, ValueFault};
 use crate::report::{Rule, Severity, When, nearest};
 
@@ -18,15 +19,15 @@ pub(super) const RULES: &[Check] = &[
     Check::code(Rule::WrongValue, Severity::Error, When::Parse, |subject, found| {
         judge(subject, found, ValueFault::Value);
     })
-    .doc("a number out of its range, or a word that is none of the choices"),
+    .doc("a number out of range, or a word that is not one of the choices"),
     Check::code(Rule::OddValue, Severity::Warning, When::Silent, odd_value)
-        .doc("a value of another type than is meant, where DeepSpeed does not look: \"false\" is true there"),
+        .doc("a value of the wrong type where DeepSpeed does not check: the text \"false\" counts as true"),
 ];
 
 fn judge(subject: &Subject, found: &mut Findings, kind: ValueFault) {
     for key in subject.keys().iter().filter(|key| key.fault == Some(kind)) {
         if let Some(entry) = key.entry {
-            let (path, value, wanted) = (&key.path, typed(key.value), entry.wanted());
+            let (path, value, wanted) = (&key.path, key.value, entry.wanted());
             let what = format!("`{path}` is {value}, but DeepSpeed wants {wanted}");
             found.key_with_severity(subject.severity_of_keys(), &[path], what, advice(key, &entry));
         }
@@ -51,22 +52,24 @@ fn advice(key: &Key, entry: &KeySpec) -> String {
         return format!("--unset {} --set {inner}={}", key.path, key.value);
     }
     let choices: Vec<String> = entry.wanted().trim_start_matches("one of ").split(", ").map(str::to_string).collect();
-    let meant = key.value.as_str().and_then(|word| nearest(word, choices.iter().map(String::as_str)));
-    let default =
-        Some(entry.default.trim_matches('"')).filter(|value| !matches!(*value, "-" | "null" | "" | "{}" | "[]"));
-    // A number between quotes.
-    let unquoted = key.value.as_str().map(str::trim).filter(|text| {
-        serde_json::from_str::<Value>(text).is_ok_and(|value| value.is_number() && entry.fault(&value).is_none())
-    });
+    let word = key.value.as_str();
+    let meant = word.and_then(|word| nearest(word, choices.iter().map(String::as_str)).map(str::to_string));
+    let takes = |number: &Value| number.is_number() && entry.fault(number).is_none();
+    // A number between quotes, or as people write it.
+    let unquoted = word.and_then(|text| serde_json::from_str::<Value>(text.trim()).ok()).filter(takes);
+    let number = || word.and_then(|text| number_meant(text, &key.path)).map(Value::from).filter(takes);
     // Of stages and the like, the nearest one.
     let nearest_number = || {
         let (given, numbers) = (key.value.as_i64()?, choices.iter().map(|word| word.parse::<i64>().ok()));
         numbers.collect::<Option<Vec<i64>>>()?.into_iter().min_by_key(|number| number.abs_diff(given))
     };
-    let closest = nearest_number().map(|number| number.to_string());
-    match unquoted.or(meant.filter(|_| choices.len() > 1)).or(closest.as_deref()).or(default) {
-        Some(value) => format!("--set {}={value}, or --unset {}", key.path, key.path),
-        None => format!("--unset {}", key.path),
+    let number = unquoted.or_else(number).or_else(|| nearest_number().map(Value::from));
+    let default =
+        Some(entry.default).filter(|value| !matches!(*value, "-" | "null" | "\"\"" | "{}" | "[]" | "required"));
+    match (number.map(|number| number.to_string()).or(meant.filter(|_| choices.len() > 1)), default) {
+        (Some(value), _) => format!("--set {}={value}, or --unset {}", key.path, key.path),
+        (None, Some(default)) => format!("--unset {}: the default is {default}", key.path),
+        (None, None) => format!("--unset {}", key.path),
     }
 }
 
@@ -79,10 +82,10 @@ const UNLISTED: &[Unlisted] = &[
     (CLOCK, "wants true or false", |subject| only_object(subject, CLOCK, FLOPS)),
     (FLOPS, "wants true or false", |subject| only_object(subject, FLOPS, CLOCK)),
     ("optimizer.params", "wants an object", |subject| {
-        optimizer_params(subject).filter(|params| !params.is_object()).map(typed)
+        optimizer_params(subject).filter(|params| !params.is_object()).map(Value::to_string)
     }),
     ("optimizer.params.max_grad_norm", "compares it with 0", |subject| {
-        optimizer_params(subject)?.get("max_grad_norm").filter(|norm| number(norm).is_none()).map(typed)
+        optimizer_params(subject)?.get("max_grad_norm").filter(|norm| number(norm).is_none()).map(Value::to_string)
     }),
     ("bfloat16", "wants an object", |subject| {
         let read = subject.get("bf16").is_none_or(Value::is_null);
@@ -90,14 +93,14 @@ const UNLISTED: &[Unlisted] = &[
     }),
     ("vocabulary_size", "divides it", |subject| {
         let wrong = |size: &&Value| schema::is_true(size) && *size != "auto" && number(size).is_none();
-        subject.get("vocabulary_size").filter(wrong).map(typed)
+        subject.get("vocabulary_size").filter(wrong).map(Value::to_string)
     }),
     // The old form of ZeRO takes its one size from the top.
     ("allgather_size", "wants a whole number, 0 or more", |subject| {
         subject.get("zero_optimization").filter(|zero| **zero == Value::Bool(true))?;
         let entry = subject.spec("zero_optimization.allgather_bucket_size")?;
         let wrong = |size: &&Value| *size != "auto" && entry.fault(size).is_some();
-        subject.get("allgather_size").filter(wrong).map(typed)
+        subject.get("allgather_size").filter(wrong).map(Value::to_string)
     }),
 ];
 
@@ -133,8 +136,8 @@ fn odd_value(subject: &Subject, found: &mut Findings) {
         if key.value == "auto" || SIZES.contains(&key.path.as_str()) || overwritten {
             continue;
         }
-        let (path, value, wanted) = (&key.path, typed(key.value), entry.wanted());
-        let what = format!("`{path}` is {value}, and DeepSpeed takes it as it is: {wanted} is meant");
+        let (path, value, wanted) = (&key.path, key.value, entry.wanted());
+        let what = format!("`{path}` is {value}, and DeepSpeed does not check it: it should be {wanted}");
         found.key(&[path], what, advice(key, &entry));
     }
 }

@@ -6,33 +6,36 @@ use std::ffi::OsString;
 use clap::{Arg, ArgAction, Args, Command, Subcommand};
 
 use super::launch::{self, LaunchArgs};
-use super::{diff, fit, generate, tools};
+use super::{diff, fit, generate, rehearse, tools};
 use crate::base::options::{self, SUBCOMMANDS};
 
 #[derive(Subcommand)]
 pub(super) enum Asked {
-    /// Report what is wrong or odd about a launch or a config
+    /// Report problems with a launch or a config
     #[command(override_usage = "zlaunch check [OPTIONS] FILE.json...|-- COMMAND [ARGS]...", after_help = launch::ABOUT_CHECK)]
     Check(Box<LaunchArgs>),
-    /// List the templates, or print one resolved
+    /// Try a launch with the real trainer, on the CPU and without weights
+    #[command(override_usage = "zlaunch rehearse [OPTIONS] -- COMMAND [ARGS]...", after_help = rehearse::ABOUT)]
+    Rehearse(Box<rehearse::RehearseArgs>),
+    /// List the templates, or print one
     #[command(override_usage = "zlaunch templates [OPTIONS] [NAME]")]
     Templates(tools::TemplatesArgs),
     /// Explain a config key, a variable, a template or a rule
     #[command(override_usage = "zlaunch explain [OPTIONS] [WORD]...", after_help = tools::ABOUT_EXPLAIN)]
     Explain(tools::ExplainArgs),
-    /// Tell whether it fits into memory, and which template to use
+    /// Estimate memory, and find a template that fits
     #[command(override_usage = "zlaunch fit [OPTIONS] [-- COMMAND [ARGS]...]", after_help = fit::ABOUT)]
     Fit(Box<fit::FitArgs>),
-    /// Write a ready DeepSpeed config from a few numbers
+    /// Write a complete DeepSpeed config from a few numbers
     #[command(override_usage = "zlaunch generate [OPTIONS]", after_help = generate::ABOUT)]
     Generate(Box<generate::GenerateArgs>),
     /// Report what zlaunch sees on this machine
     #[command(override_usage = "zlaunch doctor [OPTIONS] [-- COMMAND [ARGS]...]", after_help = launch::ABOUT_DOCTOR)]
     Doctor(Box<LaunchArgs>),
-    /// Compare two configs by key, or a record with a launch
+    /// Compare two configs key by key, or a record with a launch
     #[command(override_usage = diff::USAGE, after_help = diff::ABOUT)]
     Diff(Box<diff::DiffArgs>),
-    /// Install shims, so that existing scripts run unchanged
+    /// Install shims that put zlaunch into existing scripts
     #[command(override_usage = tools::SHIMS_USAGE)]
     Shims(tools::ShimsArgs),
     /// Print a JSON Schema of DeepSpeed's config, for editors
@@ -46,16 +49,16 @@ pub(super) enum Asked {
     Help(tools::HelpArgs),
 }
 
-pub(super) const FIRST: &str = "Launch a training with a DeepSpeed config that is filled in and checked first";
+pub(super) const FIRST: &str = env!("CARGO_PKG_DESCRIPTION");
 
 pub(super) const USAGE: &str = "zlaunch [OPTIONS] [--] COMMAND [ARGS]...";
 
 pub const ABOUT_VARIABLES: &str =
-    "Each of these options has a variable: --template-dir is ZLAUNCH_TEMPLATE_DIR. A flag beats its variable.";
+    "Each of these options has a variable: --template-dir is ZLAUNCH_TEMPLATE_DIR. The option wins.";
 
 pub const EXIT_STATUS: &str =
     "Exit status: 125 zlaunch refused, 126 not executable, 127 not found; anything else is the trainer's.
-`check`: 1 if there is an error (with --strict: a warning), else 0. `fit`: 1 if nothing fits.";
+`check`: 1 if there is an error (with --strict: a warning), else 0. `rehearse`: 1 if refused. `fit`: 1 if nothing fits.";
 
 pub const EXAMPLE: &str = "zlaunch --deepspeed zero3_offload -- swift sft --model Qwen/Qwen3-8B --tuner_type full";
 
@@ -84,7 +87,7 @@ pub(super) fn launch_command() -> Command {
 /// A sub-command with what its struct does not say.
 pub(super) fn described(command: Command) -> Command {
     let command = match command.get_name() {
-        "check" | "doctor" | "diff" => launch::as_report(command),
+        "check" | "rehearse" | "doctor" | "diff" => launch::as_report(command),
         "fit" => fit::describe(command),
         // Without a name the templates are listed, and nothing is changed.
         "templates" => command.mut_args(|arg| match arg.get_id().as_str() {

@@ -6,7 +6,9 @@ use std::path::Path;
 
 use crate::base::options::{SUBCOMMANDS, launch_option, launch_options, takes_value};
 use crate::base::shell;
+use crate::base::size::parse_count;
 use crate::config::template::Search;
+use crate::fit::cards;
 use crate::host::Host;
 use crate::report::{self, Problem};
 
@@ -18,49 +20,68 @@ const SWIFT: &[&str] = &["sft", "pt", "rlhf"];
 
 /// What was probably meant, where the first word of the command is no program. `mode` is the sub-command in front.
 pub(super) fn did_you_mean(mode: &str, options: &[OsString], command: &[OsString], host: &Host) -> Option<Problem> {
-    let (first, rest) = command.split_first()?;
+    let first = command.first()?;
     let word = first.to_str()?;
-    let is_json = |word: &OsString| Path::new(word).extension().is_some_and(|ending| ending == "json");
-    let configs = if mode == "check" { rest.iter().take_while(|word| is_json(word)).count() } else { 0 };
-    let (configs, rest) = rest.split_at(configs);
+    // A program of that name is a command like any other.
+    if host.find_program(first).is_some() {
+        return None;
+    }
+    let values = command.iter().filter(|_| mode == "fit").map_while(|word| option_of_fit(word.to_str()?));
+    let said: Vec<&str> = values.flatten().collect();
+    let rest = &command[1.max(said.len() / 2)..];
     let (more, rest) = rest.split_at(count_options(rest));
+    let rest = rest.strip_prefix(&["--".into()]).unwrap_or(rest);
     let alone = rest.is_empty();
     let is_template = || Search::default().knows(word);
+    let path = host.absolute(Path::new(word));
+    let parts: Vec<&str> = word.split_whitespace().collect();
+    let near = || report::nearest(word, SUBCOMMANDS.iter().copied()).filter(|_| mode.is_empty() && options.is_empty());
+    let ending = Path::new(word).extension().and_then(OsStr::to_str);
+    let every;
     // The sub-command, an option and words of the command that were meant.
-    let (what, mode, option, program): (_, _, &[&str], &[&str]) = match Path::new(word)
-        .extension()
-        .and_then(OsStr::to_str)
-    {
-        Some("json") if alone && mode == "check" => ("a config, and options come before it", mode, &[], &[word]),
+    let (what, mode, option, program): (_, _, &[&str], &[&str]) = match ending {
+        _ if word == "--" => ("here twice", mode, &[], &[]),
+        _ if parts.len() > 1 => ("one word: leave out the quotes", mode, &[], &parts),
+        _ if path.is_dir() && mode == "check" => {
+            every = format!("{}/*.json", word.trim_end_matches('/'));
+            ("a folder: name its configs", mode, &[], &[&every])
+        }
         Some("json") if alone => ("a config, not a command", "check", &[], &[word]),
         Some("json") => ("a config, not a command", mode, &["--deepspeed", word], &[]),
         Some("yaml" | "yml") => ("a run file, which needs its trainer in front", mode, &[], &["swift", "sft", word]),
-        Some("sh") if host.absolute(Path::new(word)).is_file() => {
-            ("a script that cannot be executed", mode, &[], &["bash", word])
-        }
+        Some("sh") if path.is_file() => ("a script that cannot be executed", mode, &[], &["bash", word]),
+        _ if !said.is_empty() => ("given without its option", mode, &said, &[]),
         _ if SUBCOMMANDS.contains(&word) => ("a sub-command, which comes before the options", word, &[], &[]),
         _ if is_template() && alone => ("a template, not a command", "templates", &[], &[word]),
         _ if is_template() => ("a template, not a command", mode, &["--deepspeed", word], &[]),
         _ if SWIFT.contains(&word) => ("a sub-command of swift, not a command", mode, &[], &["swift", word]),
         _ if NEEDLESS.contains(&word) && !alone => ("not a sub-command: without one, zlaunch launches", mode, &[], &[]),
+        _ if let Some(near) = near() => ("not a sub-command", near, &[], &[]),
         _ => return None,
     };
-    // A program of that name is a command like any other.
-    if host.find_program(first).is_some() {
-        return None;
-    }
-    let is_word = |word: &&OsString| *word != "--";
-    let behind = program.iter().map(OsString::from).chain(configs.iter().chain(rest).filter(is_word).cloned());
-    let behind: Vec<OsString> = behind.collect();
+    let behind: Vec<OsString> = program.iter().map(OsString::from).chain(rest.iter().cloned()).collect();
     let mut words: Vec<OsString> = (!mode.is_empty()).then(|| mode.into()).into_iter().collect();
-    if ["", "check", "doctor", "fit"].contains(&mode) {
-        words.extend(options.iter().chain(more).filter(is_word).cloned());
-        words.extend(option.iter().map(OsString::from));
-        let stands_alone = behind.is_empty() || alone && mode == "check";
-        words.extend((!stands_alone).then(|| "--".into()));
-    }
-    words.extend(behind);
-    Some(report::meant(word, what, &line(&words)))
+    let takes_command = ["", "check", "doctor", "fit"].contains(&mode);
+    words.extend(options.iter().filter(|word| takes_command && *word != "--").chain(more).cloned());
+    words.extend(option.iter().map(OsString::from));
+    let stands_alone = behind.is_empty() || alone && mode == "check" && program.len() == 1;
+    words.extend((takes_command && !stands_alone).then(|| "--".into()));
+    // A pattern is for the shell.
+    let shown = line(&[&words[..], &behind].concat());
+    Some(report::meant(
+        word,
+        what,
+        &shown.replace(&format!("'{}'", program.first().unwrap_or(&"")), &program.join(" ")),
+    ))
+}
+
+/// The option of `fit` that a word is the value of.
+fn option_of_fit(word: &str) -> Option<[&str; 2]> {
+    let is_card = cards::parse(word).is_some();
+    let is_model = || word.split('/').count() == 2 && !word.starts_with(['.', '/']);
+    let option =
+        if is_card { "--gpu" } else { parse_count(word).map(|_| "--params").or(is_model().then_some("--model"))? };
+    Some([option, word])
 }
 
 /// How many words are options of ours, as if the word in front of them were not there.
@@ -81,8 +102,24 @@ fn count_options(words: &[OsString]) -> usize {
     count.min(words.len())
 }
 
+/// The words of `check` with the options in front of the configs, where there is nothing else.
+pub(super) fn options_first(words: &[OsString], is_config: impl Fn(&OsString) -> bool) -> Vec<OsString> {
+    let (mut options, mut configs, mut at) = (vec![words[0].clone()], Vec::new(), 1);
+    while at < words.len() {
+        let count = count_options(&words[at..]);
+        options.extend_from_slice(&words[at..at + count]);
+        at += count;
+        match words.get(at) {
+            Some(word) if is_config(word) => configs.push(word.clone()),
+            Some(_) => return words.to_vec(),
+            None => break,
+        }
+        at += 1;
+    }
+    [options, configs].concat()
+}
+
 /// The line that was probably meant.
 pub(super) fn line(words: &[OsString]) -> String {
-    let words = [&[OsString::from("zlaunch")], words].concat();
-    shell::line(&words).to_string_lossy().into_owned()
+    shell::text(&[&[OsString::from("zlaunch")], words].concat())
 }

@@ -17,7 +17,7 @@ use crate::report::{self, Problem};
 use crate::request::Launch;
 
 pub(super) const ABOUT: &str =
-    "What is not given here is taken from the training command. Exit status: 0, or 1 if it does not fit.
+    "What you don't set here comes from the training command. Exit status: 0, or 1 if it does not fit.
 
 Examples:
   zlaunch fit --params 8B --gpu H100x8
@@ -29,7 +29,7 @@ pub(super) struct FitArgs {
     model: ModelOptions,
     #[command(flatten)]
     training: TrainingOptions,
-    /// real: what DeepSpeed allocates; textbook: 2 + 2 + 8 bytes a parameter
+    /// real: what DeepSpeed allocates; textbook: 2 + 2 + 8 bytes per parameter
     #[arg(long, value_name = "NAME", help_heading = "Output", value_parser = AnyValue(ACCOUNTINGS))]
     accounting: Option<Given>,
     #[command(flatten)]
@@ -47,7 +47,7 @@ struct ModelOptions {
     /// The number of parameters: 8B, 350M
     #[arg(long, value_name = "N")]
     params: Option<Given>,
-    /// The GPUs by their name, with their number: H100x8, "RTX 4090"
+    /// GPUs by name and number: H100x8, "RTX 4090"
     #[arg(long, value_name = "NAME")]
     gpu: Option<Given>,
 }
@@ -61,7 +61,7 @@ struct TrainingOptions {
     /// Rank of the adapters
     #[arg(long, value_name = "N")]
     lora_rank: Option<Given>,
-    /// Layers with an adapter: all-linear, or names with commas
+    /// Layers with an adapter: all-linear, or names separated by commas
     #[arg(long, value_name = "NAMES")]
     lora_targets: Option<Given>,
     /// Bits of the frozen weights: 4 or 8
@@ -136,6 +136,7 @@ pub(super) fn read(args: FitArgs, mut reader: Reader) -> Result<FitRequest, Vec<
     if reader.words.iter().any(|word| word.to_string_lossy().starts_with("--gpus")) {
         reader.problems.iter_mut().for_each(|problem| problem.spell("--nproc-per-node", "--gpus"));
     }
+    let launch = Launch { subcommand: "fit", options: reader.options.to_vec(), ..launch };
     reader.finish(FitRequest { launch, card, training, accounting, format })
 }
 

@@ -71,7 +71,7 @@ pub(super) fn replacement(name: &str, place: &str) -> Option<Replacement> {
         let is_it = |(of, names, _): &&(&str, &str, &str)| *of == place && names.split(' ').any(|it| it == name);
         TABLE.iter().find(is_it).map(|(.., words)| *words)
     };
-    let describes_launch = ["", "check", "doctor", "fit", "diff"].contains(&place);
+    let describes_launch = ["", "check", "rehearse", "doctor", "fit", "diff"].contains(&place);
     let words = find(place).or_else(|| find("").filter(|_| describes_launch))?;
     Some(match words.split_once(' ') {
         Some(("!", why)) => Replacement::Nothing(why),

@@ -23,7 +23,7 @@ pub(super) struct GenerateArgs {
     /// Micro batches in one step (1)
     #[arg(long, value_name = "N")]
     grad_accum: Option<Given>,
-    /// GPUs of all machines together (1)
+    /// Total number of GPUs (1)
     #[arg(long, value_name = "N")]
     world_size: Option<Given>,
     /// ZeRO stage, 0 to 3 (3)
@@ -44,7 +44,7 @@ pub(super) struct GenerateArgs {
     /// Write the config to this file instead of printing it
     #[arg(long, short, value_name = "FILE", help_heading = "Output")]
     out: Option<Given>,
-    /// Write three configs to the folder -o: for little, medium and much GPU memory
+    /// Write three configs to the folder -o, for small, medium and large GPU memory
     #[arg(long, help_heading = "Output")]
     tiers: bool,
     /// Overwrite existing files

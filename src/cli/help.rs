@@ -25,7 +25,7 @@ pub(super) fn read(args: HelpArgs, mut reader: Reader) -> Result<String, Vec<Pro
             let help = match report::nearest(name, SUBCOMMANDS.iter().copied()) {
                 Some(nearest) => format!("did you mean `zlaunch help {nearest}`?"),
                 None => format!(
-                    "`zlaunch help` lists the commands, `zlaunch --help` the options of a launch; `zlaunch explain {name}` may know it"
+                    "`zlaunch help` lists the commands, `zlaunch --help` the launch options; try `zlaunch explain {name}`"
                 ),
             };
             let what = format!("zlaunch has no command `{name}`");
@@ -39,7 +39,7 @@ const EXAMPLES: &str = "  zlaunch --deepspeed zero3_offload -- swift sft --model
   zlaunch -n --deepspeed zero2 -- python train.py  # only show it
 ";
 
-const MORE: &str = "`zlaunch --help` has all options, `zlaunch help COMMAND` those of a command.";
+const MORE: &str = "See `zlaunch --help` for all options, `zlaunch help COMMAND` for a command.";
 
 /// The options that `zlaunch -h` shows.
 const MOST_USED: &[&str] =

@@ -1,19 +1,22 @@
 //! A launch, and its two reports: `zlaunch check` and `zlaunch doctor`.
 
 use std::ffi::OsString;
+use std::path::Path;
 
-use clap::{Args, Command, ValueHint};
+use clap::{ArgAction, Args, Command, ValueHint};
 
 use super::did_you_mean::did_you_mean;
 use super::reader::{Reader, Refused};
 use super::values::{self, Words, one_of};
-use crate::base::options::{AnyValue, Given, LaunchOptions, launch_options};
+use crate::base::options::{AnyValue, Given, LaunchOptions, flag, launch_option, launch_options, takes_value};
 use crate::base::size::parse_bytes;
 use crate::base::source::Sourced;
 use crate::check;
 use crate::command::trainer;
+use crate::config::template::Search;
 use crate::config::template::search::BUILT_IN;
 use crate::fit::cards;
+use crate::host::Host;
 use crate::ranks::launcher::{Launcher, OutputFlags};
 use crate::ranks::topology::{HostFlags, RankFlags};
 use crate::report::{self, Problem, Rule};
@@ -22,13 +25,13 @@ use crate::request::{EnvironmentFlags, Format, Launch, MemoryFlags, Output};
 #[derive(Args)]
 pub(super) struct LaunchArgs {
     #[command(flatten)]
-    options: LaunchOptions,
+    pub(super) options: LaunchOptions,
     // Everything from the first word on that is not an option of ours.
     #[arg(trailing_var_arg = true, num_args = 1.., hide = true, value_hint = ValueHint::CommandWithArguments)]
-    command: Vec<OsString>,
+    pub(super) command: Vec<OsString>,
 }
 
-pub(super) const ABOUT_CHECK: &str = "Nothing is launched. All options of a launch are accepted: `zlaunch --help`.
+pub(super) const ABOUT_CHECK: &str = "Nothing is launched. All launch options work here: see `zlaunch --help`.
 Exit status: 1 if there is an error (with --strict: or a warning), else 0.
 
 Examples:
@@ -36,7 +39,7 @@ Examples:
   zlaunch check --deepspeed zero3 -- swift sft --model Qwen/Qwen3-8B";
 
 pub(super) const ABOUT_DOCTOR: &str =
-    "Without secrets, so that it can be pasted into an issue. All options of a launch are accepted: `zlaunch --help`.
+    "It shows no secrets, so you can paste it into an issue. All launch options work here: see `zlaunch --help`.
 
 Examples:
   zlaunch doctor
@@ -45,7 +48,7 @@ Examples:
 /// The options of a launch that the help of a sub-command shows. The others are accepted, so that a command can be pasted.
 fn shown(subcommand: &str) -> &'static str {
     match subcommand {
-        "check" => {
+        "check" | "rehearse" => {
             "deepspeed template_dir patch unset set no_fill nproc_per_node nnodes launcher trainer env format strict allow quiet"
         }
         "doctor" => {
@@ -97,6 +100,7 @@ pub(super) enum Mode {
     Check,
     /// The command is missing.
     CheckConfigs,
+    Rehearse,
     /// The command may be missing.
     Doctor,
 }
@@ -106,6 +110,7 @@ impl Mode {
         match self {
             Mode::Launch => "",
             Mode::Check | Mode::CheckConfigs => "check",
+            Mode::Rehearse => "rehearse",
             Mode::Doctor => "doctor",
         }
     }
@@ -117,7 +122,7 @@ pub(super) fn read(args: LaunchArgs, mut reader: Reader, mode: Mode) -> Result<B
     let output = read_output(&mut options, &mut reader, mode);
     let launch = read_described(options, command, &mut reader);
     let has_command = !launch.command.is_empty();
-    if !has_command && mode == Mode::Launch {
+    if !has_command && matches!(mode, Mode::Launch | Mode::Rehearse) {
         let config = launch.deepspeed.as_ref().map_or("zero2", |config| &config.value);
         reader.problems.push(report::nothing_to_launch(config));
     } else if !has_command && mode == Mode::Check {
@@ -125,11 +130,12 @@ pub(super) fn read(args: LaunchArgs, mut reader: Reader, mode: Mode) -> Result<B
             "zlaunch check ds_config.json, or zlaunch check --deepspeed zero2 -- swift sft --model Qwen/Qwen3-8B",
         ));
     }
-    let configs = mode == Mode::Check && is_configs(&launch);
+    let configs = mode == Mode::Check && is_configs(&launch, reader.host);
     let other = did_you_mean(mode.subcommand(), reader.options, &launch.command, reader.host).filter(|_| !configs);
     let has_meaning = has_command && mode != Mode::Doctor && !configs && other.is_none();
     reader.problems.extend(other);
-    let launch = Box::new(Launch { output, options: reader.options.to_vec(), ..launch });
+    let (subcommand, options) = (mode.subcommand(), reader.options.to_vec());
+    let launch = Box::new(Launch { output, subcommand, options, ..launch });
     if reader.problems.is_empty() {
         return Ok(launch);
     }
@@ -144,9 +150,16 @@ pub(super) fn read_check(args: LaunchArgs, reader: Reader) -> Result<Box<Launch>
 }
 
 /// Whether every word of the command is a config.
-pub(super) fn is_configs(launch: &Launch) -> bool {
-    let is_config = |word: &OsString| word.to_str().is_some_and(|word| launch.search.is_config(word));
-    launch.command.iter().all(is_config)
+pub(super) fn is_configs(launch: &Launch, host: &Host) -> bool {
+    launch.command.iter().all(|word| is_config(word, &launch.search, host))
+}
+
+/// By its form, or because it is a file that nothing runs.
+pub(super) fn is_config(word: &OsString, search: &Search, host: &Host) -> bool {
+    let path = host.absolute(Path::new(word));
+    let runs = path.extension().is_some_and(|ending| ["py", "sh", "yaml", "yml"].iter().any(|it| ending == *it));
+    let is_file = || path.is_file() && !runs && host.find_program(word).is_none();
+    word.to_str().is_some_and(|word| search.is_config(word)) || is_file()
 }
 
 /// The launch as it is described, whether there is a command or not.
@@ -191,11 +204,34 @@ pub(super) fn read_described(options: LaunchOptions, command: Vec<OsString>, rea
         record: reader.one(output.record, values::path),
         strict: output.strict,
         allow: reader.many(output.allow, one_of(RULES)).into_iter().map(|rule| rule.value).collect(),
-        warnings: std::mem::take(&mut reader.warnings),
+        warnings: std::mem::take(&mut reader.warnings).into_iter().chain(given_twice(reader.options)).collect(),
         command,
+        subcommand: "",
         options: Vec::new(),
         output: Output::default(),
+        rehearsed: false,
     }
+}
+
+/// An option that takes one value and has two: the last counts, as a wrapper script may want it.
+fn given_twice(options: &[OsString]) -> Vec<Problem> {
+    let mut given: Vec<(String, String)> = Vec::new();
+    let mut problems = Vec::new();
+    let mut words = options.iter().map(|word| word.to_string_lossy());
+    while let Some(word) = words.next() {
+        let option = word.strip_prefix("--").and_then(launch_option).filter(|option| takes_value(option));
+        let Some(option) = option else { continue };
+        let value = word.split_once('=').map(|(_, value)| value.to_string());
+        let value = value.or_else(|| words.next().map(Into::into)).unwrap_or_default();
+        let earlier = given.iter().find(|(name, earlier)| *name == flag(option) && *earlier != value);
+        if let Some((name, earlier)) = earlier.filter(|_| matches!(option.get_action(), ArgAction::Set)) {
+            let what = format!("`{name}` is given twice; `{value}` is used");
+            let problem = Problem::warning(Rule::GivenTwice, what).at(format!("{name} {earlier}"));
+            problems.push(problem.at(format!("{name} {value}")).help(format!("drop {name} {earlier}")));
+        }
+        given.push((flag(option), value));
+    }
+    problems
 }
 
 fn read_output(options: &mut LaunchOptions, reader: &mut Reader, mode: Mode) -> Output {
@@ -204,7 +240,7 @@ fn read_output(options: &mut LaunchOptions, reader: &mut Reader, mode: Mode) -> 
     let dry_run = !is_launch || options.output.dry_run;
     if given.as_ref().is_some_and(|format| format.from.is_flag()) && !dry_run {
         reader.problems.push(
-            Problem::error(Rule::Usage, "`--format` is only for a plan that is printed")
+            Problem::error(Rule::Usage, "`--format` only works with a printed plan")
                 .at("--format")
                 .help("add --dry-run"),
         );
@@ -214,6 +250,6 @@ fn read_output(options: &mut LaunchOptions, reader: &mut Reader, mode: Mode) -> 
         dry_run: dry_run.then(|| format.map_or(Format::Text, |format| format.value)),
         quiet: options.output.quiet,
         verbose: options.output.verbose,
-        check: matches!(mode, Mode::Check | Mode::CheckConfigs),
+        check: matches!(mode, Mode::Check | Mode::CheckConfigs | Mode::Rehearse),
     }
 }

@@ -34,7 +34,7 @@ pub(super) fn read_templates(args: TemplatesArgs, mut reader: Reader) -> Result<
 }
 
 pub(super) const ABOUT_EXPLAIN: &str =
-    "The help and what is translated of the explanations are in Chinese if ZLAUNCH_LANG or the locale is zh.";
+    "Help and explanations are in Chinese, where translated, if ZLAUNCH_LANG or the locale is zh.";
 
 #[derive(Args)]
 pub(super) struct ExplainArgs {
@@ -53,7 +53,7 @@ pub(super) fn read_explain(args: ExplainArgs, mut reader: Reader) -> Result<Expl
 }
 
 pub(super) const ABOUT_SCHEMA: &str =
-    "The descriptions are in Chinese if ZLAUNCH_LANG or the locale is zh. docs/editor.md shows how editors use it.";
+    "The descriptions are in Chinese if ZLAUNCH_LANG or the locale is zh. For editors, see docs/editors-and-python.md.";
 
 #[derive(Args)]
 #[command(next_help_heading = "Schema")]
@@ -106,7 +106,7 @@ pub(super) struct CompletionsArgs {
 pub(super) const SHELLS: Words<Shell> = || vec![("bash", Shell::Bash), ("zsh", Shell::Zsh), ("fish", Shell::Fish)];
 
 pub(super) const ABOUT_HELP: &str =
-    "`zlaunch --help` has every option of a launch, `zlaunch explain` what the keys and variables of DeepSpeed mean.";
+    "See `zlaunch --help` for all launch options, and `zlaunch explain` for DeepSpeed's keys and variables.";
 
 #[derive(Args)]
 pub(super) struct HelpArgs {

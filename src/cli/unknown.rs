@@ -51,7 +51,7 @@ pub(super) fn unknown_option(given: &str, at: usize, words: &mut Vec<OsString>, 
             }
             Problem::error(
                 Rule::Usage,
-                format!("zlaunch has no option `{given}`: the options of the training come behind its command"),
+                format!("zlaunch has no option `{given}`: the trainer's options go after its command"),
             )
             .at(given)
         }
@@ -59,7 +59,7 @@ pub(super) fn unknown_option(given: &str, at: usize, words: &mut Vec<OsString>, 
             refused("").help(format!("did you mean `COMMAND {}`?", filled(template)))
         }
         None => {
-            let behind = if place.is_empty() { "; the trainer's own come behind its command" } else { "" };
+            let behind = if place.is_empty() { "; the trainer's own go after its command" } else { "" };
             let command = command.trim_matches('`');
             refused("").help(format!("`{command} --help` lists the options{behind}"))
         }

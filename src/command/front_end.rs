@@ -127,7 +127,7 @@ pub(crate) enum TakesConfig {
 
 /// Who starts the ranks, as far as they must be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ranks {
+pub enum Ranks {
     /// There is only one process.
     Single,
     /// A launcher that this plan executes.
@@ -191,9 +191,9 @@ pub(crate) const COMMON_FIELDS: &str = "per_device_train_batch_size gradient_acc
 
 /// Why a command takes no config, and what to do instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct NoConfig {
-    pub(crate) why: String,
-    pub(crate) help: String,
+pub struct NoConfig {
+    pub why: String,
+    pub help: String,
 }
 
 impl NoConfig {
@@ -204,9 +204,9 @@ impl NoConfig {
 
 /// A variable that a front end sets. The front end has already decided whether the user's own value wins.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Variable {
-    pub(crate) name: String,
-    pub(crate) value: String,
+pub struct Variable {
+    pub name: String,
+    pub value: String,
     pub(crate) why: String,
 }
 

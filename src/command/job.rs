@@ -87,15 +87,15 @@ impl Trainer {
 }
 
 /// What a front end made of a command: what each rank runs.
-pub(crate) struct Job {
-    pub(crate) trainer: &'static Trainer,
-    pub(crate) target: Target,
+pub struct Job {
+    pub trainer: &'static Trainer,
+    pub target: Target,
     /// The words that each rank gets.
     pub(super) words: Vec<OsString>,
     /// The words as the trainer will read them, where a run file holds some.
     pub(super) effective_words: Option<Vec<OsString>>,
     /// The effective words, read.
-    pub(crate) args: Args,
+    pub args: Args,
     /// The words of each rank, read, where those are others.
     pub(super) given_args: Option<Args>,
     /// The run file that holds all arguments, where it must be written anew to name the config.
@@ -109,10 +109,10 @@ pub(crate) struct Job {
     /// The interpreter that owns the command, or a better one that the front end found.
     pub(crate) python: Option<Python>,
     /// Variables the front end's own launcher would set.
-    pub(crate) variables: Vec<Variable>,
+    pub variables: Vec<Variable>,
     /// Why no config can be handed over, where that is so.
-    pub(crate) no_config: Option<NoConfig>,
-    pub(crate) problems: Vec<Problem>,
+    pub no_config: Option<NoConfig>,
+    pub problems: Vec<Problem>,
     /// The target is not what the command named, but the file or module behind it.
     pub(crate) rewritten: bool,
     /// The script, if it is the user's own and can be seen.
@@ -121,6 +121,8 @@ pub(crate) struct Job {
     pub(crate) blocker: Option<Problem>,
     /// The ranks would run a console script, which starts ranks itself.
     pub(crate) starts_ranks: bool,
+    /// The user says what it is.
+    pub(crate) is_named: bool,
 }
 
 impl Job {
@@ -145,6 +147,7 @@ impl Job {
             source: None,
             blocker: None,
             starts_ranks: false,
+            is_named: false,
         }
     }
 
@@ -327,12 +330,12 @@ impl Job {
     }
 
     /// What the trainer must be told about who started the ranks.
-    pub(crate) fn launcher_args(&self, ranks: Ranks) -> impl Iterator<Item = OsString> + use<> {
+    pub fn launcher_args(&self, ranks: Ranks) -> impl Iterator<Item = OsString> + use<> {
         (self.trainer.launch.rank_args)(&self.args, ranks).iter().map(OsString::from)
     }
 
     /// The arguments of each rank, with the config (or the run file that names it) handed over in the front end's own way.
-    pub(crate) fn rank_args(&self, config: Option<&OsStr>) -> Vec<OsString> {
+    pub fn rank_args(&self, config: Option<&OsStr>) -> Vec<OsString> {
         let given = self.given_args.as_ref().unwrap_or(&self.args);
         let Some(config) = config else { return given.words().to_vec() };
         if self.run_file.is_some() {

@@ -1,7 +1,7 @@
 //! The Python that owns a command, found without starting it: the shebang names the interpreter, its folder and
 //! pyvenv.cfg the places of its packages, their dist-info the versions. Searched in the order of `sys.path`.
 
-mod modules;
+pub mod modules;
 mod packages;
 
 use std::cell::OnceCell;
@@ -20,7 +20,7 @@ pub(crate) use modules::{Presence, is_standard};
 use packages::{added_by_pth, egg_version, is_same, mapped_by_finder, sites, version_of};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Python {
+pub struct Python {
     /// As the console script names it: links are not followed, because a link in a virtual environment *is* the
     /// environment.
     pub(crate) program: PathBuf,
@@ -34,7 +34,7 @@ pub(crate) struct Python {
 
 impl Python {
     pub(crate) fn at(program: PathBuf, host: &Host) -> Self {
-        Self::with_options(program, "", host)
+        Self::with_options(behind_pyenv(&program, host).unwrap_or(program), "", host)
     }
 
     /// `options`: those of the interpreter in the shebang, such as pipx's `-E`.
@@ -48,7 +48,7 @@ impl Python {
     }
 
     /// The interpreter of a console script.
-    pub(crate) fn of_script(script: &Path, host: &Host) -> Option<Self> {
+    pub fn of_script(script: &Path, host: &Host) -> Option<Self> {
         let found = interpreter(script, host).or_else(|| interpreter(&behind_pyenv(script, host)?, host));
         found.map(|(program, options)| Self::with_options(program, &options, host))
     }
@@ -56,7 +56,7 @@ impl Python {
     /// What `python3`, else `python`, means on PATH.
     pub(crate) fn on_path(host: &Host) -> Option<Self> {
         let program = ["python3", "python"].iter().find_map(|name| host.find_program(OsStr::new(name)))?;
-        Some(Self::at(behind_pyenv(&program, host).unwrap_or(program), host))
+        Some(Self::at(program, host))
     }
 
     /// `3.11`, if its name or the one its links end at has it.
@@ -72,7 +72,7 @@ impl Python {
     }
 
     /// A file of an installed package, if it is there: `swift/cli/sft.py`.
-    pub(crate) fn file(&self, inside: &str) -> Option<PathBuf> {
+    pub fn file(&self, inside: &str) -> Option<PathBuf> {
         let in_folder = |folder: &PathBuf| Some(folder.join(inside)).filter(|path| path.is_file());
         // Folders are listed only where the plain place has no such file: an editable install.
         let at_sites = || {
@@ -104,7 +104,7 @@ impl Python {
     }
 
     /// As its metadata say it: `5.0.0rc1`, `2.9.0+cu128`.
-    pub(crate) fn version_text(&self, distribution: &str) -> Option<String> {
+    pub fn version_text(&self, distribution: &str) -> Option<String> {
         let folders = || self.named.iter().chain(&self.sites);
         let all =
             || folders().flat_map(|folder| names_in(folder)).filter(|name| name.ends_with(".dist-info")).collect();
@@ -126,7 +126,7 @@ fn head(script: &Path) -> Option<Vec<u8>> {
 }
 
 /// The interpreter that a script names, and the options it gets there.
-fn interpreter(script: &Path, host: &Host) -> Option<(PathBuf, String)> {
+pub fn interpreter(script: &Path, host: &Host) -> Option<(PathBuf, String)> {
     let head = head(script)?;
     let mut lines = head.strip_prefix(b"#!")?.split(|b| *b == b'\n');
     let first = lines.next()?.trim_ascii();
@@ -181,116 +181,4 @@ fn user_base(host: &Host) -> Option<PathBuf> {
     let off = host.nonempty_var("PYTHONNOUSERSITE").is_some();
     let base = host.nonempty_var("PYTHONUSERBASE").map(PathBuf::from).or_else(|| Some(host.home()?.join(".local")));
     base.filter(|_| !off)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::fake::{Sandbox, host};
-
-    #[test]
-    fn interpreters_of_console_scripts() {
-        let sandbox = Sandbox::bare();
-        for (head, program) in [
-            ("#!/opt/env/bin/python3.11\nimport sys\n", Some("/opt/env/bin/python3.11")),
-            ("#!/opt/env/bin/python -E\n", Some("/opt/env/bin/python")),
-            ("#!/bin/sh\n'''exec' \"/a b/bin/python3\" \"$0\" \"$@\"\n' '''\n", Some("/a b/bin/python3")),
-            ("#!/bin/sh\n'''exec' '/a b/bin/python3' \"$0\" \"$@\"\n' '''\n", Some("/a b/bin/python3")),
-            ("#!/bin/sh\n'''exec' /a/bin/python3 \"$0\" \"$@\"\n' '''\n", Some("/a/bin/python3")),
-            ("#!/bin/sh\necho no\n", None),
-            ("#!/bin/bash\n", None),
-            ("\u{7f}ELF", None),
-            ("", None),
-        ] {
-            let found = interpreter(&sandbox.put("script", head), &Host::default()).map(|(program, _)| program);
-            assert_eq!(found.as_deref(), program.map(Path::new), "{head}");
-        }
-    }
-
-    /// The layouts that pip, uv, pipx, setuptools and pyenv leave behind, as seen on real ones.
-    #[test]
-    fn layouts() {
-        let sandbox = Sandbox::bare();
-        let plant = |path: &str, text: &str| sandbox.put(path, text);
-        let at = |path: &str| sandbox.path(path).display().to_string();
-        let found = |script: &str, variables: &[(&str, &str)]| {
-            let host = Host { cwd: sandbox.cwd(), ..host(variables) };
-            let python = Python::of_script(&sandbox.path(script), &host).unwrap();
-            (python.file("swift/cli/sft.py"), python.version_text("ms-swift"))
-        };
-        let same = |got: (Option<PathBuf>, Option<String>), file: &str, version: &str| {
-            assert_eq!(got, (Some(sandbox.path(file)), Some(version.to_string())));
-        };
-
-        let site = |root: &str| format!("{root}/lib/python3.11/site-packages");
-        let sft = |root: &str| format!("{}/swift/cli/sft.py", site(root));
-        let dist_info = |root: &str, version: &str| {
-            plant(&format!("{}/ms_swift-{version}.dist-info/METADATA", site(root)), "");
-        };
-        let install = |root: &str, version: &str| {
-            plant(&sft(root), "");
-            dist_info(root, version);
-        };
-        let interpreter = |root: &str| {
-            let python = plant(&format!("{root}/bin/python3.11"), "");
-            plant(&format!("{root}/bin/swift"), &format!("#!{}\n", python.display()));
-        };
-
-        // A virtual environment; PYTHONPATH beats it unless the script's interpreter ignores that, as pipx's does.
-        plant("v/pyvenv.cfg", "home = /usr/bin\ninclude-system-site-packages = false\n");
-        interpreter("v");
-        install("v", "4.6.0");
-        plant("v/bin/swift-pipx", &format!("#!{} -E\n", at("v/bin/python3.11")));
-        plant("other/swift/cli/sft.py", "");
-        same(found("v/bin/swift", &[]), &sft("v"), "4.6.0");
-        let path = format!("/nowhere:{}", at("other"));
-        same(found("v/bin/swift", &[("PYTHONPATH", &path)]), "other/swift/cli/sft.py", "4.6.0");
-        same(found("v/bin/swift-pipx", &[("PYTHONPATH", &path)]), &sft("v"), "4.6.0");
-
-        // uv's relocatable environment, moved.
-        plant(
-            "v/bin/swift-uv",
-            "#!/bin/sh\n'''exec' \"$(dirname -- \"$(realpath -- \"$0\")\")\"/'python3.11' \"$0\" \"$@\"\n' '''\n",
-        );
-        same(found("v/bin/swift-uv", &[]), &sft("v"), "4.6.0");
-
-        // Editable: a folder in a .pth file, a finder's mapping, and the old egg-link with its egg-info.
-        for (name, pth, file) in [
-            ("e1", at("src1"), "src1/swift/cli/sft.py"),
-            ("e2", "import __editable___ms_swift_4_6_0_finder; x.install()".to_string(), "src2/swift/cli/sft.py"),
-        ] {
-            plant(&format!("{name}/pyvenv.cfg"), "home = /usr/bin\n");
-            interpreter(name);
-            plant(&format!("{}/__editable__.ms_swift-4.6.0.pth", site(name)), &format!("# made by\n{pth}\n"));
-            let mapping = format!("MAPPING: dict[str, str] = {{'swift': '{}'}}\n", at("src2/swift"));
-            plant(&format!("{}/__editable___ms_swift_4_6_0_finder.py", site(name)), &mapping);
-            dist_info(name, "4.6.0");
-            plant(file, "");
-            same(found(&format!("{name}/bin/swift"), &[]), file, "4.6.0");
-        }
-        interpreter("e3");
-        plant(&format!("{}/easy-install.pth", site("e3")), &format!("{}\n", at("src3")));
-        plant("src3/swift/cli/sft.py", "");
-        plant("src3/ms_swift.egg-info/PKG-INFO", "Metadata-Version: 2.1\nName: ms-swift\nVersion: 3.9.1\n");
-        same(found("e3/bin/swift", &[]), "src3/swift/cli/sft.py", "3.9.1");
-
-        // An environment that shares its base's packages, and the user's own in front of them.
-        plant("s/pyvenv.cfg", &format!("home = {}\ninclude-system-site-packages = true\n", at("base/bin")));
-        interpreter("s");
-        install("base", "3.0.0");
-        same(found("s/bin/swift", &[]), &sft("base"), "3.0.0");
-        install("home/.local", "3.1.0");
-        same(found("s/bin/swift", &[("HOME", &at("home"))]), &sft("home/.local"), "3.1.0");
-
-        // A shim of pyenv, for the version that the folder asks for.
-        plant(
-            "pyenv/shims/swift",
-            "#!/usr/bin/env bash\nset -e\nexec \"/r/.pyenv/libexec/pyenv\" exec \"$program\" \"$@\"\n",
-        );
-        plant("pyenv/version", "3.9.0\n");
-        plant("cwd/.python-version", "3.11.7\n");
-        interpreter("pyenv/versions/3.11.7");
-        install("pyenv/versions/3.11.7", "4.1.0");
-        same(found("pyenv/shims/swift", &[]), &sft("pyenv/versions/3.11.7"), "4.1.0");
-    }
 }

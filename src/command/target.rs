@@ -10,7 +10,7 @@ use crate::command::script_source::ScriptSource;
 use crate::host::Host;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Target {
+pub enum Target {
     /// `python [options] path`
     Script { options: Vec<OsString>, path: OsString },
     /// `python [options] -m name`
@@ -28,7 +28,7 @@ impl Target {
         Target::Module { options: Vec::new(), name: name.into() }
     }
 
-    pub(crate) fn word(&self) -> &OsStr {
+    pub fn word(&self) -> &OsStr {
         match self {
             Target::Program(word) | Target::Script { path: word, .. } | Target::Module { name: word, .. } => word,
         }
@@ -64,7 +64,7 @@ fn is_file_of(path: &str, dotted: &str) -> bool {
 
 /// A command, split into what it runs, its arguments and the interpreter.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ParsedCommand {
+pub struct ParsedCommand {
     pub(crate) target: Target,
     pub(crate) args: Vec<OsString>,
     /// The interpreter the command names.
@@ -80,7 +80,7 @@ impl ParsedCommand {
         ParsedCommand { target, args: args.to_vec(), python, owner, source: OnceCell::new() }
     }
 
-    pub(crate) fn parse(words: &[OsString]) -> Self {
+    pub fn parse(words: &[OsString]) -> Self {
         let Some((first, rest)) = words.split_first() else {
             return Self::new(Target::Program(OsString::new()), &[], None, None);
         };

@@ -14,10 +14,11 @@ use crate::command::target::{ParsedCommand, Target, base_name};
 use crate::host::{Host, is_shim};
 use crate::report::{self, NOT_EXECUTABLE, NOT_FOUND, Problem, Rule};
 
+pub use crate::command::front_end::{NoConfig, Ranks};
 pub(crate) use crate::command::front_end::{
-    ArgumentParser, AutoFiller, DefaultArguments, NoConfig, Precision, Ranks, TrainingDefaults, UnknownOptions,
+    ArgumentParser, AutoFiller, DefaultArguments, Precision, TrainingDefaults, UnknownOptions,
 };
-pub(crate) use crate::command::job::{Job, Trainer};
+pub use crate::command::job::{Job, Trainer};
 pub(crate) use hf::DEFAULTS as HF_DEFAULTS;
 
 mod accelerate;
@@ -32,7 +33,7 @@ mod nested;
 mod passthrough;
 mod swift;
 mod trl;
-mod without_config;
+pub mod without_config;
 mod xtuner;
 
 /// Every front end, in the order they are asked; the last one takes anything.
@@ -62,7 +63,7 @@ pub const ALL: &[&Trainer] = &[
 pub(crate) const PASSTHROUGH: &str = passthrough::TRAINER.name;
 
 /// Asks the front ends, or only the one that the user named, what the command is.
-pub(crate) fn recognise(command: &ParsedCommand, named: Option<&Sourced<&'static Trainer>>, host: &Host) -> Job {
+pub fn recognise(command: &ParsedCommand, named: Option<&Sourced<&'static Trainer>>, host: &Host) -> Job {
     // A console script starts ranks itself: what its own front end does not know runs as it stands.
     let console = ALL.iter().find(|trainer| trainer.is_console(&command.target));
     let is_asked = |trainer: &Trainer| match (named, console) {
@@ -89,6 +90,7 @@ pub(crate) fn recognise(command: &ParsedCommand, named: Option<&Sourced<&'static
     };
     job.problems.extend((trainer.arguments.refusals)(&job.args, &job.target, job.python.as_ref()));
     job.rewritten = job.target != command.target;
+    job.is_named = named.is_some();
     job.source = command.known_source().filter(|_| !job.rewritten);
     // A program that is said to be a trainer and is not its console script may run that script.
     let may_run_it =

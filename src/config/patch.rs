@@ -86,8 +86,8 @@ fn read(operation: Value) -> Result<PatchOperation, String> {
         let name = why.split('`').nth(1).unwrap_or_default();
         match why.split_once(' ').unwrap_or_default() {
             ("missing", _) => format!("`{name}` is missing"),
-            ("unknown", _) => format!("`{name}` is none of add, remove, replace, move, copy, test"),
-            ("json", _) => "its `path` or `from` is no JSON pointer, such as `/a/b`".to_string(),
+            ("unknown", _) => format!("`{name}` is not one of add, remove, replace, move, copy, test"),
+            ("json", _) => "its `path` or `from` is not a JSON pointer, such as `/a/b`".to_string(),
             _ => why,
         }
     })

@@ -16,6 +16,7 @@ use nix::{
     fcntl::{AT_FDCWD, RenameFlags, renameat2},
 };
 
+use crate::host::{Trust, open_to_others};
 use crate::plan::FileKind;
 use crate::report::{self, OutputFile, Problem};
 
@@ -57,7 +58,7 @@ pub(super) fn write(path: &Path, text: &str, kind: FileKind, what: OutputFile) -
         refuse_links_of_others(folder).map_err(|why| failed(&why))?;
     } else {
         make_folder(folder).map_err(|why| failed(&why))?;
-        if !is_ours_alone(folder) {
+        if !is_ours_alone(folder) || open_to_others(folder, Trust::OwnerAlone).is_some() {
             return Err(report::folder_not_ours(folder));
         }
     }
@@ -156,7 +157,7 @@ fn refuse_links_of_others(path: &Path) -> io::Result<()> {
             walked = target;
         } else if open {
             let link = target.display();
-            return Err(io::Error::other(format!("`{link}` is a link in a folder that anybody can write to")));
+            return Err(io::Error::other(format!("`{link}` is a link in a folder that anyone can write to")));
         } else {
             let real = fs::canonicalize(&target)?;
             refuse_links_of_others(&walked.join(fs::read_link(&target)?))?;

@@ -112,7 +112,7 @@ pub fn read(config: &Value, params: Option<(u64, String)>) -> Option<Weights> {
         assumed.push(format!("only the language model of {whole} is counted"));
     }
     if config.get("vision_config").is_some() {
-        assumed.push("images as the tokens they become; what the vision tower computes comes on top".to_string());
+        assumed.push("images as the tokens they become; the vision tower's own computation is extra".to_string());
     }
     let dtype = [text, config].iter().find_map(|it| it.get("dtype").or(it.get("torch_dtype"))?.as_str());
     let weights = Weights { assumed, dtype: dtype.and_then(Dtype::named), ..weights };

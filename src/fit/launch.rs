@@ -58,8 +58,8 @@ pub(crate) fn judge(
         _ if !used.is_ours() => None,
         _ if config.is_chosen => Some("as `auto` counts on it"),
         Some((.., row, guesses)) if guesses.is_empty() && row.plain == Verdict::Fits => None,
-        Some((.., row, guesses)) if guesses.is_empty() && row.verdict() == Verdict::Fits => Some("it fits only so"),
-        _ => Some("it may fit only so"),
+        Some((.., row, guesses)) if guesses.is_empty() && row.verdict() == Verdict::Fits => Some("needed to fit"),
+        _ => Some("may be needed to fit"),
     };
     let short = known.and_then(|(inputs, memory, row, guesses)| {
         let gpus = format!("GPUs of {} ({})", Size(memory.value), memory.from);

@@ -266,6 +266,14 @@ impl FitReport {
         self.rows.iter().map(line).collect()
     }
 
+    /// What the named config needs, and whether it fits.
+    pub(crate) fn verdict_line(&self) -> Option<String> {
+        let row = self.named()?;
+        let of = self.gpu_memory.as_ref().map(|memory| format!(" of {}", Size(memory.value))).unwrap_or_default();
+        let verdict = self.gpu_memory.as_ref().map(|_| format!(": {}", row.judgement.words())).unwrap_or_default();
+        Some(format!("{} needs about {}{of} on each GPU{verdict}", row.name, Size(row.need.gpu())))
+    }
+
     /// Why a launch uses this template.
     pub(super) fn sentence(&self, chosen: &Recommendation) -> String {
         let row = self.rows.iter().find(|row| row.name == chosen.template);

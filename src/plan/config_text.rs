@@ -17,8 +17,12 @@ impl PlannedConfig {
     }
 
     fn change_rows(&self, secrets: &Secrets) -> Vec<(String, String)> {
+        let changed = self.changed();
+        if changed.is_empty() {
+            return Vec::new();
+        }
         let [template, value] = [&self.template.config, &self.value].map(|config| secrets.hide(config.clone()));
-        self.changed().iter().map(|key| change_row(key, json::get(&template, key), json::get(&value, key))).collect()
+        changed.iter().map(|key| change_row(key, json::get(&template, key), json::get(&value, key))).collect()
     }
 }
 

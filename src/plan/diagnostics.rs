@@ -1,5 +1,7 @@
 //! What is gathered while a plan is made, so that all problems are reported at once.
 
+use std::collections::HashSet;
+
 use crate::check;
 use crate::report::{self, Problem, Rule, Severity};
 use crate::request::{Launch, Output};
@@ -52,10 +54,13 @@ impl Diagnostics {
         let only_printed = output.dry_run.is_some() && !output.check;
         // The mismatch already says what the rules about the batch would.
         let sourced = |found: &Problem| self.mismatched && check::is_about_batch(found.rule);
+        let key = |found: &Problem| (found.rule.to_string(), found.places.clone());
+        let mut told: HashSet<_> = self.errors.iter().map(key).collect();
         for found in self.findings.drain(..).filter(|found| !sourced(found)) {
             // Of a wrong argument, whoever reads it first says so.
-            let is_told = |told: &Problem| told.rule == found.rule && told.places == found.places;
-            if self.errors.iter().any(is_told) {
+            let is_new =
+                if found.severity == Severity::Error { told.insert(key(&found)) } else { !told.contains(&key(&found)) };
+            if !is_new {
                 continue;
             }
             let warns = only_printed && check::is_about_the_start(found.rule) && found.severity == Severity::Error;

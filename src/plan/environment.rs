@@ -228,7 +228,7 @@ impl Environment {
             (host.cpus, format!("{} CPUs of this task", host.cpus))
         } else {
             let share = (host.cpus / nproc.value as usize).max(1);
-            (share, format!("{} CPUs ÷ {} processes", host.cpus, nproc.value))
+            (share, format!("{} CPUs ÷ {} ranks", host.cpus, nproc.value))
         };
         self.set(vars::OMP_NUM_THREADS, threads.to_string(), why);
     }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::decision::{Plan, TrainerFacts};
 use super::diagnostics::Diagnostics;
 use super::environment::{Environment, EnvironmentInputs};
-use super::file::PlannedConfig;
+use super::file::{FileKind, PlannedConfig};
 use super::forwarded_env::ForwardedEnv;
 use super::print;
 use crate::check::machine;
@@ -21,7 +21,7 @@ use crate::ranks::launcher::local::LocalRanks;
 use crate::ranks::launcher::srun;
 use crate::ranks::launcher::{self, LaunchContext, Launcher};
 use crate::ranks::topology::Topology;
-use crate::report::{Problem, Severity};
+use crate::report::{self, Problem, Severity};
 use crate::request::Launch;
 use crate::request::understood::{self, UnderstoodLaunch, Wrapper};
 
@@ -70,6 +70,10 @@ impl Planner<'_> {
         self.diagnostics.warnings.extend(kind.into_iter().flat_map(without_effect));
         let ranks = DecidedRanks { topology: topology.as_ref(), launcher: kind };
         let config = self.config(ranks);
+        let ours =
+            config.as_ref().filter(|config| config.file.kind == FileKind::Ours && !self.understood.runs_elsewhere());
+        let open = ours.and_then(|config| Some((self.understood.host.distrusted_cache()?, config.file.path.parent()?)));
+        self.diagnostics.warnings.extend(open.map(|(part, folder)| report::cache_not_ours(&part, folder)));
         let expandable = self.judge_machine(config.as_ref(), ranks);
         // With a config, the environment was checked together with it.
         let is_checked = config.is_some() || !self.diagnostics.findings.is_empty();
@@ -154,7 +158,7 @@ impl Planner<'_> {
         let warnings = Diagnostics { warnings, ..Diagnostics::default() }.verdict(launch)?;
         let extra = if named.is_empty() { Vec::new() } else { launcher::options(&context, &named) };
         context.extra = if named.is_empty() { context.extra } else { &extra };
-        let translated = !kind.runs_zlaunch() && self.translate(&topology, path, &mut environment);
+        let translated = !kind.runs_zlaunch() && !launch.rehearsed && self.translate(&topology, path, &mut environment);
         let kind = if translated { Launcher::Torchrun } else { kind };
         let argv = match self.understood.prefix() {
             Some(prefix) => self.wrapped_argv(prefix),
@@ -210,6 +214,9 @@ impl Planner<'_> {
         config: Option<&OsStr>,
     ) -> Result<Vec<OsString>, Vec<Problem>> {
         let UnderstoodLaunch { launch, job, existing_launcher, wrapper, .. } = self.understood;
+        // One rank is rehearsed here, whoever would start it elsewhere.
+        let starts_elsewhere = matches!(kind, Launcher::Srun | Launcher::Deepspeed) && existing_launcher.is_none();
+        let kind = if launch.rehearsed && starts_elsewhere { Launcher::Direct } else { kind };
         if kind == Launcher::Srun {
             // Options for another launcher are for zlaunch on each node.
             let asked = launch.launcher.as_ref().is_some_and(|asked| asked.value == Launcher::Srun);
@@ -230,8 +237,14 @@ impl Planner<'_> {
 
     /// The same launch with zlaunch behind what the command starts with.
     fn wrapped_argv(&self, prefix: &Prefix) -> Vec<OsString> {
-        let zlaunch = [host::this_program().into_os_string()];
-        let options = self.understood.launch.forwarded_options();
+        let mut zlaunch = vec![host::this_program().into_os_string()];
+        let launch = self.understood.launch;
+        let options = if launch.rehearsed {
+            zlaunch.push("rehearse".into());
+            launch.options.iter().filter(|word| *word != "--").cloned().collect()
+        } else {
+            launch.forwarded_options()
+        };
         let mut argv = prefix.in_front_of([&zlaunch[..], &options, &["--".into()], &prefix.command].concat());
         if let Some(path) = self.machine.find_program(&argv[0]) {
             argv[0] = path.into_os_string();

@@ -298,7 +298,7 @@ pub(crate) fn refused_json(problems: &[Problem]) -> Value {
     })
 }
 
-pub(super) fn diagnostics_json(problems: &[Problem]) -> Value {
+pub(crate) fn diagnostics_json(problems: &[Problem]) -> Value {
     let row = |problem: &Problem| {
         json!({
             "rule": problem.rule.name(),

@@ -33,7 +33,7 @@ impl Plan {
             word.to_str().map(str::to_string).ok_or_else(|| {
                 Problem::error(Rule::Record, "this is not UTF-8 text, so it cannot be recorded")
                     .at(word.to_string_lossy())
-                    .help(format!("use plain text, or leave {} out", asked.from))
+                    .help(format!("use plain text, or drop {}", asked.from))
             })
         };
         let words = launch.options.iter().chain(&launch.command).map(|word| text(word));

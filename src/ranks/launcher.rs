@@ -103,7 +103,7 @@ fn requested(asked: &Sourced<Launcher>, job: &Job, topology: &Topology) -> Resul
         (Role::Rank { .. }, _) => {
             return refused(
                 "the ranks exist already (RANK, LOCAL_RANK, WORLD_SIZE), so no launcher is started",
-                &format!("drop {}, or start ranks anew on this machine with --nnodes 1", asked.from),
+                &format!("drop {}, or start new ranks on this machine with --nnodes 1", asked.from),
             );
         }
         (Role::Task(task), _) => {
@@ -127,11 +127,11 @@ fn starts_ranks_itself(job: &Job) -> Problem {
         // Said to be a trainer, by the name of which it may go.
         Some(console) => (
             format!("may run `{console}`, which starts ranks itself"),
-            format!("put zlaunch in front of `{console}` inside of it: zlaunch … -- {console} …"),
+            format!("put zlaunch in front of `{console}` inside it: zlaunch … -- {console} …"),
         ),
         None => (
             "starts ranks itself".to_string(),
-            "drop --launcher and --trainer; without launcher options of its own zlaunch runs what is behind it".into(),
+            "drop --launcher and --trainer; without launcher options of its own, zlaunch runs the script inside".into(),
         ),
     };
     let what = format!("`{program}` {starts}: a launcher in front would start them twice");

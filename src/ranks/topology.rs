@@ -22,7 +22,7 @@ pub(crate) use flags::Processes;
 pub use flags::RankFlags;
 pub use hostfile::HostFlags;
 pub(crate) use hostfile::ResourcePool;
-pub(crate) use problems::tasks_are_ranks;
+pub(crate) use problems::{ALONE, tasks_are_ranks};
 
 #[derive(Debug)]
 pub struct Topology {
@@ -137,7 +137,7 @@ impl Topology {
         let ranks = u64::from(nodes.value) * u64::from(nproc.value);
         (ranks > MAX_RANKS).then(|| {
             let (nnodes, each) = (nodes.value, nproc.value);
-            let what = format!("{nnodes} machines with {each} processes each are more than {MAX_RANKS} ranks");
+            let what = format!("{nnodes} machines with {each} ranks each are more than {MAX_RANKS} ranks");
             let problem = Problem::error(Rule::Ranks, what).at(nodes.place()).at(nproc.place());
             problem.help("--nnodes 2 --nproc-per-node 8")
         })

@@ -39,6 +39,7 @@ impl OutputFile {
     pub(crate) const VARIABLES: Self = OutputFile("the file of variables for the other machines", Self::RUN_FILE.1);
     pub(crate) const GENERATED: Self = OutputFile("the generated config", "choose another place: -o FILE");
     pub(crate) const RECORD: Self = OutputFile("the launch record", "choose another folder: --record DIR");
+    pub(crate) const REHEARSAL: Self = OutputFile("the files of the rehearsal", "set TMPDIR to another folder");
     pub(crate) const PROGRAM: Self = OutputFile("the shim", "choose another folder, or change its permissions");
 }
 
@@ -49,7 +50,14 @@ pub(crate) fn cannot_write(OutputFile(what, help): OutputFile, path: &Path, why:
 pub(crate) fn folder_not_ours(folder: &Path) -> Problem {
     Problem::error(Rule::Write, "the folder for resolved configs does not belong to you alone")
         .at(folder.display())
-        .help("set HOME or XDG_CACHE_HOME to a folder of yours, or use --config-out PATH")
+        .help("set HOME or XDG_CACHE_HOME to a folder you own, or use --config-out PATH")
+}
+
+/// `part`: what of the cache others can replace. `folder`: where the configs are instead.
+pub(crate) fn cache_not_ours(part: &Path, folder: &Path) -> Problem {
+    let what = format!("others can change `{}`, so resolved configs are kept elsewhere", part.display());
+    let help = format!("chmod go-w {}, or set XDG_CACHE_HOME to a folder of yours", part.display());
+    Problem::warning(Rule::CacheNotOurs, what).at(folder.display()).help(help)
 }
 
 pub(crate) fn port_in_use(port: &Sourced<u16>) -> Problem {

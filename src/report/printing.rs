@@ -8,6 +8,9 @@ use super::problem::{Problem, Severity};
 use super::secrets::Secrets;
 use crate::base::layout::{wrapped, wrapped_help};
 
+/// Nobody reads more of them at once.
+const MOST: usize = 50;
+
 /// Prints problems to standard error; colour only adds.
 pub(crate) fn report(problems: &[Problem], secrets: &Secrets) {
     if !problems.is_empty() {
@@ -26,7 +29,7 @@ pub(crate) fn write(problems: &[Problem], secrets: &Secrets, width: Option<usize
     let width = width.unwrap_or(usize::MAX);
     let place = Style::new().fg_color(Some(AnsiColor::Blue.into()));
     let bold = Style::new().bold();
-    for problem in problems {
+    for problem in &problems[..problems.len().min(MOST)] {
         let colour = match problem.severity {
             Severity::Error => AnsiColor::Red,
             Severity::Warning => AnsiColor::Yellow,
@@ -48,6 +51,9 @@ pub(crate) fn write(problems: &[Problem], secrets: &Secrets, width: Option<usize
             let help = wrapped_help(&secrets.hide_in_text(&problem.help), 8, width);
             let _ = write!(stderr, "  {bold}help{bold:#}: {}", help.trim_start());
         }
+    }
+    if problems.len() > MOST {
+        let _ = writeln!(stderr, "and {} more problems, all of which `--format json` prints", problems.len() - MOST);
     }
 }
 

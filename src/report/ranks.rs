@@ -10,7 +10,7 @@ use crate::base::source::{Source, Sourced};
 pub(crate) fn hosts_of_the_command(sourced: &str, program: &str) -> Problem {
     Problem::error(
         Rule::Hosts,
-        format!("the command already starts with `{program}`, which has options of its own for that"),
+        format!("the command already starts with `{program}`, which has its own options for that"),
     )
     .at(sourced)
     .help(format!("give it to `{program}`, or drop `{program}`"))
@@ -48,11 +48,11 @@ pub(crate) fn shown_in_arguments(name: &str, is_secret: bool) -> Problem {
 
 pub(crate) fn ranks_without_effect(from: &Source, program: &str, starts_ranks: bool) -> Problem {
     let help = if starts_ranks {
-        "its own launcher decides here: give the option to that, or leave the launcher's options out"
+        "its own launcher decides here: give the option to it, or drop the launcher's options"
     } else {
         "--launcher torchrun starts it several times; --trainer hf or deepspeed says what it is"
     };
-    Problem::warning(Rule::RanksWithoutEffect, format!("`{program}` is executed once, as it is: {from} has no effect"))
+    Problem::warning(Rule::RanksWithoutEffect, format!("`{program}` runs once, unchanged: {from} has no effect"))
         .at(from)
         .help(help)
 }

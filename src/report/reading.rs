@@ -118,7 +118,7 @@ pub(crate) fn open(path: &Path) -> io::Result<Option<(fs::File, u64)>> {
 pub(crate) fn unreadable_file(path: &Path, why: &io::Error) -> Problem {
     let what = match why.kind() {
         io::ErrorKind::NotFound => "does not exist".to_string(),
-        io::ErrorKind::PermissionDenied => "cannot be read: you lack the permission".to_string(),
+        io::ErrorKind::PermissionDenied => "cannot be read: permission denied".to_string(),
         // `/proc/kmsg`: more comes when the kernel has more to say.
         io::ErrorKind::WouldBlock => "cannot be read: it has no end".to_string(),
         _ => format!("cannot be read: {why}"),

@@ -50,13 +50,13 @@ impl fmt::Display for Rule {
 rules! {
     /// The launch cannot go on.
     Refusal {
-        Usage "usage" "zlaunch's own command line, or one of its variables, is not valid.";
+        Usage "usage" "zlaunch's own command line, or one of its variables, is invalid.";
         File "file" "A file that was named is missing, unreadable, too large or not text.";
         Json "json"
             "A config is not valid JSON; the place is where it goes wrong. Comments and trailing commas are \
              accepted.";
         RunFile "run-file" "The trainer's YAML or JSON file of arguments cannot be read as the trainer would read it.";
-        ConfigOut "config-out" "The file that --config-out names cannot be written, or the launch is made from it.";
+        ConfigOut "config-out" "The file that --config-out names cannot be written, or is an input of the launch.";
         Template "template" "There is no such template, or something in its `$zlaunch` section is wrong.";
         Patch "patch" "--patch is not a patch, or one of its operations does not fit the config.";
         Set "set" "--set names a key inside something that is not a section.";
@@ -65,19 +65,20 @@ rules! {
         NotFound "not-found" "The command, or a program it needs, was not found.";
         HandOver "hand-over" "zlaunch does not know how this command takes a DeepSpeed config.";
         Mismatch "mismatch"
-            "A number of the config differs from what the trainer computes from its arguments. The HF Trainer refuses \
+            "A value in the config differs from what the trainer computes from its arguments. The HF Trainer refuses \
              that after loading the model.";
-        Auto "auto" "An \"auto\" that nobody fills: the key is not one of those that transformers and accelerate fill.";
-        Ranks "ranks" "The number of processes, their machines or their rendezvous is unknown or contradictory.";
-        Launcher "launcher" "The launcher that was asked for cannot start this command, or not with these options.";
+        Auto "auto" "An \"auto\" that nobody fills in: the key is not one that transformers or accelerate fill in.";
+        Ranks "ranks" "The number of ranks, their machines or their rendezvous is unknown or contradictory.";
+        Launcher "launcher" "The chosen launcher cannot start this command, or not with these options.";
         Loopback "loopback" "The rendezvous address can only be reached from one of the machines.";
         UnevenTasks "uneven-tasks"
-            "Slurm or an MPI started different numbers of tasks on the machines, which no launcher can use.";
-        Prefix "prefix" "zlaunch cannot go behind what the command starts with, such as `docker run` or `env -i`.";
+            "Slurm or an MPI started a different number of tasks on each machine, which no launcher can use.";
+        Prefix "prefix" "zlaunch cannot run inside what the command starts with, such as `docker run` or `env -i`.";
         Hosts "hosts" "Something is wrong with the hostfile, --include, --exclude or .deepspeed_env.";
         Write "write" "The resolved config, a record, a log or a generated config cannot be written.";
         Port "port" "The rendezvous port is already in use on this machine.";
         Exec "exec" "The program was found, but the system refused to execute it.";
+        Rehearsal "rehearsal" "The trainer itself refused the launch in a rehearsal.";
         Rank "rank" "A rank that zlaunch started failed, and the others were stopped.";
         Checkpoint "checkpoint" "A safetensors file of the model, or the index of its parts, cannot be read.";
         Fit "fit" "The memory that a training needs cannot be estimated from what is known.";
@@ -92,23 +93,24 @@ rules! {
     /// The launch goes on, and `--allow` silences it.
     Warning {
         BehindTheCommand "behind-the-command"
-            "-n or --dry-run stands behind the command: the training gets it, and is started.";
+            "-n or --dry-run comes after the command, so the trainer gets it and training starts.";
+        GivenTwice "given-twice" "An option that takes one value is given twice; the last one is used.";
         UnknownVariable "unknown-variable"
-            "A variable starts with ZLAUNCH_ and belongs to no option: probably misspelt.";
-        TemplateDir "template-dir" "None of the folders that ZLAUNCH_TEMPLATE_DIR names is here.";
-        OldSpelling "old-spelling" "A template is named by an old or foreign spelling, which still works.";
+            "A variable starts with ZLAUNCH_ but belongs to no option; it is probably misspelled.";
+        TemplateDir "template-dir" "None of the folders in ZLAUNCH_TEMPLATE_DIR exists.";
+        OldSpelling "old-spelling" "A template is named by an old or another project's spelling, which still works.";
         NoSuchOption "no-such-option"
-            "The script's own parser has no option for the config, so it would end at once. transformers and \
+            "The script's own parser has no option for a config and would stop at once. transformers and \
              accelerate also find a config in the variables that `accelerate launch` sets.";
         OwnConfigDiffers "own-config-differs"
-            "A name means a config of zlaunch's and one that comes with the trainer, and they differ. In zlaunch's \
+            "A name means both a template of zlaunch and a config that comes with the trainer, and they differ. In zlaunch's \
              --deepspeed it is zlaunch's, in the trainer's own argument the trainer's.";
         TwoConfigs "two-configs" "--deepspeed of zlaunch and of the command name different configs; zlaunch's is used.";
         DefaultMismatch "default-mismatch"
-            "A number of the config differs from what the trainer takes by default, as far as its version and its \
+            "A value in the config differs from what the trainer takes by default, as far as its version and its \
              script are known. The HF Trainer refuses that after loading the model.";
         DoubtfulMismatch "doubtful-mismatch"
-            "A number of the config differs from what the trainer computes from its arguments, if the script hands \
+            "A value in the config differs from what the trainer computes from its arguments, if the script hands \
              them on as they are given. The HF Trainer refuses that after loading the model.";
         MachinesDiffer "machines-differ"
             "The machines of a job may have different numbers of GPUs, so the number of ranks is not known.";
@@ -118,29 +120,31 @@ rules! {
             "DeepSpeed's runner for Open MPI, MVAPICH or Slurm does not number the ranks, and mpi4py, which could, is \
              missing.";
         ConfigNotShared "config-not-shared"
-            "The machines of a hostfile read the config by its path, and its file system may be of this machine \
-             alone.";
+            "Every machine in the hostfile reads the config by its path, but its file system may be local to this \
+            machine.";
         ChangedByShells "changed-by-shells"
-            "`deepspeed --hostfile` sends its words through the shell of every machine, which reads more into this \
-             one.";
+            "`deepspeed --hostfile` sends its arguments through a shell on every machine, which would change this one.";
+        CacheNotOurs "cache-not-ours"
+            "Others can write to the cache or to a folder above it, and could replace a config before the trainer reads \
+             it. A private folder is used instead.";
         StrayVariable "stray-variable"
             "A variable such as NNODES or PET_NNODES contradicts the launch, and is ignored.";
         UncountedMachines "uncounted-machines"
-            "This process belongs to a job that may have more machines, and no variable counts them.";
+            "This process belongs to a job that may have more machines, and no variable says how many.";
         ContradictsScheduler "contradicts-scheduler"
-            "The number of machines, or the rank of this one, was given and is not the scheduler's.";
+            "The number of machines, or this machine's rank, was given and contradicts the scheduler.";
         RanksWithoutEffect "ranks-without-effect"
-            "A number of processes was given for a command that is executed once, as it is.";
+            "A number of ranks was given for a command that runs once, unchanged.";
         NotUnderstood "not-understood"
-            "No front end knows the command, so it runs as it stands: nothing is checked, and no ranks are started.";
+            "zlaunch does not know this command, so it runs unchanged: nothing is checked, and no ranks are started.";
         PackagesNotSeen "packages-not-seen"
-            "`uv run` and the like bring a Python of their own. A check from outside cannot see its packages; the \
-             launch checks again, behind it.";
+            "`uv run` and the like bring their own Python. A check from outside cannot see its packages; the launch \
+            checks again, inside.";
         OutputWithoutEffect "output-without-effect"
             "--log-dir and --prefix are for ranks that zlaunch starts, itself or by torchrun.";
         MemoryShort "memory-short"
             "The training needs more memory than the GPUs or the machine have, or leaves too little for gaps. \
-             `zlaunch fit` has the sums.";
+             `zlaunch fit` shows the details.";
     }
     /// What is wrong with this machine.
     Machine {
@@ -154,10 +158,10 @@ rules! {
             "A folder in which ranks lock files (torch_extensions, Triton's cache) is on a network file system.";
         NoCompiler "no-compiler"
             "c++ or ninja is missing, which DeepSpeed needs to compile its CPU optimizer at the first offload.";
-        SmallMemlock "small-memlock" "Too little memory may be locked for InfiniBand or NVMe offload (`ulimit -l`).";
+        SmallMemlock "small-memlock" "The limit on locked memory (`ulimit -l`) is too low for InfiniBand or NVMe offload.";
         SmallShm "small-shm"
-            "/dev/shm is too small for NCCL and the workers of data loaders, as in a container by default.";
-        FewFiles "few-files" "Too few files may be open at once (`ulimit -n`).";
+            "/dev/shm is too small for NCCL and data loader workers, as it is by default in a container.";
+        FewFiles "few-files" "The limit on open files is too low (`ulimit -n`).";
         NotEnoughHostMemory "not-enough-host-memory"
             "Offloading this model needs more host memory than the machine, or the job's cgroup, has.";
     }

@@ -5,6 +5,7 @@ use std::path::Path;
 use super::problem::Problem;
 use super::rule::Rule;
 use super::suggestion::{did_you_mean, nearest};
+use crate::base::size::number_meant;
 use crate::base::source::Sourced;
 
 pub(crate) fn no_way_to_hand_over(spec: &Sourced<String>, command: &str, right_order: &str) -> Problem {
@@ -77,7 +78,25 @@ pub(crate) fn trainer_has_no_option(trainer: &str, word: &str, meant: Option<&st
 pub(crate) fn argument_of_wrong_type(spelled: &str, value: &str, wanted: &str, example: &str) -> Problem {
     Problem::error(Rule::Argument, format!("the trainer refuses `{spelled} {value}`: it wants {wanted}"))
         .at(format!("{spelled} {value}"))
-        .help(format!("{spelled} {}", usual(spelled, example)))
+        .help(match value_meant(spelled, value, wanted) {
+            Some(meant) => format!("{spelled} {meant}"),
+            None => format!("{spelled} {}, for example", usual(spelled, example)),
+        })
+}
+
+/// What a value that is not `wanted` was probably meant to be.
+pub(crate) fn value_meant(name: &str, value: &str, wanted: &str) -> Option<String> {
+    match wanted {
+        "true or false" => nearest(value, ["true", "false"]).map(str::to_string),
+        "an integer" => number_meant(value, name).map(|number| number.to_string()),
+        // A comma of another language, or a word.
+        "a number" => {
+            let with_point = value.replacen(',', ".", 1);
+            let number = || number_meant(value, name).map(|number| number.to_string());
+            if with_point.parse::<f64>().is_ok() { Some(with_point) } else { number() }
+        }
+        listed => nearest(value, listed.split(", ")).map(str::to_string),
+    }
 }
 
 /// An example as it is, or a number of the size that the option usually has.

@@ -16,7 +16,7 @@ pub(crate) fn nothing_to_launch(config: &str) -> Problem {
 
 /// `line`: the command line with the option in front.
 pub(crate) fn dry_run_behind(word: &str, line: &str) -> Problem {
-    let what = format!("`{word}` stands behind the command: the training gets it, and is started");
+    let what = format!("`{word}` comes after the command, so the trainer gets it and training starts");
     Problem::warning(Rule::BehindTheCommand, what).at(word).help(line)
 }
 
@@ -53,24 +53,11 @@ pub(crate) fn not_one_of(sourced: &Sourced<String>, known: &[&str]) -> Problem {
         .help(help)
 }
 
-/// What people say for words of ours.
-const SYNONYMS: &[(&str, &str)] = &[
-    ("delete", "remove"),
-    ("huggingface", "hf"),
-    ("none", "direct"),
-    ("python", "direct"),
-    ("slurm", "srun"),
-    ("transformers", "hf"),
-    ("uninstall", "remove"),
-];
-
 /// The known word that means the same, is spelt almost like it, or has it as its beginning or end.
 fn word_meant<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
-    let find = |is_it: &dyn Fn(&str) -> bool| known.iter().copied().find(|known| is_it(known));
-    let synonym = SYNONYMS.iter().find(|(said, _)| *said == word).and_then(|(_, ours)| find(&|known| known == *ours));
     let is_part = |part: &str, whole: &str| part.len() >= 4 && (whole.starts_with(part) || whole.ends_with(part));
-    let near = || nearest(word, known.iter().copied());
-    synonym.or_else(near).or_else(|| find(&|known| is_part(word, known) || is_part(known, word)))
+    let part = || known.iter().find(|known| is_part(word, known) || is_part(known, word)).copied();
+    nearest(word, known.iter().copied()).or_else(part)
 }
 
 /// A value is not what it must be: `a dotted key`.

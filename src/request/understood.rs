@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 
 use crate::base::base64;
+use crate::base::shell;
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::command::prefix::Prefix;
@@ -109,11 +110,11 @@ impl<'a> UnderstoodLaunch<'a> {
             contradictions
                 .extend(hosts.flags().map(|sourced| report::hosts_of_the_command(&sourced, &existing.name())));
             let stated = existing.rank_flags(flags, &self.host);
-            return if contradictions.is_empty() {
-                Ok(Topology::of_existing_launcher(flags, stated, &self.host))
-            } else {
-                Err(contradictions)
-            };
+            if !contradictions.is_empty() {
+                return Err(contradictions);
+            }
+            self.judge_alone(existing)?;
+            return Ok(Topology::of_existing_launcher(flags, stated, &self.host));
         }
         let asked = launcher.as_ref().is_some_and(|asked| asked.value != Launcher::Direct && asked.from.is_flag());
         let sourced = || flags.nproc_per_node.is_some() || flags.nnodes.is_some() || Topology::is_scheduled(&self.host);
@@ -123,6 +124,22 @@ impl<'a> UnderstoodLaunch<'a> {
             Some(problem) => Err(vec![problem]),
             None => Ok(topology),
         }
+    }
+
+    /// A launcher that is not told of other machines is judged like any other command: it must not train alone.
+    fn judge_alone(&self, existing: &ExistingLauncher) -> Result<(), Vec<Problem>> {
+        let Launch { topology: flags, command, trainer, .. } = self.launch;
+        // What a shim was asked for and zlaunch does not handle runs unchanged.
+        let is_ours = trainer.as_ref().is_none_or(|trainer| trainer.from != Source::Default);
+        if !is_ours || flags.nnodes.is_some() || existing.states_machines(&self.host) {
+            return Ok(());
+        }
+        let options = self.launch.forwarded_options();
+        let zlaunch = |words: &[OsString]| [&["zlaunch".into()], &options[..], &["--".into()], words].concat();
+        let words = zlaunch(&existing.left_out(command));
+        let job = Topology::without_launcher(flags, &Host { words, ..self.host.clone().into_owned() })?;
+        let line = |words: &[OsString]| shell::line(&zlaunch(words)).to_string_lossy().into_owned();
+        existing.not_told(&job, command, &self.host, line).map_or(Ok(()), |problem| Err(problem.into()))
     }
 
     /// Who starts the ranks.

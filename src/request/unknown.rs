@@ -39,7 +39,7 @@ impl UnderstoodLaunch<'_> {
         }
         // That it is not there says more.
         let is_missing = self.job.blocker.is_some();
-        let what = format!("`{program}` is not a training command that zlaunch knows: it runs as it stands, unchecked");
+        let what = format!("`{program}` is not a training command that zlaunch knows: it runs unchanged and unchecked");
         let problem = || Problem::warning(Rule::NotUnderstood, what).at(program).help(help);
         (!is_missing).then(problem).into_iter().collect()
     }
@@ -59,13 +59,11 @@ impl UnderstoodLaunch<'_> {
             return None;
         }
         let word = words[at].to_string_lossy();
-        let (command, options) = (&self.launch.command, self.launch.forwarded_options());
-        let rest: Vec<OsString> = command.iter().filter(|it| **it != words[at]).cloned().collect();
-        let line = [&["zlaunch".into(), "-n".into()], &options[..], &["--".into()], &rest[..]].concat();
-        Some(report::dry_run_behind(&word, &shell::line(&line).to_string_lossy()))
+        let rest: Vec<OsString> = self.launch.command.iter().filter(|it| **it != words[at]).cloned().collect();
+        Some(report::dry_run_behind(&word, &shell::text(&self.launch.words_with(&["-n".into()], &rest))))
     }
 
-    /// The line with these options of ours, which stand behind the command, in front of it.
+    /// The line with these options of ours, which stand behind the command, in front of it; `--` is left out.
     pub(crate) fn with_options_in_front(&self, flags: &[String]) -> String {
         let (mut moved, mut rest) = (Vec::new(), Vec::new());
         let mut words = self.launch.command.iter().cloned().peekable();
@@ -73,12 +71,14 @@ impl UnderstoodLaunch<'_> {
             let text = word.to_string_lossy();
             let option = text.strip_prefix("--").and_then(launch_option).filter(|option| flags.contains(&flag(option)));
             let takes_next = option.is_some_and(takes_value) && !text.contains('=');
+            if word == "--" && flags.contains(&"--".to_string()) {
+                continue;
+            }
             let target = if option.is_some() { &mut moved } else { &mut rest };
             target.push(word);
             target.extend(takes_next.then(|| words.next()).flatten());
         }
-        let line = [&["zlaunch".into()], &self.launch.forwarded_options()[..], &moved, &["--".into()], &rest].concat();
-        shell::line(&line).to_string_lossy().into_owned()
+        shell::text(&self.launch.words_with(&moved, &rest))
     }
 
     /// Everything that says that the command is for several machines. A sub-command that a front end runs as one process
@@ -102,7 +102,7 @@ impl UnderstoodLaunch<'_> {
             Some(Barrier::Container(name)) => {
                 error(format!("zlaunch cannot look into the container that `{name}` starts"))
                     .at(name)
-                    .help(format!("put zlaunch inside, into an image that has it: {order}"))
+                    .help(format!("run zlaunch inside, in an image that has it: {order}"))
             }
             Some(Barrier::Option(option)) => error(format!(
                 "with `{option}` the command runs in another folder or without the variables that zlaunch reads"
@@ -136,18 +136,15 @@ impl UnderstoodLaunch<'_> {
         // What an interpreter runs is the program, not what it starts.
         let program = if is_python(&command[0]) { of_python(&command[1..]).map_or(0, |(_, used)| used) } else { 0 };
         if let Some(at) = (program + 1..command.len()).find(starts) {
-            let words = [&command[..at], &ours_before(&command[at..], launch)].concat();
-            return format!(
-                "if it starts a training, put zlaunch behind it: {}",
-                shell::line(&words).to_string_lossy()
-            );
+            let words = [&command[..at], &launch.words_with(&[], &command[at..])].concat();
+            return format!("if it starts a training, put zlaunch after it: {}", shell::text(&words));
         }
         if let [python] = &command[..]
             && is_python(python)
         {
             return format!("name the script: {} train.py", python.to_string_lossy());
         }
-        "put zlaunch in front of the training command inside of it, or let the shims do that (zlaunch shims install); \
+        "put zlaunch in front of the training command inside it, or let the shims do that (zlaunch shims install); \
          --trainer hf or deepspeed says that it is a training itself"
             .to_string()
     }
@@ -155,12 +152,5 @@ impl UnderstoodLaunch<'_> {
 
 /// The launch with zlaunch behind the prefix, to paste.
 fn order_behind(prefix: &Prefix, launch: &Launch) -> String {
-    shell::line(&prefix.in_front_of(ours_before(&prefix.command, launch))).to_string_lossy().into_owned()
-}
-
-fn ours_before(command: &[OsString], launch: &Launch) -> Vec<OsString> {
-    let mut words = vec![OsString::from("zlaunch")];
-    words.extend(launch.output.check.then(|| "check".into()));
-    words.extend(launch.forwarded_options());
-    [&words[..], &["--".into()], command].concat()
+    shell::text(&prefix.in_front_of(launch.words_with(&[], &prefix.command)))
 }

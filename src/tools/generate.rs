@@ -90,7 +90,7 @@ struct Tier {
 const TIERS: &[Tier] = &[
     Tier {
         name: "small",
-        about: "little GPU memory: stage 3 with offload, small buffers, micro batch 1",
+        about: "small GPU memory: stage 3 with offload, small buffers, micro batch 1",
         zero: ZeroSetup { stage: 3, offload: true, buffers: &SMALL },
         batch: |batch| Batch { micro: 1, accum: batch.micro * batch.accum, ..batch },
     },
@@ -102,7 +102,7 @@ const TIERS: &[Tier] = &[
     },
     Tier {
         name: "large",
-        about: "much GPU memory: stage 2, twice the micro batch if the accumulation steps are even",
+        about: "large GPU memory: stage 2, twice the micro batch if the accumulation steps are even",
         zero: ZeroSetup { stage: 2, offload: false, buffers: &USUAL },
         batch: |batch| {
             let factor = if batch.accum.is_multiple_of(2) { 2 } else { 1 };

@@ -48,7 +48,7 @@ impl Shims {
     pub(crate) fn new(action: Action, folder: Option<&Path>, host: &Host) -> Result<Self, Problem> {
         let is_default = folder.is_none();
         let no_home = || {
-            Problem::error(Rule::Usage, "there is no home folder, so a folder must be named")
+            Problem::error(Rule::Usage, "there is no home folder, so name a folder")
                 .at("HOME")
                 .help("zlaunch shims install|remove|list DIR")
         };

@@ -116,7 +116,8 @@ fn wrong_answer(case: &Value) -> Option<String> {
 #[test]
 fn a_rule_that_is_allowed_says_nothing() {
     let mut tried = BTreeSet::new();
-    for case in cases().filter(|case| case["rule"].is_string() && case["rule"] != "ranks") {
+    // Errors end a launch; that of warnings is the same list of names.
+    for case in cases().filter(|case| case["severity"] == "error" && case["rule"] != "ranks") {
         let rule = case["rule"].as_str().unwrap();
         if tried.insert(rule.to_string()) {
             let (found, status) = said(&case, &["--allow", rule]);
@@ -146,7 +147,7 @@ fn every_combination_has_a_case() {
     assert!(missing.is_empty() && COMBINATIONS.lines().count() == 51, "{missing:#?}");
 }
 
-/// No rule without a case, by the table of docs/reference.md.
+/// No rule without a case, by the table of docs/check.md.
 #[test]
 fn every_rule_has_a_case() {
     // The models of GPUs are a unit test's, what the shell did to SIGHUP is in exec.rs, what is not there in missing.rs,
@@ -163,7 +164,7 @@ fn every_rule_has_a_case() {
         "argument-missing",
         "text-for-number",
     ];
-    let tables = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/reference.md")).unwrap();
+    let tables = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/check.md")).unwrap();
     let (_, rest) = tables.split_once("<!-- check -->").unwrap();
     let table = rest.split_once("<!-- end -->").unwrap().0;
     let names = table.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());

@@ -18,7 +18,7 @@ use crate::sandbox::{SYSTEM, Sandbox, on_terminal, plant, without_colours};
 
 const ENGLISH: &str = "README.md";
 const CHINESE: &str = "README.zh-CN.md";
-const SESSION: &str = "docs/session.md";
+const SESSION: &str = "docs/dev/session.md";
 /// These run what documents show by reading the documents.
 const READERS: &[&str] =
     &["tests/real/documents.py", "tests/real/recipes.py", "tests/real/editor.py", "tests/real/python_package.py"];
@@ -38,7 +38,7 @@ fn read(name: &str) -> String {
 /// Every document, by its path in the repository.
 fn documents() -> Vec<String> {
     let mut found = Vec::new();
-    for folder in ["", "docs", "tests/cases"] {
+    for folder in ["", "docs", "docs/dev", "tests/cases"] {
         for entry in fs::read_dir(root().join(folder)).unwrap() {
             let path = entry.unwrap().path();
             if path.extension().is_some_and(|it| it == "md") {
@@ -85,7 +85,7 @@ fn documents_show_what_happens() {
         let shown = executed(&written);
         let beside = root().join(format!("target/{}.new", name.replace('/', "-")));
         if name == SESSION {
-            // With its colours, for docs/session.py.
+            // With its colours, for docs/dev/session.py.
             plant(&beside, &shown);
             fs::rename(&beside, root().join("target/session.md")).unwrap();
         }
@@ -169,15 +169,17 @@ fn commands(block: &[&str]) -> Vec<(String, String)> {
     found
 }
 
-/// The machine of the documents: five GPUs, and zlaunch on PATH.
+/// The machine of the documents: eight GPUs, and zlaunch on PATH.
 fn sandbox() -> Sandbox {
     let mut sandbox = Sandbox::of_documents();
     let path = format!("{}:{SYSTEM}:{}", sandbox.bin().display(), sandbox.path("bin").display());
-    sandbox.var("PATH", path).vars(&[("OMP_NUM_THREADS", "4"), ("CUDA_VISIBLE_DEVICES", "0,1,2,3,4")]);
+    sandbox.var("PATH", path).vars(&[("OMP_NUM_THREADS", "4"), ("CUDA_VISIBLE_DEVICES", "0,1,2,3,4,5,6,7")]);
     sandbox.unset("LANG").unset("STUB_OUT");
     sandbox.program("srun");
     // What a contributor sees in the repository.
-    std::os::unix::fs::symlink(root().join("tests"), sandbox.cwd().join("tests")).unwrap();
+    for folder in ["examples", "tests"] {
+        std::os::unix::fs::symlink(root().join(folder), sandbox.cwd().join(folder)).unwrap();
+    }
     sandbox
 }
 
@@ -252,7 +254,7 @@ fn fits(document: &str, diff: &[&str]) {
     settle(&file, &mut before, &mut after);
 }
 
-/// docs/session.py draws the picture from the page.
+/// docs/dev/session.py draws the picture from the page.
 #[test]
 fn the_picture_of_the_session_shows_what_its_page_shows() {
     if blessing() {
@@ -267,7 +269,22 @@ fn the_picture_of_the_session_shows_what_its_page_shows() {
         _ => None,
     });
     let missing: Vec<&str> = shown.flatten().filter(|line| !drawn.contains(line)).collect();
-    assert!(missing.is_empty(), "docs/session.svg is old, docs/session.py draws it: {missing:#?}");
+    assert!(missing.is_empty(), "docs/session.svg is old, docs/dev/session.py draws it: {missing:#?}");
+}
+
+/// Packages, README and help describe zlaunch by the same sentence, and the address of the repository is Cargo.toml's.
+#[test]
+fn the_description_and_the_address_are_those_of_cargo_toml() {
+    let description = env!("CARGO_PKG_DESCRIPTION");
+    assert!(read(ENGLISH).contains(&format!("**{description}.**")), "{ENGLISH}: {description}");
+    assert!(read("packaging/conda/recipe.yaml").contains(&format!("summary: {description}\n")));
+    assert_eq!(Sandbox::new().run(["-h"]).stdout.lines().next(), Some(description));
+    for document in documents() {
+        let text = read(&document);
+        for address in text.lines().filter_map(|line| line.trim().strip_prefix("- repo: ")) {
+            assert_eq!(address, env!("CARGO_PKG_REPOSITORY"), "{document}");
+        }
+    }
 }
 
 #[test]

@@ -85,7 +85,7 @@ fn machines_with_unequal_tasks_are_refused_where_they_are_counted() {
         ("MASTER_ADDR", "n1"),
         ("MASTER_PORT", "29500"),
     ]);
-    sandbox.launch(ZERO3, SWIFT).refused(&["do not have equally many tasks", "--map-by ppr:N:node"]);
+    sandbox.launch(ZERO3, SWIFT).refused(&["have different numbers of tasks", "--map-by ppr:N:node"]);
     sandbox.var("OMPI_MCA_orte_num_nodes", "4");
     assert_eq!(topology(&sandbox.plan(ZERO3, SWIFT)), json!([4, 3, 4, 16, "n1", 29500]));
 }
@@ -145,7 +145,7 @@ fn half_a_place_is_refused_with_what_is_missing() {
             &["--nnodes", "2", "--master-addr", "a", "--master-port", "1"],
             &["nothing says which of the 2 machines this is"],
         ),
-        (&[("JOB_COMPLETION_INDEX", "0")], &[], &["Indexed Job", "JOB_COMPLETION_INDEX=0"]),
+        (&[("JOB_COMPLETION_INDEX", "1")], &[], &["Indexed Job", "JOB_COMPLETION_INDEX=1"]),
         (&[("K_MPI_JOB_ROLE", "launcher")], &[], &["the launcher pod of an MPIJob", "mpirun zlaunch"]),
         (&[("AZ_BATCH_NODE_LIST", "10.0.0.1;10.0.0.2")], &[], &["Azure job on 2 machines", "AZ_BATCH_HOST_LIST"]),
         (&[("PBS_NODEFILE", "/nowhere")], &[], &["the machines of the PBS job cannot be read"]),
@@ -254,11 +254,17 @@ fn a_place_that_is_stated_needs_no_engine() {
 
 #[test]
 fn what_may_have_more_machines_is_told() {
-    let sandbox = with(&[("RAY_JOB_CONFIG_JSON_ENV_VAR", "{}")]);
-    let run = sandbox.launch(&[&["-n"], ZERO3].concat(), SWIFT);
-    assert!(run.stderr.contains("warning[uncounted-machines]: this is the driver of a Ray job"), "{run:?}");
-    let run = sandbox.launch(&[&["-n"], ZERO3, &["--nnodes", "1"]].concat(), SWIFT);
-    assert!(!run.stderr.contains("uncounted-machines"), "{run:?}");
+    for (name, what, is_refused) in [
+        ("RAY_JOB_CONFIG_JSON_ENV_VAR", "this is the driver of a Ray job", true),
+        ("FLUX_ENCLOSING_ID", "this is the shell of a Flux job", true),
+        ("RAY_RAYLET_PID", "this is a task of Ray", false),
+    ] {
+        let sandbox = with(&[(name, "1")]);
+        let run = sandbox.launch(&[&["-n"], ZERO3].concat(), SWIFT);
+        assert!(run.stderr.contains(what) && run.status == Some(if is_refused { 125 } else { 0 }), "{run:?}");
+        let run = sandbox.launch(&[&["-n"], ZERO3, &["--nnodes", "1"]].concat(), SWIFT);
+        assert!(!run.stderr.contains(what) && run.status == Some(0), "{run:?}");
+    }
     let notebook = with(&[("RAY_ADDRESS", "ray://head:10001")]).launch(&[&["-n"], ZERO3].concat(), SWIFT);
     assert!(!notebook.stderr.contains("uncounted-machines"), "{notebook:?}");
 }
@@ -440,8 +446,10 @@ fn a_hostfile_goes_to_deepspeeds_runner() {
     sandbox.launch(&options[2..], &command).succeeded();
     let argv: Vec<String> = sandbox.recorded().iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let file = sandbox.cwd().join("hosts");
-    let expected =
-        format!("-m deepspeed.launcher.runner --hostfile {} --include h0@h1:0,1 --no_local_rank x.py", file.display());
+    let expected = format!(
+        "-P -m deepspeed.launcher.runner --hostfile {} --include h0@h1:0,1 --no_local_rank x.py",
+        file.display()
+    );
     assert_eq!(argv[1..].join(" "), expected);
     let carried = &sandbox.recorded_env()["DS_ENV_FILE"];
     let text = std::fs::read_to_string(carried).unwrap();
@@ -562,7 +570,7 @@ fn launchers_in_the_shell_of_a_job() {
     assert_eq!(inside.plan(&[], SCRIPT)["launcher"], "torchrun");
     let srun: Vec<&str> = ["srun"].iter().chain(SCRIPT).copied().collect();
     inside.program("srun");
-    inside.launch(ZERO3, &srun).refused(&["an `srun` inside of a step waits"]);
+    inside.launch(ZERO3, &srun).refused(&["an `srun` inside a step waits"]);
     let tasks = step(&[("SLURM_STEP_TASKS_PER_NODE", "4(x2)")]);
     tasks.launch(&["--launcher", "torchrun"], SCRIPT).refused(&["4 tasks run on this machine", "--ntasks-per-node=1"]);
 }
@@ -607,8 +615,8 @@ fn tasks_that_do_not_fit_together_are_refused() {
             ("SLURM_JOB_NUM_NODES", "2"),
         ])
     };
-    mpi("0", "4", "3").launch(&[], SCRIPT).refused(&["equally many tasks", "OMPI_COMM_WORLD_LOCAL_SIZE=3"]);
-    mpi("3", "4", "1").launch(&[], SCRIPT).refused(&["equally many tasks"]);
+    mpi("0", "4", "3").launch(&[], SCRIPT).refused(&["different numbers of tasks", "OMPI_COMM_WORLD_LOCAL_SIZE=3"]);
+    mpi("3", "4", "1").launch(&[], SCRIPT).refused(&["different numbers of tasks"]);
     assert_eq!(mpi("1", "2", "1").plan(&[], SCRIPT)["launcher"], "torchrun");
     // A terminal on the first machine is no rank of eight.
     let pty = step(&[
@@ -665,7 +673,7 @@ fn pet_variables_do_not_change_the_rendezvous() {
     let sandbox = step(&[("PET_RDZV_BACKEND", "c10d"), ("PET_NO_PYTHON", "1"), ("SLURM_NODEID", "0")]);
     let run = sandbox.launch(&["-n", "--format", "json"], SCRIPT);
     assert_eq!(run.json()["env"]["unset"], json!(["PET_RDZV_BACKEND", "PET_NO_PYTHON"]));
-    assert!(run.stderr.contains("`PET_RDZV_BACKEND` says otherwise and is ignored"), "{run:?}");
+    assert!(run.stderr.contains("`PET_RDZV_BACKEND` says something else, and is ignored"), "{run:?}");
 }
 
 #[test]

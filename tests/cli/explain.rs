@@ -55,13 +55,13 @@ fn stages_variables_rules_and_templates_are_explained() {
     for (word, told) in [
         ("DS_REUSE_BUFFERS", "Read by nothing"),
         ("ds_reuse_buffers", "Read by nothing"),
-        ("OMP_NUM_THREADS", "CPUs divided by processes"),
+        ("OMP_NUM_THREADS", "CPUs divided by ranks"),
         ("SLURM_NODEID", "number of this machine"),
         ("ZLAUNCH_DEEPSPEED", "--deepspeed CONFIG"),
         ("mismatch", "a rule"),
         ("old-spelling", "--allow old-spelling"),
         ("zero3_offload", "extends"),
-        ("use_dynamic_tiling", "No key of DeepSpeed"),
+        ("use_dynamic_tiling", "Not a key of DeepSpeed"),
         ("amp", "Removed in 0.19.8"),
     ] {
         let run = sandbox.run(["explain", word]);

@@ -16,7 +16,7 @@ fn broken_json_is_refused_with_its_place() {
         ("{", "bad.json:1:"),
         ("[1, 2]", "is a JSON object"),
         ("3", "is a JSON object"),
-        ("{\"a\": 1,\n \"a\": 2}", "`a` stands here twice"),
+        ("{\"a\": 1,\n \"a\": 2}", "`a` appears twice"),
         ("{\"a\": NaN}", "bad.json:1:7"),
         ("\0\u{1}", "bad.json:1:1"),
         ("{\"zero_optimization\": {\"stage\": 2,,}}", "bad.json:1:"),

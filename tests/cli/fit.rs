@@ -284,7 +284,7 @@ fn a_command_says_what_it_trains() {
         (&8.into(), &true.into())
     );
     let grpo = report("swift rlhf --rlhf_type grpo --model m");
-    assert!(grpo["assumed"].to_string().contains("other models come on top"), "{}", grpo["assumed"]);
+    assert!(grpo["assumed"].to_string().contains("other models are extra"), "{}", grpo["assumed"]);
     let kto = report("swift rlhf --rlhf_type kto --model m");
     assert!(kto["assumed"].to_string().contains("as TRL computes it"), "{}", kto["assumed"]);
     let long = report("swift sft --model m --max_length 4096 --sequence_parallel_size 4");

@@ -120,9 +120,9 @@ fn deceived(bad: char, name: &str) -> Sandbox {
     sandbox.var("OMP_NUM_THREADS", name).var("CUDA_DEVICE_MAX_CONNECTIONS", name).var("NCCL_DEBUG", name);
     sandbox.var("CUDA_VISIBLE_DEVICES", "0,1");
     sandbox.installed("deepspeed", &format!("0.19.8+{bad}"));
-    let header = serde_json::json!({"$zlaunch": {"about": name, "env": {"MY_VARIABLE": name}, "x": name},
+    let header = serde_json::json!({"$zlaunch": {"about": name, "env": {"NCCL_DEBUG": name}, "x": name},
         "zero_optimization": {"stage": 2, name: name}});
-    let about = serde_json::json!({"$zlaunch": {"about": name, "env": {"MY_VARIABLE": name}},
+    let about = serde_json::json!({"$zlaunch": {"about": name, "env": {"NCCL_DEBUG": name}},
         "zero_optimization": {"stage": 2}, "train_micro_batch_size_per_gpu": "auto", "tensorboard": {"job_name": name}});
     sandbox.put("templates/bad.json", header.to_string());
     sandbox.put("templates/mine.json", about.to_string());

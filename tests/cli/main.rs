@@ -40,6 +40,7 @@ mod ranks;
 mod record;
 mod recorded;
 mod refusals;
+mod rehearse;
 mod runners;
 mod sandbox;
 mod scripts;

@@ -70,7 +70,7 @@ fn a_path_that_is_not_there_is_refused_where_it_was_written() {
     refused(
         &sandbox,
         &["python", "train.py", "--model_name_or_path=~/model"],
-        &["nobody expands the `~`", "/home/model"],
+        &["nothing expands the `~`", "/home/model"],
     );
     accepted(&sandbox, &["swift", "sft", "--model=~/model", "--dataset", "AI/x#100", "--output_dir", "./new"]);
     let warned =
@@ -87,8 +87,8 @@ fn a_path_that_is_not_there_is_refused_where_it_was_written() {
 fn gpus_that_are_not_there_are_refused() {
     let mut sandbox = Sandbox::new();
     for (list, says) in [
-        ("0,1,1", "`1` stands in the list twice: torch sees no GPU"),
-        ("a,b", "`a` is no GPU, and the list ends there"),
+        ("0,1,1", "`1` is in the list twice: torch sees no GPU"),
+        ("a,b", "`a` is not a GPU, and the list ends there"),
         ("0,x", "torch sees only the GPU before it"),
     ] {
         sandbox.var("CUDA_VISIBLE_DEVICES", list);

@@ -42,7 +42,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ("check", "zlaunch check ds_config.json, or "),
     ("--dry-run=true -- swift sft", "--dry-run"),
     ("--dry-run=json -- swift sft", "--dry-run --format json"),
-    ("--strict=false -- swift sft", "leave --strict out"),
+    ("--strict=false -- swift sft", "drop --strict"),
     ("--nproc-per-node -1 -- swift sft", "--nproc-per-node 2"),
     ("--nproc-per-node 8gpus -- swift sft", "--nproc-per-node 8"),
     ("--nproc-per-node all -- swift sft", "--nproc-per-node gpu"),

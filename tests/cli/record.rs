@@ -120,7 +120,7 @@ fn words_that_are_not_utf8_cannot_be_recorded() {
     let odd = OsStr::from_bytes(b"caf\xe9");
     let words = ["--record", "rec", "--nproc-per-node=2", "--", "python", "train.py"].map(OsString::from);
     let words: Vec<OsString> = words.into_iter().chain([odd.to_os_string()]).collect();
-    sandbox.run(&words).refused(&["not UTF-8", "leave --record out"]);
+    sandbox.run(&words).refused(&["not UTF-8", "drop --record"]);
     sandbox.var("ZLAUNCH_LAUNCHER_ARG", odd);
     sandbox.run(&words[..6]).refused(&["not UTF-8"]);
     assert!(!sandbox.executed() && !sandbox.cwd().join("rec").exists());

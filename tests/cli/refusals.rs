@@ -83,7 +83,7 @@ fn datasets_that_cannot_be_loaded() {
     assert_eq!([trl("data"), trl("org/data")].concat(), Vec::<String>::new());
     let swift =
         |name: &str| said(&sandbox, &format!("swift sft --model a/b --torch_dtype bfloat16 --dataset {name}"), "zero2");
-    one(&swift("empty.jsonl"), "error[dataset-unreadable]", "nothing in it");
+    one(&swift("empty.jsonl"), "error[dataset-unreadable]", "is empty");
     for fine in ["some.jsonl", "some.jsonl#5", "org/data:sub/set#5", "hf::org/data"] {
         assert_eq!(swift(fine), Vec::<String>::new(), "{fine}");
     }

@@ -196,7 +196,7 @@ fn a_template_that_anybody_could_have_written_is_not_taken_by_its_name() {
         mode(&team, folder_mode);
         mode(&file, file_mode);
         for spec in named {
-            launch(spec).refused(&["anybody could have written", open, "chmod o-w"]);
+            launch(spec).refused(&["anyone could have written", open, "chmod o-w"]);
         }
         // Who names the file means it.
         assert_eq!(launch("team/zero2.json").status, Some(0));
@@ -266,9 +266,9 @@ fn nothing_is_followed_out_of_a_folder_that_others_can_write() {
                 continue;
             }
             let all: Vec<&str> = ZERO2.iter().chain(&options).copied().collect();
-            sandbox.launch(&all, SWIFT).refused(&["is a link in a folder that anybody can write to", options[0]]);
+            sandbox.launch(&all, SWIFT).refused(&["is a link in a folder that anyone can write to", options[0]]);
         }
-        sandbox.run(["generate", "-o", &out]).refused(&["is a link in a folder that anybody can write to", "-o FILE"]);
+        sandbox.run(["generate", "-o", &out]).refused(&["is a link in a folder that anyone can write to", "-o FILE"]);
     }
     assert_eq!(fs::read_dir(&victim).unwrap().count(), 0);
     // generate

@@ -44,7 +44,7 @@ fn faults_have_a_place() {
         ("", 1, 1, "empty"),
         ("// nothing\n", 1, 1, "empty"),
         ("{", 1, 1, "ends inside an object"),
-        ("{\"a\": 1,\n \"a\": 2}", 2, 4, "`a` stands here twice"),
+        ("{\"a\": 1,\n \"a\": 2}", 2, 4, "`a` appears twice"),
         ("{\"a\": NaN}", 1, 7, "only Python"),
         ("{\"a\": 1,\n\"steps_per_print\": Infinity}", 2, 20, "\"steps_per_print\": 2000"),
         ("{\"a\": -Infinity}", 1, 8, "only Python"),

@@ -1,5 +1,7 @@
 //! The estimate compared with the peaks of real runs on one H200. `cargo test measured -- --nocapture` shows the error of
-//! every run; `tests/real/capped_cases.py --measured` and `capped.py` repeat the runs.
+//! every run.
+
+use std::sync::LazyLock;
 
 use serde_json::{Value, json};
 
@@ -207,9 +209,9 @@ fn lab_predicted(run: &Value) -> Option<MemoryNeed> {
 }
 
 /// What was measured, and what is said of it. Runs that ended early, generated text or had images say nothing about the sums.
-fn lab_runs() -> impl Iterator<Item = (Value, MemoryNeed)> {
+static LAB_RUNS: LazyLock<Vec<(Value, MemoryNeed)>> = LazyLock::new(|| {
     let lines = OPTIMIZERS.lines().chain(MORE.lines()).chain(CAPPED.lines());
-    lines.filter_map(|line| {
+    let seen = lines.filter_map(|line| {
         let run: Value = serde_json::from_str(line).unwrap();
         let is_counted = !run["failed"].is_string()
             && run["run"] != "calibration"
@@ -217,8 +219,9 @@ fn lab_runs() -> impl Iterator<Item = (Value, MemoryNeed)> {
             && !run["patches"].is_u64();
         let need = is_counted.then(|| lab_predicted(&run))??;
         Some((run, need))
-    })
-}
+    });
+    seen.collect()
+});
 
 /// The run without what was measured.
 fn case(run: &Value) -> Value {
@@ -245,9 +248,9 @@ fn case(run: &Value) -> Value {
 #[test]
 fn optimizers_dtypes_and_ranks_are_close_to_what_was_measured() {
     let mut errors = Vec::new();
-    for (run, need) in lab_runs() {
+    for (run, need) in &*LAB_RUNS {
         let gpu = percent(need.allocated(), &run["peak_alloc"]);
-        let row = format!("GPU {gpu:+.1} % ({}): {} seen {}", need.peak.name(), case(&run), run["peak_alloc"]);
+        let row = format!("GPU {gpu:+.1} % ({}): {} seen {}", need.peak.name(), case(run), run["peak_alloc"]);
         eprintln!("{row}");
         errors.push((gpu, row));
     }
@@ -262,12 +265,12 @@ fn optimizers_dtypes_and_ranks_are_close_to_what_was_measured() {
 #[test]
 fn offloaded_states_take_the_host_memory_that_was_measured() {
     let mut errors = Vec::new();
-    for (run, need) in lab_runs() {
+    for (run, need) in &*LAB_RUNS {
         let ranks = run["ranks"].as_u64().unwrap_or(1);
         let is_offloaded = run["ds"].as_str().or(run["template"].as_str()).is_some_and(|name| name.contains("offload"));
         if is_offloaded && run["host_peak_rss"].is_u64() && run["lora"].is_null() && ranks <= 16 {
             let host = percent(need.host / ranks.min(8), &run["host_peak_rss"]);
-            let row = format!("host {host:+.1} %: {} seen {}", case(&run), run["host_peak_rss"]);
+            let row = format!("host {host:+.1} %: {} seen {}", case(run), run["host_peak_rss"]);
             eprintln!("{row}");
             errors.push((host, row));
         }

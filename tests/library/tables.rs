@@ -1,6 +1,5 @@
 //! The documents' tables are made from the code. A table is between `<!-- NAME … -->` and `<!-- end -->`, in any document;
-//! where names of rows follow, it has only those. `BLESS=1 cargo test tables` writes them. A document whose name ends in
-//! `.zh-CN.md` gets the Chinese table where there is one.
+//! where names of rows follow, it has only those. `BLESS=1 cargo test tables` writes them.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -15,14 +14,13 @@ use zlaunch::testing::{BUILT_IN, arguments, auto, check, cli, json, options, tra
 /// A table's head, and its rows with what each is about.
 struct Table {
     name: &'static str,
-    is_chinese: bool,
     head: &'static str,
     rows: Vec<(String, String)>,
 }
 
 impl Table {
     fn new(name: &'static str, head: &'static str, rows: impl IntoIterator<Item = (String, String)>) -> Self {
-        Table { name, is_chinese: !head.is_ascii(), head, rows: rows.into_iter().collect() }
+        Table { name, head, rows: rows.into_iter().collect() }
     }
 
     /// Those rows, or all of them, as Markdown.
@@ -72,20 +70,20 @@ pub(crate) fn templates(key: &str) -> Vec<(&'static str, String)> {
 }
 
 /// A row for each template: the first sentence of what it says about itself. `zlaunch templates` prints the rest.
-fn shorthands(about_key: &str, stop: &str) -> Vec<(String, String)> {
-    let first = |about: &str| cell(about.split(stop).next().unwrap_or(about).trim_end_matches('.'));
-    let abouts = templates(about_key);
+fn shorthands() -> Vec<(String, String)> {
+    let first = |about: &str| cell(about.split(". ").next().unwrap_or(about).trim_end_matches('.'));
+    let abouts = templates("about");
     abouts.iter().map(|(name, about)| ((*name).to_string(), format!("| `{name}` | {} |", first(about)))).collect()
 }
 
 /// What the documents say of each front end.
-fn front_ends(in_chinese: bool) -> Vec<(String, String)> {
+fn front_ends() -> Vec<(String, String)> {
     let text = include_str!("../data/front_ends.txt");
     let row = |block: &str| {
         let field = |name: &str| block.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')).unwrap();
         let name = block.lines().next().unwrap();
         let commands: Vec<String> = field("commands").split(" | ").map(|command| format!("`{command}`")).collect();
-        let runs = cell(field(if in_chinese { "runs_zh" } else { "runs" }));
+        let runs = cell(field("runs"));
         (name.to_string(), format!("| {} | `{name}` | {runs} |", commands.join(", ")))
     };
     let rows: Vec<_> = text.split("\n= ").skip(1).map(row).collect();
@@ -108,10 +106,10 @@ fn recorded_trainers() -> Vec<(String, String)> {
 /// What holds for a program in front of the command.
 fn prefix_rule(program: &PrefixProgram) -> String {
     match program {
-        PrefixProgram { container: true, .. } => "refused, with the order to paste: zlaunch must be inside".to_string(),
+        PrefixProgram { container: true, .. } => "refused, with the command to paste: zlaunch must run inside".to_string(),
         PrefixProgram { keeps_variables: Some(option), .. } => format!("only with `{option}`"),
         PrefixProgram { own_python: true, .. } => {
-            "brings its own Python: its packages are checked at the launch, behind it".to_string()
+            "brings its own Python: its packages are checked at launch, inside it".to_string()
         }
         PrefixProgram { barring: "", .. } => String::new(),
         PrefixProgram { barring, .. } => format!("refused with `{}`", barring.replace(' ', "`, `")),
@@ -136,10 +134,8 @@ fn tables() -> Vec<Table> {
     let zlaunch = cli::command();
     let subcommand = |name: &str| zlaunch.find_subcommand(name).unwrap();
     vec![
-        Table::new("shorthands", "| name | what it is |", shorthands("about", ". ")),
-        Table::new("shorthands", "| 名称 | 是什么 |", shorthands("about.zh", "。")),
-        Table::new("front ends", "| command | front end | what is executed |", front_ends(false)),
-        Table::new("front ends", "| 命令 | 前端 | 实际执行 |", front_ends(true)),
+        Table::new("shorthands", "| name | what it is |", shorthands()),
+        Table::new("front ends", "| command | front end | what runs |", front_ends()),
         Table::new("recorded trainers", "| package | from | to | versions read |", recorded_trainers()),
         Table::new("prefixes", "| in front | |", prefixes),
         Table::new("auto", "| key | becomes | compared |", rules),
@@ -165,7 +161,7 @@ fn documents_have_the_tables_of_the_code() {
     let mut whole = BTreeSet::new();
     for path in documents() {
         let written = std::fs::read_to_string(&path).unwrap();
-        let (today, complete) = with_tables(&written, &tables, path.to_string_lossy().ends_with(".zh-CN.md"));
+        let (today, complete) = with_tables(&written, &tables);
         whole.extend(complete);
         if std::env::var_os("BLESS").is_some() {
             std::fs::write(&path, today).unwrap();
@@ -181,19 +177,18 @@ fn documents_have_the_tables_of_the_code() {
 }
 
 /// A document with the tables of today, and the names of those that it has with all rows.
-fn with_tables<'a>(written: &str, tables: &'a [Table], is_chinese: bool) -> (String, Vec<&'a str>) {
+fn with_tables<'a>(written: &str, tables: &'a [Table]) -> (String, Vec<&'a str>) {
     let (mut today, mut whole) = (String::new(), Vec::new());
     let mut rest = written;
     while let Some((before, (mark, after))) =
         rest.split_once("<!-- ").and_then(|(before, rest)| Some((before, rest.split_once(" -->\n")?)))
     {
         let is_named = |table: &&Table| {
-            let rest = mark.strip_prefix(table.name).filter(|_| table.is_chinese == is_chinese);
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+            mark.strip_prefix(table.name).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
         };
         today += &format!("{before}<!-- {mark} -->\n");
         rest = after;
-        // Other marks are for tests/cli/documents.rs, which also compares the tables that have no Chinese rows here.
+        // Other marks are for tests/cli/documents.rs.
         if let Some(table) = tables.iter().find(is_named) {
             let wanted: Vec<&str> = mark[table.name.len()..].split_whitespace().collect();
             today += &format!("\n{}\n<!-- end -->", table.markdown(&wanted));

@@ -29,10 +29,10 @@ fn refusals(config: &Value, world: u64, sandbox: &Sandbox) -> Vec<String> {
     refused.map(|it| format!("{}: {}", it.rule, it.what)).collect()
 }
 
-/// Of versions that answer alike the first one and the last one say enough.
+/// Of versions that answer alike, those beside one that answers otherwise say enough.
 fn says_something_new(case: &Value, at: usize) -> bool {
     let refused = case["refused"].as_str().unwrap().as_bytes();
-    let differs = |other: Option<&u8>| other != Some(&refused[at]);
+    let differs = |other: Option<&u8>| other.is_some_and(|other| *other != refused[at]);
     differs(at.checked_sub(1).and_then(|before| refused.get(before))) || differs(refused.get(at + 1))
 }
 

@@ -5,22 +5,26 @@ Configs (the built-in templates, samples of every section, and those of the corp
 retyped, out of range, combined) go to `deepspeed.DeepSpeedConfig` in one process, for several world sizes, and to `zlaunch check` for a
 plain DeepSpeed script. The verdicts must be equal, for the last version of every recorded line of DeepSpeed (`tests/real/setup
 deepspeed-VERSION`) or for those that `--deepspeed` names. Prints the disagreements, then how often each rule fires. A case's name is the
-version and its number. `--record` keeps a sample of the verdicts for `cargo test`.
+version and its number. `--record` keeps a sample of the verdicts for `cargo test`. What `zlaunch schema` says of the same configs to a real validator must be
+what `check` says about keys, types and ranges.
 """
 import collections
 import concurrent.futures
 import copy
 import json
 import random
+import re
 import subprocess
 import tempfile
 from pathlib import Path
 
-from harness import DEEPSPEED_LINES, HERE, ROOT, Arguments, Checks, environment
-from lab import answers, put
+from harness import DEEPSPEED_LINES, HERE, ROOT, Arguments, Checks, environment, import_from
+from lab import answers
 
 BATCH = ("train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps")
 WORLDS = (1, 1, 2, 8)
+# The rules of `check` that a schema can say. The rest is about combinations, the machine or the command.
+OF_SCHEMA = {"unknown-key", "ignored-key", "removed-key", "two-names", "wrong-type", "wrong-value", "odd-value", "batch-size", "auto"}
 VERDICTS = ROOT / "tests/data/deepspeed-verdicts.jsonl"
 
 PARSER = r'''
@@ -207,6 +211,23 @@ def generated(options):
     return [case for case in cases if usable(case["config"])]
 
 
+def compare_schema(version, env, cases, options, checks):
+    """A validator with zlaunch's schema, and `zlaunch check FILE…` where this version is installed."""
+    with tempfile.TemporaryDirectory() as folder:
+        variables = {"PATH": f"{env}/bin:/usr/bin:/bin", "HOME": folder}
+        run = lambda *words: subprocess.run([options.bin, *words], env=variables, cwd=folder, stdout=subprocess.PIPE, text=True).stdout
+        validator = import_from("editor", "jsonschema").Draft202012Validator(json.loads(run("schema", "--deepspeed-version", version)))
+        for number, case in cases.items():
+            (Path(folder) / f"{number}.json").write_text(json.dumps(case["config"]))
+        said = collections.defaultdict(list)
+        for it in json.loads(run("check", "--format", "json", *(f"{number}.json" for number in cases)))["diagnostics"]:
+            if it["rule"] in OF_SCHEMA:
+                said[int(re.match(r"\d+", Path(it["where"][0]).name)[0])].append(f"{it['rule']}: {it['message']}")
+    for number, case in cases.items():
+        errors = [f"{'.'.join(map(str, error.absolute_path))}: {error.message[:200]}" for error in validator.iter_errors(case["config"])]
+        checks.judge(f"{version}-{number}-schema", bool(errors) != bool(said[number]) and f"schema {errors} check {said[number]}\n  {json.dumps(case['config'])[:1500]}")
+
+
 def compared(version, env, cases, options, checks):
     """The verdicts of one version, judged; and how often each of zlaunch's rules spoke."""
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(3) as pool:
@@ -248,8 +269,10 @@ def main():
     for version in options.deepspeed or DEEPSPEED_LINES:
         cases = {number: case for number, case in drawn if checks.wants(f"{version}-{number}")}
         if cases:
-            verdicts[version], spoke = compared(version, environment(f"deepspeed-{version}"), cases, options, checks)
+            env = environment(f"deepspeed-{version}")
+            verdicts[version], spoke = compared(version, env, cases, options, checks)
             fired += spoke
+            compare_schema(version, env, cases, options, checks)
     for rule, count in fired.most_common():
         print(f"  {rule:38} {count:6}")
     if options.record:

@@ -2,7 +2,7 @@
 """Public launch commands and configs through zlaunch: a plan or a worded diagnostic for each, never a panic.
 
 The corpus is a folder with commands.jsonl and configs/. Each command runs in a folder where its scripts and the configs it names stand, with
-a stub interpreter and the environment of its script. Prints a table by repository and the reasons of refusal.
+a stub interpreter and the environment of its script. Prints the reasons of refusal.
 """
 import collections
 import json
@@ -81,13 +81,13 @@ def outcome(binary, it):
 
 
 def try_commands(checks, options):
-    table, reasons = collections.defaultdict(collections.Counter), collections.Counter()
+    verdicts, reasons = collections.Counter(), collections.Counter()
     named = planned = 0
     for name, it in commands(options.corpus).items():
         if not checks.wants(name):
             continue
         verdict, why, config, usable = outcome(options.bin, it)
-        table[it["repo"]][verdict] += 1
+        verdicts[verdict] += 1
         checks.judge(name, verdict == "PANIC" and f"no worded diagnostic for {it['argv']}\n{why}")
         # A command with a placeholder where machine 0's address belongs is no launch yet.
         if usable and "no other machine reaches 127.0.0.1" not in why:
@@ -98,10 +98,7 @@ def try_commands(checks, options):
             reasons[re.sub(r"`[^`]*`", "`…`", first)] += 1
             if options.verbose:
                 print(f"{name}: {verdict}, {it['argv'][:12]}, {first}")
-    columns = ("resolved", "nothing to resolve", "refused", "PANIC")
-    print(f"{'repository':44} " + " ".join(f"{name:>18}" for name in columns))
-    for repo, counts in sorted(table.items()):
-        print(f"{repo:44} " + " ".join(f"{counts[name]:>18}" for name in columns))
+    print(", ".join(f"{count} {verdict}" for verdict, count in verdicts.most_common()))
     for reason, count in reasons.most_common():
         print(f"  {count:4}  {reason}")
     if not options.names:

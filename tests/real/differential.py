@@ -19,40 +19,8 @@ MAIN = "main"
 # The environments, and how many cases each gets; the first one is the main one. `tests/real/setup NAME` makes them.
 STACKS = {MAIN: 5000, "early-2024": 1000, "transformers-4.41": 1000, "transformers-4.41-accelerate-1.1": 1000, "transformers-4.46": 1000,
           "early-2025": 1000, "transformers-4.51": 1000, "older": 1000, "transformers-4.57": 1000, "early-2026": 1000}
-MODELS = [
-    {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 1},
-    {"model_type": "qwen2", "hidden_size": 3584, "num_attention_heads": 28, "num_key_value_heads": 4},
-    {"model_type": "qwen3", "hidden_size": 1024, "num_attention_heads": 16},
-    {"model_type": "gpt2", "n_embd": 768},
-    {"model_type": "t5", "d_model": 512},
-    {"model_type": "mpt", "d_model": 128},
-    {"model_type": "distilbert", "dim": 96},
-    {"model_type": "segformer", "hidden_sizes": [32, 64, 160, 256]},
-    {"model_type": "gemma3", "text_config": {"model_type": "gemma3_text", "hidden_size": 640}},
-    {"model_type": "llava", "text_config": {"model_type": "llama", "hidden_size": 320, "num_attention_heads": 4}},
-    {"model_type": "llava", "text_config": {"model_type": "llama"}},
-]
-
-# Arguments with the values people give them, and some they should not.
-ARGUMENTS = {
-    "per_device_train_batch_size": ["1", "2", "4", "16", "0x2", "four", "2.0"],
-    "gradient_accumulation_steps": ["1", "2", "8", "16", "eight"],
-    "max_grad_norm": ["1", "1.0", "0.5", "0", "1e-1", "none"],
-    "learning_rate": ["1e-5", "5e-05", "2e-4", "0.001", "1", "fast"],
-    "weight_decay": ["0", "0.1", "1e-2"],
-    "adam_beta1": ["0.9", "0.8"],
-    "adam_beta2": ["0.999", "0.95"],
-    "adam_epsilon": ["1e-8", "1e-06"],
-    "warmup_steps": ["0", "10", "100", "0.1", "1", "7.5"],
-    "max_steps": ["-1", "1", "50", "1000"],
-    "num_train_epochs": ["1", "3"],
-    "auto_find_batch_size": ["true", "false", None],
-    "save_on_each_node": ["true", None],
-    "bf16": ["true", "True", "false", "yes", "0", None, "maybe"],
-    "fp16": ["true", "false", "no", None],
-    "bf16_full_eval": ["true", "false", None],
-    "fp16_full_eval": ["false", None],
-}
+ROWS = [json.loads(line) for line in (HERE / "cases/differential.jsonl").read_text().splitlines()[1:]]
+MODELS, ARGUMENTS = [row for row in ROWS if isinstance(row, dict)], dict(row for row in ROWS if isinstance(row, list))
 USUAL = {"per_device_train_batch_size", "gradient_accumulation_steps", "max_grad_norm", "learning_rate", "bf16"}
 
 

@@ -24,7 +24,7 @@ ON_CPU = ("--model_type qwen2 --template qwen --torch_dtype bfloat16 --use_cpu t
 def commands():
     """Every command of every document once, and where it stands."""
     seen = {}
-    for document in sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]):
+    for document in sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]):
         for number, line in (line for block in blocks(document, "sh tests/real/documents.py") for line in block):
             # Both READMEs have the same command, each with a comment in its language.
             if bare := re.split(r"(?:^|\s+)#", line)[0]:

@@ -3,9 +3,8 @@
 them, no /proc, a user nobody knows, a limit on processes.
 
 Works in mounts of its own, which vanish with it. A check whose tools are missing here is skipped. The faults that anybody can make are in
-tests/cli/faults.rs; docs/faults.md lists both.
+tests/cli/faults.rs; docs/dev/faults.md lists both.
 """
-import argparse
 import contextlib
 import ctypes
 import os
@@ -14,21 +13,18 @@ import random
 import shutil
 import stat
 import subprocess
-import sys
-import tempfile
 from pathlib import Path
 
-from harness import PATIENCE, Arguments, Checks, Skip, check, needs, until
+from harness import PATIENCE, Skip, check, enter, needs, run_checks
 
 STUB = '#!/bin/sh\n[ -n "$OUT" ] && printf "%s\\n" "$@" > "$OUT/argv"\nexit 0\n'
 LAUNCH = ["--deepspeed", "zero2", "--nproc-per-node", "2", "--", "python3", "train.py", "--per_device_train_batch_size", "1"]
 
 
 class Lab:
-    def __init__(self, binary):
-        self.root = Path(tempfile.mkdtemp(prefix="faults."))
+    def __init__(self, binary, root):
+        self.root, self.bin = root, root / "zlaunch"
         self.root.chmod(0o755)
-        self.bin = self.root / "zlaunch"
         shutil.copy(binary, self.bin)  # where everybody may execute it
         for name in ("bin", "home", "tmp", "out", "cwd"):
             (self.root / name).mkdir()
@@ -244,6 +240,33 @@ def a_folder_that_somebody_else_made_is_not_used(lab):
 
 
 @check
+def nobody_else_writes_what_is_read(lab):
+    """Another user was first in a shared folder: with a folder that everybody can write, with a link, with the parent of a template."""
+    user, other = stranger(), stranger()
+    for name, plant in (("open", lambda at: at.mkdir()), ("link", lambda at: at.symlink_to(lab.root / "tmp/theirs"))):
+        shared, theirs = lab.root / "tmp" / name, lab.root / "tmp/theirs"
+        theirs.mkdir(exist_ok=True)
+        shared.mkdir()
+        shared.chmod(0o1777)
+        plant(shared / "zlaunch")
+        (theirs if name == "link" else shared / "zlaunch").chmod(0o777)
+        os.chown(shared / "zlaunch", other, other, follow_symlinks=False)
+        (shared / "zlaunch/configs").mkdir()
+        os.chown(shared / "zlaunch/configs", user, user)
+        ran = lab.run(*as_user(user), XDG_CACHE_HOME=shared)
+        assert lab.launched(ran).parent == lab.root / f"tmp/zlaunch-{user}" and "others can change" in ran.stderr, (name, ran)
+        assert not list((shared / "zlaunch/configs").iterdir())
+    templates = lab.root / "tmp/parent/templates"
+    templates.mkdir(parents=True)
+    (templates / "zero2.json").write_text("{}")
+    templates.parent.chmod(0o777)
+    lab.refused(lab.run(*as_user(user), ZLAUNCH_TEMPLATE_DIR=templates), "anybody could have written")
+    templates.parent.chmod(0o755)
+    templates.chmod(0)
+    lab.refused(lab.run(*as_user(user), options=["--template-dir", templates], HOME=""), "cannot be read")
+
+
+@check
 def a_limit_on_processes_is_told(lab):
     needs("prlimit")
     lab.fresh_home().chmod(0o777)
@@ -257,33 +280,11 @@ def a_limit_on_processes_is_told(lab):
     assert 125 in ended, ended
 
 
-def main():
-    parser = Arguments(__doc__, "bin", "names")
-    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    checks = Checks(options.names)
-    if not options.inside:
-        try:
-            enter(options)
-        except Skip as why:
-            checks.skip_all("faults", why)
-            checks.finish()
-    lab = Lab(options.bin)
-    checks.run_all(lab)
-    shutil.rmtree(lab.root, ignore_errors=True)
-    checks.finish()
-
-
-def enter(options):
-    """Runs this script again where mounts are seen by nobody else."""
-    if os.geteuid():
-        raise Skip("only root can make these faults")
-    needs("unshare")
-    if subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode:
-        raise Skip("no mounts can be made here")
-    sys.stdout.flush()
-    os.execvp("unshare", ["unshare", "-m", "--propagation", "private", sys.executable, __file__, "--inside", "--bin", str(options.bin), *options.names])
+def make(options, folder):
+    # Where mounts are seen by nobody else.
+    enter("--mount", "--propagation", "private")
+    return Lab(options.bin, folder)
 
 
 if __name__ == "__main__":
-    main()
+    run_checks(__doc__, "bin", make=make)

@@ -5,6 +5,7 @@ and at the end `N passed, M failed`, with the number skipped if there is one. Th
 anything failed. Checks by the thousand are counted without a line each; one that fails has its line.
 """
 import argparse
+import contextlib
 import dataclasses
 import fcntl
 import hashlib
@@ -123,7 +124,11 @@ def run_checks(document, *common, make=lambda options, folder: options, **more):
     options = parser.parse_args()
     checks = Checks(options.names)
     with tempfile.TemporaryDirectory(prefix="zlaunch-real-", ignore_cleanup_errors=True) as folder:
-        made = make(options, Path(folder).resolve())
+        try:
+            made = make(options, Path(folder).resolve())
+        except Skip as why:
+            checks.skip_all("everything", why)
+            checks.finish()
         checks.run_all(made)
         if hasattr(made, "stop"):
             made.stop()
@@ -202,12 +207,29 @@ class Checks:
 
 def needs(*programs):
     """Skips the check where a program is missing and cannot be installed."""
-    packages = {"unshare": "util-linux", "setpriv": "util-linux", "prlimit": "util-linux", "nvim": "neovim"}
+    packages = {"unshare": "util-linux", "setpriv": "util-linux", "prlimit": "util-linux"}
     for program in programs:
         if not shutil.which(program) and shutil.which("apt-get"):
             subprocess.run(["apt-get", "install", "-qq", "-y", packages.get(program, program)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         if not shutil.which(program):
             raise Skip(f"{program} is not installed")
+
+
+INSIDE = "TEST_INSIDE"
+
+
+def enter(*namespaces):
+    """Runs this script again in namespaces of its own, which take everything with them; returns there. What it needs of the network must be on this machine before."""
+    if os.environ.pop(INSIDE, None):
+        return
+    if os.geteuid():
+        raise Skip("only root gets namespaces")
+    needs("unshare")
+    words = ["unshare", *namespaces]
+    if subprocess.run([*words, "true"], stderr=subprocess.DEVNULL).returncode:
+        raise Skip("this kernel gives no namespaces")
+    sys.stdout.flush()
+    sys.exit(subprocess.run([*words, sys.executable, *sys.argv], env=os.environ | {INSIDE: "1"}).returncode)
 
 
 def kept(make, name, *ingredients):
@@ -228,6 +250,21 @@ def run(*argv, status=0, **more):
     return result
 
 
+def ended(argv, env, cwd, limit=PATIENCE):
+    """The status of a command in a session of its own ("timeout", if it did not end), and what it printed. Whatever is left of it then is killed."""
+    with tempfile.TemporaryFile("w+", errors="replace") as output:
+        process = subprocess.Popen([str(word) for word in argv], env=env, cwd=cwd, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
+        try:
+            status = process.wait(limit)
+        except subprocess.TimeoutExpired:
+            status = "timeout"
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        output.seek(0)
+        return status, output.read()
+
+
 def programs(name):
     """An environment with what requirements-NAME.txt pins, kept beside those of `setup`."""
     pins = HERE / f"requirements-{name}.txt"
@@ -242,12 +279,6 @@ def import_from(name, module):
     """A module of such an environment."""
     sys.path[:0] = [str(path) for path in programs(name).glob("lib/python*/site-packages")]
     return importlib.import_module(module)
-
-
-def node_modules(package):
-    """The folder that npm makes for a package."""
-    needs("node", "npm")
-    return kept(lambda folder: run("npm", "install", "--no-fund", "--no-audit", "--ignore-scripts", package, cwd=folder) and "", "npm", package) / "node_modules"
 
 
 def mirror():

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What zlaunch says about torch, against the installed one: signals under torchrun and `local`, old locks, where operators are built.
 
-No GPU is used and nothing is compiled. docs/fidelity.md has the versions in which these things changed.
+No GPU is used and nothing is compiled. docs/dev/fidelity.md has the versions in which these things changed.
 """
 import json
 import os

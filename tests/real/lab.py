@@ -225,12 +225,11 @@ class Server:
         self.process.wait()
 
 
-def answers(env, home, program, cases, given=None):
+def answers(env, home, program, cases):
     """What such a program answers to many cases."""
-    lines = "".join(json.dumps(case) + "\n" for case in cases)
-    result = subprocess.run([env / "bin/python", *program], input=lines, env=given or variables(env, home), cwd=home, capture_output=True, text=True)
-    found = [json.loads(line.removeprefix("ANSWER ")) for line in result.stdout.splitlines() if line.startswith("ANSWER ")]
-    assert len(found) == len(cases), f"{len(found)} answers to {len(cases)} cases\n{result.stderr[-3000:]}"
+    server = Server(env, program, variables(env, home), home)
+    found = [server.ask(case) for case in cases]
+    server.stop()
     return found
 
 

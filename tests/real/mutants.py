@@ -4,12 +4,11 @@
 `cargo mutants` makes those of the sources (`cargo install cargo-mutants --locked`); in a table a number is counted up, or a word loses a letter. Each is tried in a copy of
 the working tree that is built anew where it changed: the library's tests first, since most are caught there. The draw follows from the seed.
 """
+import collections
 import json
 import random
 import re
 import subprocess
-import time
-from pathlib import Path
 
 from harness import ROOT, Arguments
 from recipes import copy_to
@@ -19,6 +18,8 @@ FOLDERS = ["config", "ranks", "command", "check"]
 TESTS = [["--lib"], ["--test", "library"], ["--test", "cli"]]
 # Recorded from the real programs, and compared with those.
 RECORDED = ["src/recorded/", "entries.txt"]
+# A test that takes longer has found it.
+LIMIT = 900
 
 
 def of_sources(tree):
@@ -30,33 +31,26 @@ def of_sources(tree):
 
 def of_tables(tree, rng, count):
     """Changes of single cells."""
-    rows = [(path, at, line) for path in sorted(tree.glob("src/**/*.txt")) if not any(name in str(path) for name in RECORDED)
-            for at, line in enumerate(path.read_text().splitlines()) if re.search(r"\w", line) and not line.startswith(("#", "//"))]
-    for path, at, line in rng.sample(rows, min(count, len(rows))):
-        cell = rng.choice([found for found in re.finditer(r"\w+", line)])
+    rows = [(path.relative_to(tree), at, line) for path in sorted(tree.glob("src/**/*.txt")) if not any(name in str(path) for name in RECORDED)
+            for at, line in enumerate(path.read_text().splitlines(), 1) if re.search(r"\w", line) and not line.startswith(("#", "//"))]
+    for name, at, line in rng.sample(rows, min(count, len(rows))):
+        cell = rng.choice(list(re.finditer(r"\w+", line)))
         changed = str(int(cell[0]) + 1) if cell[0].isdigit() else cell[0][:-1] + ("x" if len(cell[0]) == 1 else "")
         new = line[:cell.start()] + changed + line[cell.end():]
-        name = path.relative_to(tree)
-        yield f"{name}:{at + 1}: {line.strip()} -> {new.strip()}", f"--- a/{name}\n+++ b/{name}\n@@ -{at + 1} +{at + 1} @@\n-{line}\n+{new}\n"
+        yield f"{name}:{at}: {line.strip()} -> {new.strip()}", f"--- a/{name}\n+++ b/{name}\n@@ -{at} +{at} @@\n-{line}\n+{new}\n"
 
 
-def cargo(tree, words, limit):
-    """Whether the tests pass; what is printed where they cannot be built."""
-    try:
-        ran = subprocess.run(["cargo", "test", "--locked", *words], cwd=tree, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=limit)
-    except subprocess.TimeoutExpired:
-        return False, None
-    return ran.returncode == 0, ran.stdout if "could not compile" in ran.stdout else None
-
-
-def verdict(tree, patch, limit):
+def verdict(tree, patch):
     apply = lambda *more: subprocess.run(["git", "apply", "--unidiff-zero", *more, "-"], input=patch, text=True, cwd=tree, check=True)
     apply()
     try:
         for words in TESTS:
-            passed, unbuilt = cargo(tree, words, limit)
-            if not passed:
-                return "does not build" if unbuilt else f"caught by {words[-1]}"
+            try:
+                ran = subprocess.run(["cargo", "test", "--locked", *words], cwd=tree, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=LIMIT)
+            except subprocess.TimeoutExpired:
+                return f"caught by {words[-1]}"
+            if ran.returncode:
+                return "does not build" if "could not compile" in ran.stdout else f"caught by {words[-1]}"
         return "MISSED"
     finally:
         apply("--reverse")
@@ -67,29 +61,21 @@ def main():
     parser.add_argument("--sources", type=int, default=60, help="how many of the sources")
     parser.add_argument("--tables", type=int, default=20, help="how many of the tables")
     parser.add_argument("--seed", type=int, default=24)
-    parser.add_argument("--limit", type=float, default=900, metavar="SECONDS", help="a test that takes longer has found it")
-    parser.add_argument("--list", action="store_true", help="only print them")
     options = parser.parse_args()
-    tree, rng = WORK / "tree", random.Random(options.seed)
+    tree, rng, counts = WORK / "tree", random.Random(options.seed), collections.Counter()
     subprocess.run(["rm", "-rf", tree], check=True)
-    tree.mkdir(parents=True)
+    for folder in (tree, WORK / "build"):
+        folder.mkdir(parents=True, exist_ok=True)
     copy_to(tree)
     # Times of the copy are those of the originals, and the build from the last time is used again.
     (tree / "target").symlink_to(WORK / "build")
-    (WORK / "build").mkdir(exist_ok=True)
+    subprocess.run(["cargo", "test", "--locked"], cwd=tree, check=True)
     sources = of_sources(tree)
-    drawn = rng.sample(sources, min(options.sources, len(sources))) + list(of_tables(tree, rng, options.tables))
-    print(f"{len(drawn)} of {len(sources)} mutants of the sources, and of the tables", flush=True)
-    if not options.list:
-        for words in TESTS:
-            assert cargo(tree, words, 3600)[0], f"without a mistake the tests fail: {words}"
-    counts = {}
-    for number, (name, patch) in enumerate(drawn, 1):
-        began = time.monotonic()
-        said = "drawn" if options.list else verdict(tree, patch, options.limit)
-        counts[said.split(" by ")[0]] = counts.get(said.split(" by ")[0], 0) + 1
-        print(f"{number:3} {said:20} {time.monotonic() - began:5.0f} s  {name}", flush=True)
-    print(", ".join(f"{count} {said}" for said, count in counts.items()))
+    for number, (name, patch) in enumerate([*rng.sample(sources, min(options.sources, len(sources))), *of_tables(tree, rng, options.tables)], 1):
+        said = verdict(tree, patch)
+        counts[said.split(" by ")[0]] += 1
+        print(f"{number:3} {said:20} {name}", flush=True)
+    print(f"of {len(sources)} mutants of the sources, and of the tables:", ", ".join(f"{count} {said}" for said, count in counts.items()))
 
 
 if __name__ == "__main__":

@@ -5,9 +5,8 @@ arguments  every option of a trainer's parser, and every name that zlaunch has o
            parser alone says which it refuses, and `zlaunch check` must say the same
 defaults   a config that is "auto" everywhere shows what the real classes take for arguments that are not given. Then each value stands in the
            config, as it is and changed: the trainer accepts the first and refuses the second, and so must zlaunch
-values     what ms-swift's parser reads from the swift commands of the corpus is what zlaunch fills into a config that is "auto" everywhere
 stacks     the commands of the corpus on stacks of five times: zlaunch and the launcher's or trainer's own parser of that time take or refuse
-           the same, and understand the same script and number of processes. Prints the table of docs/fidelity.md
+           the same, and understand the same script and number of processes. Prints the table of docs/dev/fidelity.md
 """
 import collections
 import concurrent.futures
@@ -42,8 +41,7 @@ class Bench:
     def __init__(self, options, which, folder):
         self.binary, self.folder = options.bin, Path(folder)
         self.env = environment(which) if which and options.env == options.main else options.env
-        more = {"PYTHONPATH": str(options.packages)} if options.packages else {}
-        self.variables = variables(self.env, folder, **more)
+        self.variables = variables(self.env, folder)
         (self.folder / "train.py").write_text(SCRIPT)
 
     def zlaunch(self, *words):
@@ -171,60 +169,6 @@ def compare_defaults(checks, bench, server, front_end, command, words, argv):
     return None
 
 
-# Values.
-
-FIELDS = {
-    "train_micro_batch_size_per_gpu": lambda ns: ns["per_device_train_batch_size"], "gradient_accumulation_steps": lambda ns: ns["gradient_accumulation_steps"],
-    "gradient_clipping": lambda ns: ns["max_grad_norm"], "optimizer.params.lr": lambda ns: ns["learning_rate"],
-    "optimizer.params.betas": lambda ns: [ns["adam_beta1"], ns["adam_beta2"]], "optimizer.params.eps": lambda ns: ns["adam_epsilon"],
-    "optimizer.params.weight_decay": lambda ns: ns["weight_decay"], "scheduler.params.total_num_steps": lambda ns: ns["max_steps"],
-    "scheduler.params.warmup_num_steps": lambda ns: int(ns["warmup_steps"]),
-}
-
-
-def swift_commands(corpus):
-    """The words behind `swift`, with something where a shell would have put something."""
-    for name, it in commands(corpus).items():
-        argv = it["argv"]
-        if len(argv) > 2 and argv[0] == "swift" and argv[1] in ("sft", "pt", "rlhf") and argv[2].startswith("--"):
-            words, depth = [], 0
-            for word in argv[1:]:
-                depth += word.count("$(")
-                if not depth:
-                    words.append("2" if word.startswith("$") else word)
-                elif word.startswith("$("):
-                    words.append("2")
-                depth -= min(depth, word.count(")"))
-            yield name, words
-
-
-def try_values(checks, options):
-    found = dict(swift_commands(options.corpus))
-    assert len(found) > 100, f"only {len(found)} commands of swift"
-    values = 0
-    with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(options, None, folder)
-        for (name, words), real in zip(found.items(), answers(bench.env, folder, REAL, [{"reads": words} for words in found.values()])):
-            count, wrong = compare_values(bench, words, real)
-            values += count
-            checks.judge(f"values {name}", wrong)
-    print(f"{values} values compared")
-
-
-def compare_values(bench, words, real):
-    """How many values were compared, and what is wrong."""
-    config = {key: value for key, value in AUTO.items() if key not in ("fp16", "bf16", "train_batch_size")} | {"zero_optimization": {"stage": 2}}
-    plan = bench.zlaunch("-n", "--format", "json", "--allow", "hf-arguments", "--deepspeed", json.dumps(config), "--nproc-per-node", "2", "--", "swift", *words)
-    if plan.returncode:
-        # What the real parser refuses for other reasons (a placeholder for a port) is left to it.
-        return 0, None if "refused" in real or real.get("unknown") or not OF_PARSER.search(plan.stderr) else plan.stderr
-    known = real.get("known", {})
-    fills = {fill["key"]: fill["value"] for fill in json.loads(plan.stdout)["fills"]}
-    pairs = {key: (value, FIELDS[key](known)) for key, value in fills.items() if key in FIELDS and known}
-    wrong = {key: pair for key, pair in pairs.items() if pair[0] != pair[1]}
-    return len(pairs), wrong and f"{words} {wrong} {real.get('unknown')}"
-
-
 # Stacks.
 
 STACKS = {"early 2024": ["early-2024"], "early 2025": ["early-2025"], "late 2025": ["older"], "early 2026": ["early-2026"], "newest": []}
@@ -295,10 +239,9 @@ def try_stacks(checks, options):
 
 def main():
     parser = Arguments(__doc__, "bin", "env", "corpus")
-    parser.add_argument("parts", nargs="*", choices=["arguments", "defaults", "values", "stacks", []], metavar="PART", help="these only")
+    parser.add_argument("parts", nargs="*", choices=["arguments", "defaults", "stacks", []], metavar="PART", help="these only")
     parser.add_argument("--front-end", action="append", choices=PARSERS, help="of arguments and defaults, these only")
     parser.add_argument("--stack", action="append", choices=STACKS, metavar="NAME", help="of the stacks, this one (default: all)")
-    parser.add_argument("--packages", type=lambda folder: Path(folder).resolve(), metavar="FOLDER", help="other versions (`pip install --no-deps --target`), which count before those of the environment")
     options, checks = parser.parse_args(), Checks()
     options.main = environment()
     wants = lambda part: not options.parts or part in options.parts
@@ -306,11 +249,10 @@ def main():
         for part, function in (("arguments", try_arguments), ("defaults", try_defaults)):
             if wants(part):
                 function(checks, options, front_end)
-    for part, function in (("values", try_values), ("stacks", try_stacks)):
-        if wants(part) and options.corpus:
-            function(checks, options)
-        elif wants(part):
-            checks.skip(part, "there is no corpus here; name one with --corpus")
+    if wants("stacks") and options.corpus:
+        try_stacks(checks, options)
+    elif wants("stacks"):
+        checks.skip("stacks", "there is no corpus here; name one with --corpus")
     checks.finish()
 
 

@@ -5,6 +5,8 @@ Every program that is here, or can be installed, runs a command that records its
 ran must be what zlaunch put itself in front of. A spelling that the real program does not take, or that this machine does not allow, says
 nothing and is not counted; the line of a check names the options of which none was. The name of a check is its program.
 """
+import collections
+import http.server
 import json
 import os
 import re
@@ -16,7 +18,6 @@ import sys
 import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 from harness import HERE, ROOT, Arguments, Case, Checks, Skip, in_parallel, needs, programs, read_cases, until
@@ -42,24 +43,20 @@ skip-install = true
 """
 
 
-class Block:
-    """A block of the table."""
-
-    def __init__(self, text):
-        head, *rows = [line for line in text.splitlines() if not line.startswith("#")]
-        names, _, self.traits = head.partition(" | ")
-        self.names = names.split(", ")
-        rows = dict(row.split(" ", 1) for row in rows)
-        self.value, self.switch = rows.get("value", "").split(), rows.get("switch", "").split()
+# A block of the table: its programs, their options with a value and without.
+Block = collections.namedtuple("Block", "names value switch")
 
 
 def blocks():
-    text = (ROOT / "src/recorded/prefixes.txt").read_text()
-    return [Block(block) for block in re.split(r"\n\n+", text.strip()) if any(not line.startswith("#") for line in block.splitlines())]
+    text = re.sub(r"(?m)^#.*\n", "", (ROOT / "src/recorded/prefixes.txt").read_text())
+    for head, *rows in (block.splitlines() for block in re.split(r"\n\n+", text.strip())):
+        rows = dict(row.split(" ", 1) for row in rows)
+        yield Block(head.partition(" | ")[0].split(", "), rows.get("value", "").split(), rows.get("switch", "").split())
 
 
-class Daemon(BaseHTTPRequestHandler):
+class Daemon(http.server.BaseHTTPRequestHandler):
     """As much of Docker's daemon as the real client needs to say what it would run."""
+    address_string = log_message = lambda *_: "client"
 
     def do_GET(self):
         self.answer(200, {"Id": "box", "State": {"Running": True}, "Config": {}})
@@ -80,12 +77,6 @@ class Daemon(BaseHTTPRequestHandler):
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(text)
-
-    def address_string(self):
-        return "client"
-
-    def log_message(self, *_):
-        pass
 
 
 class Bench:
@@ -110,13 +101,18 @@ class Bench:
         server = socketserver.ThreadingUnixStreamServer(str(self.folder / "docker.sock"), Daemon)
         server.record, server.daemon_threads = self.record, True
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        return server
 
     def ran(self, prefix):
         """The words that the real program ran behind its own, if it ran any."""
         self.record.unlink(missing_ok=True)
         program = subprocess.Popen([*prefix, self.command, *COMMAND], cwd=self.folder, env=self.env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=open(self.complaint, "wb"))
-        if ended(program) == 0 and not self.record.exists():
+        try:
+            status = program.wait(60)
+        except subprocess.TimeoutExpired:
+            # It waits for more than its command.
+            program.kill()
+            status = program.wait()
+        if status == 0 and not self.record.exists():
             # It may have left it in the background.
             try:
                 until(self.record.exists, "", seconds=1)
@@ -146,15 +142,6 @@ class Bench:
         hidden = [word if word == "(secret)" else own for word, own in zip(seen or [], real)]
         assert seen == hidden and len(seen) == len(real), f"`{shlex.join(prefix)}`: zlaunch goes in front of {seen}"
         return True
-
-
-def ended(program, seconds=60):
-    """The exit status of a program, which may wait for more than its command."""
-    try:
-        return program.wait(seconds)
-    except subprocess.TimeoutExpired:
-        program.kill()
-        return program.wait()
 
 
 def behind_zlaunch(words):
@@ -232,8 +219,7 @@ def try_block(block, binary, tools):
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         bench = Bench(binary, tools, Path(folder).resolve())
         name = installed(block, bench.env["PATH"])
-        if name.startswith("docker"):
-            bench.daemon()
+        bench.daemon()
         if name.startswith("py-spy"):
             # It looks into Python only, and for longer than no time.
             bench.recorder(f"#!/usr/bin/python3\nimport sys, time\nopen('{bench.record}', 'w').write(''.join(word + '\\0' for word in sys.argv))\ntime.sleep(0.3)\n")

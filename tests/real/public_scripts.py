@@ -14,7 +14,6 @@ import os
 import re
 import shlex
 import subprocess
-import sys
 import tarfile
 import tempfile
 import urllib.parse
@@ -30,15 +29,8 @@ BATCH = "train_micro_batch_size_per_gpu"
 
 def listed():
     """{package: [(command, answer)]}, in the order of the list."""
-    packages = {}
-    for line in LIST.read_text().splitlines():
-        if line.startswith("  "):
-            command, _, answer = line.strip().partition(" => ")
-            packages[package].append((command, answer))
-        elif line and not line.startswith("#"):
-            package = line
-            packages[package] = []
-    return packages
+    blocks = re.findall(r"(?m)^([^ #\n].*)\n((?:  .*\n)*)", LIST.read_text())
+    return {package: [tuple(row.strip().split(" => ")) if " => " in row else (row.strip(), "") for row in rows.splitlines()] for package, rows in blocks}
 
 
 def fetch(package, folder):
@@ -96,24 +88,22 @@ def main():
     missing = [name for name in packages if not (options.folder / name).exists()]
     with concurrent.futures.ThreadPoolExecutor(6) as pool:
         list(pool.map(lambda name: fetch(name, options.folder), missing))
-    found = {}
+    text, checks = LIST.read_text(), Checks()
 
     def compare(package, rows):
+        nonlocal text
         with tempfile.TemporaryDirectory() as folder:
             unpack(options.folder / package, Path(folder))
-            found[package] = [(command, answer(options.bin, Path(folder), command)) for command, _ in rows]
-        wrong = [f"{command}: {now}, not {was}" for (command, was), (_, now) in zip(rows, found[package]) if now != was]
+            found = [(command, was, answer(options.bin, Path(folder), command)) for command, was in rows]
+        for command, was, now in found if options.record else []:
+            text = text.replace(f"  {command} => {was}\n" if was else f"  {command}\n", f"  {command} => {now}\n", 1)
+        wrong = [f"{command}: {now}, not {was}" for command, was, now in found if now != was]
         assert options.record or not wrong, "\n".join(wrong)
         return f"{len(rows)} scripts"
 
-    checks = Checks([])
     for package, rows in packages.items():
         checks.run(package, compare, package, rows)
     if options.record:
-        text = LIST.read_text()
-        for package, rows in found.items():
-            for (command, was), (_, now) in zip(packages[package], rows):
-                text = text.replace(f"  {command} => {was}\n" if was else f"  {command}\n", f"  {command} => {now}\n", 1)
         LIST.write_text(text)
     checks.finish()
 

@@ -1,7 +1,7 @@
 """The real parsers of an environment: reads a question a line, answers each with `ANSWER` and JSON. Without GPUs and without a launch.
 
 {"names": [front end, command]}: the options of a trainer's parser. {"refuses": [front end, command], "given": [[name, values], …]}: which of
-these options it refuses, each asked alone. {"reads": argv}: what ms-swift's parser makes of a command. {"fills": [front end, command],
+these options it refuses, each asked alone. {"fills": [front end, command],
 "config": …, "argv": …, "model": folder, "world": N}: the config (null: the one that argv names) after the trainer's own classes have filled it. {"launches": argv}: what a launcher's or
 trainer's own parser makes of a launch command, {"script": …, "nproc": …} or {"options": true}, {"refused": …}, or {"missing": …} where the environment has no such program.
 """
@@ -71,11 +71,6 @@ def refuses(of, given):
         if why or "--" + name in unknown:
             found[name] = why or "unknown"
     return found
-
-
-def reads(command, *argv):
-    known, unknown, why = parsed(parser_of("swift", command), argv)
-    return {"refused": why} if why else {"known": vars(known), "unknown": unknown}
 
 
 def training_arguments(front_end, command, argv, folder):
@@ -169,7 +164,7 @@ def answer(case):
         return refuses(case["refuses"], case["given"])
     if "fills" in case:
         return fills(case["fills"], case["config"], case["argv"], case["model"], case.get("world", 1))
-    return reads(*case["reads"]) if "reads" in case else launches(*case["launches"])
+    return launches(*case["launches"])
 
 
 def main():

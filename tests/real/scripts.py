@@ -5,7 +5,9 @@ Each case (cases/scripts.txt) is a script with its files, and two commands: the 
 `zlaunch --deepspeed`. Both go up to the point where the real transformers (or `deepspeed.initialize`) has the final config, on the CPU. A check is a case.
 `--env` takes the environment of other versions.
 """
+import itertools
 import json
+import re
 import shlex
 import subprocess
 
@@ -20,61 +22,22 @@ CONFIG = {
 }
 
 
-# Scripts by the hundred: how public ones read their arguments, what they change, what they load, and what they are given.
-FIELDS = "learning_rate: float = 5e-5, per_device_train_batch_size: int = 8, gradient_accumulation_steps: int = 1, max_grad_norm: float = 1.0, weight_decay: float = 0.0, bf16: bool = False".split(", ")
-NAMES = [field.split(":")[0] for field in FIELDS]
-OWN = "@dataclass\nclass Own:\n    deepspeed: str = None\n    model_name_or_path: str = None\n" + "".join(f"    {field}\n" for field in FIELDS)
-OPTIONS = "parser = argparse.ArgumentParser()\nparser.add_argument('--deepspeed')\nparser.add_argument('--model_name_or_path')\n" + "".join(
-    f"parser.add_argument('--{name}', " + ("action='store_true')" if kind == "bool" else f"type={kind}, default={default})") + "\n"
-    for name, kind, default in (field.replace(":", "").replace(" =", "").split() for field in FIELDS))
-HANDED = "output_dir='out', use_cpu=True, deepspeed=a.deepspeed, " + ", ".join(f"{name}=a.{name}" for name in NAMES)
-TOP = "import argparse, dataclasses, sys\nfrom dataclasses import dataclass, field\nfrom kit import finish\nfrom transformers import AutoConfig, HfArgumentParser, Seq2SeqTrainingArguments, Trainer, TrainingArguments\nfrom trl import SFTConfig, TrlParser\n"
-MORE = "@dataclass\nclass ModelArguments:\n    model_name_or_path: str = None\n"
-# Each defines `a`, which has the model's name, and `args`, which the Trainer gets.
-READERS = {
-    "class": MORE + "BEFOREa, args = HfArgumentParser((ModelArguments, TrainingArguments)).parse_args_into_dataclasses()\n",
-    "seq2seq": MORE + "parser = HfArgumentParser((ModelArguments, Seq2SeqTrainingArguments))\nBEFOREif len(sys.argv) == 2 and sys.argv[1].endswith('.json'):\n    a, args = parser.parse_json_file(json_file=sys.argv[1])\nelse:\n    a, args = parser.parse_args_into_dataclasses()\n",
-    "remaining": MORE + "BEFOREa, args, rest = HfArgumentParser((ModelArguments, TrainingArguments)).parse_args_into_dataclasses(return_remaining_strings=True)\n",
-    "subclass": MORE + "@dataclass\nclass Mine(TrainingArguments):\n    cache_dir: str = field(default=None)\n    learning_rate: float = field(default=1e-4, metadata={'help': 'x'})\nINITBEFOREa, args = HfArgumentParser((ModelArguments, Mine)).parse_args_into_dataclasses()\n",
-    "trl": MORE + "BEFOREa, args = TrlParser((ModelArguments, SFTConfig)).parse_args_and_config()\n",
-    "own_class": OWN + "BEFOREa, = HfArgumentParser(Own).parse_args_into_dataclasses()\nCHANGEargs = TrainingArguments(HANDED)\n",
-    "own_class_sft": OWN + "BEFOREa, = HfArgumentParser((Own,)).parse_args_into_dataclasses()\nCHANGEargs = SFTConfig(HANDED)\n",
-    "argparse": OPTIONS + "BEFOREa = parser.parse_args()\nCHANGEargs = TrainingArguments(HANDED)\n",
-    "known_args": OPTIONS + "BEFOREa, rest = parser.parse_known_args()\nCHANGEargs = TrainingArguments(HANDED)\n",
-    "function": OPTIONS + "def arguments():\n    return parser.parse_args()\nBEFOREa = arguments()\nCHANGEargs = TrainingArguments(HANDED)\n",
-}
-INIT = "    def __post_init__(self):\n        self.learning_rate *= 2\n        super().__post_init__()\n"
-# What happens to an argument: where it stands, and the code.
-CHANGES = {
-    "nothing": ("", ""), "logged": ("AFTER", "print(args.learning_rate, vars(args)['weight_decay'])\nnamespace = argparse.Namespace(**vars(args))\n"), "words": ("BEFORE", "sys.argv += ['--weight_decay', '0.3']\n"),
-    "scaled": ("CHANGE", "a.learning_rate *= 4\n"), "set": ("CHANGE", "a.per_device_train_batch_size = 3\n"), "setattr": ("CHANGE", "setattr(a, 'max_grad_norm', 0.3)\n"),
-    "loop": ("CHANGE", "for name, value in {'weight_decay': 0.2}.items():\n    setattr(a, name, value)\n"), "dict": ("CHANGE", "a.__dict__.update(weight_decay=0.25)\n"), "vars": ("CHANGE", "vars(a)['weight_decay'] = 0.25\n"),
-    "handed": ("HANDED", HANDED.replace("learning_rate=a.learning_rate", "learning_rate=a.learning_rate * 2")), "dropped": ("HANDED", HANDED.replace(", weight_decay=a.weight_decay", "")),
-    "fixed": ("HANDED", HANDED.replace("bf16=a.bf16", "bf16=False")), "post_init": ("INIT", INIT), "again": ("AFTER", "args = TrainingArguments(output_dir='out', use_cpu=True, learning_rate=args.learning_rate * 3, deepspeed=args.deepspeed)\n"),
-    "replaced": ("AFTER", "args = dataclasses.replace(args, learning_rate=3e-4)\n"),
-}
-GIVEN = {
-    "some": "--learning_rate 1e-5 --per_device_train_batch_size 2", "joined": "--learning_rate=1e-5 --gradient_accumulation_steps=4 --max_grad_norm=0.7 --weight_decay=0.1 --bf16",
-    "model": "--learning_rate 2e-5 --model_name_or_path ./model",
-}
+GENERATED = read_cases(HERE / "cases/generated_scripts.txt")
+PARTS = GENERATED["parts"].files
 LOADS = {"": "finish(args)\n", "model": "finish(args, AutoConfig.from_pretrained(a.model_name_or_path))\n", "other": "finish(args, AutoConfig.from_pretrained('./other'))\n"}
 
 
 def generated():
     """The name, the script and the words of each."""
-    for reader, text in READERS.items():
-        for change, (place, code) in CHANGES.items():
-            if place not in text + "AFTER":
-                continue
-            for given, words in GIVEN.items():
-                for load in ["model", "other"] if given == "model" else [""]:
-                    script = (text + "AFTER").replace(place, code) if place else text
-                    for empty in ("BEFORE", "CHANGE", "INIT", "AFTER"):
-                        script = script.replace(empty, "")
-                    script = TOP + script.replace("HANDED", HANDED) + LOADS[load]
-                    words = words.replace("--bf16", "--bf16 true") if reader == "trl" else words
-                    own = "" if "HANDED" in text else "--output_dir out --use_cpu true "
-                    yield f"{reader}/{change}/{given}{'/' + load if load else ''}", script, own + words
+    named = lambda kind: {title.split(" ")[1]: case for title, case in GENERATED.items() if title.startswith(f"{kind} ")}.items()
+    for (reader, case), (change, changed), (given, words) in itertools.product(named("reader"), named("change"), GENERATED["given"].rows):
+        text, place = case.files["text"] + "AFTER\n", changed.one("at")
+        if place in text:
+            parts = PARTS | ({place: changed.files["code"]} if place else {})
+            script = re.sub(r"(?m)^([A-Z]+)\n", lambda line: parts.get(line[1], ""), text).replace("HANDED", parts["HANDED"].strip())
+            own = "" if "HANDED" in text else "--output_dir out --use_cpu true "
+            for load in ["model", "other"] if given == "model" else [""]:
+                yield f"{reader}/{change}/{given}{'/' + load if load else ''}", PARTS["TOP"] + script + LOADS[load], own + (words.replace("--bf16", "--bf16 true") if reader == "trl" else words)
 
 
 MODELS = {"model/config.json": '{"model_type": "llama", "hidden_size": 128, "num_attention_heads": 4}', "other/config.json": '{"model_type": "llama", "hidden_size": 256}'}

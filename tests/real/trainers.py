@@ -3,21 +3,16 @@
 
 No GPU is used: DeepSpeed runs on the CPU, ranks talk through gloo. Only the standard library is needed here; the trainers run in their own
 environments (`setup` makes them). A trainer is imported once and forked for each training (zygote.py), but where the launcher is what is tried.
-OpenRLHF, verl and LMFlow want a GPU, or vLLM, or an older transformers: what is said about them is read from their packages.
+What the trainers refuse is tried by truth.py.
 """
 import json
-import os
-import pty
 import re
 import shlex
 import shutil
-import signal
-import subprocess
 import textwrap
 
-from differential import Bench
-from harness import HERE, ROOT, check, check_each, free_port, read_cases, run_checks, until
-from lab import PORT, Lab, at, different, put, variables, with_env
+from harness import HERE, ROOT, check, check_each, free_port, read_cases, run_checks
+from lab import PORT, Lab, at, different, put, with_env
 
 RECORD = ROOT / "tools/record"
 SIX = ("zero0", "zero1", "zero2", "zero2_offload", "zero3", "zero3_offload")
@@ -182,66 +177,7 @@ def local_ranks(labs, which):
                               ours=[lab.binary, "--launcher", "local", "--nproc-per-node", "2", "--", "python", "dump.py"])
 
 
-@check
-def output_of_local_ranks_under_stty_tostop(labs):
-    """Their process groups are in the background of the terminal, where a line would stop them."""
-    lab = labs[""]
-    lab.write("line.py", "print('LINE', flush=True)\n")
-    words = [str(lab.binary), "--launcher", "local", "--nproc-per-node", "2", "--", "python", "line.py"]
-    child, terminal = pty.fork()
-    if child == 0:
-        os.chdir(lab.root)
-        os.execvpe("/bin/sh", ["sh", "-c", 'stty tostop; exec "$@"', "sh", *words], variables(lab.env, lab.root))
-    try:
-        until(lambda: os.waitpid(child, os.WNOHANG)[0] == child, "the ranks are stopped", 60)
-    except AssertionError:
-        os.kill(child, signal.SIGKILL)
-        raise
-    output = os.read(terminal, 65536).decode()
-    assert output.count("LINE") == 2, output
-
-
 # Refusals and failures of the real ones.
-
-
-@check
-def the_same_refusal_only_earlier(labs):
-    lab, keys = labs[""], ("train_micro_batch_size_per_gpu", "gradient_accumulation_steps", "gradient_clipping")
-    config = lab.write("mismatch.json", {"zero_optimization": {"stage": 2}, **dict(zip(keys, (4, 3, 1.0))), "bf16": {"enabled": "auto"}})
-    script = shlex.split(filled("{HF}", words_of(lab, lab.root / "x"))) + ["--gradient_accumulation_steps", "1", "--max_grad_norm", "0.5", "--deepspeed", config]
-    alone = lab.launched(["torchrun", "--nproc_per_node", "2", *script])
-    assert alone.returncode != 0, alone.stdout[-2000:]
-    ours = lab.run([lab.binary, "--nproc-per-node", "2", "--", "python", *script])
-    assert ours.returncode == 125, ours.stdout[-2000:]
-    for key in keys:
-        assert f"ds {key}=" in alone.stdout and f"`{key}`" in ours.stdout, (key, ours.stdout)
-
-
-@check
-def swift_fails_with_an_optimizer_section(labs):
-    """And trains without it, the scheduler section left in place."""
-    lab, auto = labs[""], lambda *names: dict.fromkeys(names, "auto")
-    config = lab.write("optimizer.json", {
-        "zero_optimization": {"stage": 2}, **auto("train_micro_batch_size_per_gpu", "gradient_accumulation_steps", "gradient_clipping"), "bf16": auto("enabled"),
-        "optimizer": {"type": "AdamW", "params": auto("lr", "betas", "eps", "weight_decay")}, "scheduler": {"type": "WarmupLR", "params": auto("warmup_min_lr", "warmup_max_lr", "warmup_num_steps")}})
-    swift = lab.swift_sft("--torch_dtype", "bfloat16", "--max_steps", "2", "--output_dir", lab.root / "optimizer")
-    alone = lab.launched([*swift, "--deepspeed", config], NPROC_PER_NODE=1)
-    said = "'DummyOptim' object has no attribute 'param_groups'"
-    assert alone.returncode != 0 and said in alone.stdout, alone.stdout[-2000:]
-    ours = lab.run([lab.binary, "check", "--nproc-per-node", "1", "--deepspeed", config, "--", *swift])
-    assert ours.returncode == 0 and "warning[swift-optimizer]" in ours.stdout and said in ours.stdout, ours.stdout
-    trained = lab.trained([lab.binary, "--nproc-per-node", "1", "--deepspeed", config, "--unset", "optimizer", "--", *swift])
-    assert "optimizer" not in trained and trained["scheduler"]["type"] == "WarmupLR", trained
-
-
-@check
-def swift_refuses_the_options_we_refuse(labs):
-    lab = labs[""]
-    swift = [{"--tuner_type": "--train_type"}.get(word, word) for word in lab.swift_sft()]
-    alone = lab.launched(swift, NPROC_PER_NODE=1)
-    assert alone.returncode != 0 and "remaining_argv: ['--train_type', 'full']" in alone.stdout, alone.stdout[-2000:]
-    ours = lab.run([lab.binary, "--nproc-per-node", "2", "--", *swift])
-    assert ours.returncode == 125 and "`--train_type`" in ours.stdout and "`--tuner_type`" in ours.stdout, ours.stdout
 
 
 @check
@@ -280,20 +216,9 @@ def a_config_made_in_code_excludes_another(labs):
     """
     result = lab.run([lab.python, "-c", textwrap.dedent(program)], RANK=0, LOCAL_RANK=0, WORLD_SIZE=1, MASTER_ADDR="127.0.0.1", MASTER_PORT=free_port())
     assert "we were given deepspeed configs in the deepspeed arguments and deepspeed.initialize()" in result.stdout, result.stdout[-2000:]
-    lab.refused("say --zero_stage 3", "--deepspeed", "zero3", "--", "python", "chat.py", "--deepspeed")
+    lab.refused("own option: --zero_stage 3", "--deepspeed", "zero3", "--", "python", "chat.py", "--deepspeed")
     planned = lab.plan("--nproc-per-node", "2", "--", "deepspeed", "--num_gpus", "2", "chat.py", "--zero_stage", "3", "--deepspeed")
     assert planned["config"] is None and planned["argv"][-3:] == ["--zero_stage", "3", "--deepspeed"], planned
-
-
-@check
-def a_run_file_of_llamafactory_that_takes_nothing_behind_it(labs):
-    """Before 0.9.3 `deepspeed=…` behind the file was refused."""
-    lab = labs["llamafactory-2024"]
-    zero2, command = lab.template("zero2"), ["llamafactory-cli", "train", "factory.yaml"]
-    fill_run_files(lab, words_of(lab, lab.root))
-    refused = lab.run([*command, f"deepspeed={zero2}"], FORCE_TORCHRUN=1, NPROC_PER_NODE=1)
-    assert refused.returncode != 0, refused.stdout[-2000:]
-    assert "takes no argument behind a run file" in lab.run([lab.binary, "check", "--", *command, f"deepspeed={zero2}"]).stdout
 
 
 @check
@@ -339,52 +264,6 @@ def sections_of_hydra_and_tyro(labs):
         got = [line.split("GOT ")[1].split() for line in result.stdout.splitlines() if "GOT " in line]
         assert result.returncode == 0 and len(got) == 2 and all(rate == "0.5" for _, rate in got), result.stdout
         assert json.loads((lab.root / got[0][0]).read_text())["zero_optimization"]["stage"] == 3, got
-
-
-@check
-def lmflow_is_an_hf_script(labs):
-    """Its arguments are transformers' own, read by HfArgumentParser (0.0.3)."""
-    lab = read_only(labs["more"])
-    lab.write("finetune.py", textwrap.dedent(f"""
-        import sys
-        from transformers import HfArgumentParser
-        sys.path.insert(0, {str(lab.env / "read")!r})
-        from lmflow.args import AutoArguments, DatasetArguments, ModelArguments
-        parser = HfArgumentParser((ModelArguments, DatasetArguments, AutoArguments.get_pipeline_args_class("finetuner")))
-        print("GOT", parser.parse_args_into_dataclasses()[2].deepspeed)
-    """))
-    words = "finetune.py --model_name_or_path gpt2 --dataset_path d --output_dir o --per_device_train_batch_size 2".split()
-    planned = lab.plan("--nproc-per-node", "2", "--deepspeed", "zero3", "--", "python", *words)
-    assert planned["trainer"]["name"] == "hf" and planned["argv"][-2] == "--deepspeed" and planned["config"]["train_micro_batch_size_per_gpu"] == 2, planned
-    result = lab.run([lab.python, *words, "--deepspeed", lab.template("zero3"), "--use_cpu"])
-    assert f"GOT {lab.root}/zero3.json" in result.stdout, result.stdout[-2000:]
-
-
-def read_only(lab):
-    """The folder `read` of the environment has the packages that are only read."""
-    if not (lab.env / "read/complete").exists():
-        pins = ["openrlhf==0.11.2", "verl==0.9.1", "lmflow-finetune==0.0.3"]
-        subprocess.run([lab.env / "bin/uv", "pip", "install", "--quiet", "--no-deps", "--python", lab.python, "--target", lab.env / "read", *pins], check=True)
-        (lab.env / "read/complete").touch()
-    return lab
-
-
-@check
-def what_is_only_read(labs):
-    """OpenRLHF 0.11.2, verl 0.9.1."""
-    lab = read_only(labs["more"])
-    source = lambda name: (lab.env / "read" / name).read_text()
-    openrlhf = source("openrlhf/cli/train_sft.py")
-    assert '"--ds.zero_stage"' in openrlhf and '"--ds.adam_offload"' in openrlhf and '"--deepspeed"' not in openrlhf
-    assert "ray.init(" in source("openrlhf/cli/train_ppo_ray.py") and "initialize_global_process_group" in source("verl/trainer/sft_trainer.py")
-    assert not [file for file in (lab.env / "read/verl").rglob("*.py") if "import deepspeed" in file.read_text()]
-    for module in ("train_sft", "train_rm", "train_dpo"):
-        assert source(f"openrlhf/cli/{module}.py")
-        lab.refused("zero_stage 3", "--deepspeed", "zero3", "--", "python", "-m", f"openrlhf.cli.{module}")
-    for module, trainer in (("verl.trainer.main_ppo", "ray"), ("verl.trainer.sft_trainer", "verl"), ("openrlhf.cli.train_ppo_ray", "ray")):
-        planned = lab.plan("--nproc-per-node", "2", "--allow", "ranks-without-effect", "--", "python", "-m", module)
-        assert planned["trainer"]["name"] == trainer, planned
-        lab.refused("error", "--deepspeed", "zero3", "--", "python", "-m", module)
 
 
 @check_each({f"trainers_are_seen_behind_their_modules@{which or 'main'}": {"which": which} for which in ("", "older")})
@@ -519,43 +398,6 @@ def accelerate_reads_a_file_with_the_name_of_a_template(labs):
     command = "accelerate launch --num_processes 1 --main_process_port 0 --use_deepspeed --deepspeed_config_file zero2 stage.py".split()
     alone = said(lab, "STAGE", *command)
     assert said(lab, "STAGE", lab.binary, "--", *command) == alone == ["1"], alone
-
-
-@check
-def below_stage_3_accelerate_rounds_the_prefetch_bucket(labs):
-    """transformers 4.41 would not, and at stage 3 it is the one that fills it."""
-    lab = labs["transformers-4.41-accelerate-1.1"]
-    bench = Bench(lab.binary, lab.env)
-    for stage, bucket in ((2, 3686), (3, 3686.4)):
-        config = {"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": stage, "stage3_prefetch_bucket_size": "auto"}}
-        case = {"argv": ["--per_device_train_batch_size", "2"], "world": 2, "model": bench.known[0], "config": config}
-        found = [at(answer["config"], "zero_optimization.stage3_prefetch_bucket_size") for answer in (bench.planned(case), *bench.resolved([case]))]
-        assert found == [bucket] * 2, f"stage {stage}: zlaunch {found[0]}, the trainer {found[1]}"
-
-
-@check_each({f"names_with_dashes@{which}": dict(which=which, read=read, filled=filled) for which, read, filled in (("transformers-4.41", "8", "auto"), ("transformers-4.46", "3", 3))})
-def dashes(labs, which, read, filled):
-    """They came with transformers 4.46. A script that passes over what its parser does not know has the default before, and zlaunch must not fill the other value."""
-    lab = labs[which]
-    lab.write("x.py", "from transformers import HfArgumentParser, TrainingArguments\n"
-              "args, _ = HfArgumentParser(TrainingArguments).parse_args_into_dataclasses(return_remaining_strings=True)\nprint('BATCH', args.per_device_train_batch_size)\n")
-    command = ["python", "x.py", "--output_dir", "out", "--per-device-train-batch-size", "3"]
-    assert said(lab, "BATCH", *command) == [read]
-    planned = lab.plan("--nproc-per-node", "1", "--deepspeed", "zero2", "--", *command)["config"]["train_micro_batch_size_per_gpu"]
-    assert planned == filled, f"zlaunch fills {planned}, the script has {read}"
-
-
-@check
-def packages_behind_a_pth_file(labs):
-    """An environment over another one: the version that zlaunch sees is the one that Python imports."""
-    below = labs["transformers-4.41"]
-    env = below.root / "env"
-    subprocess.run([below.python, "-m", "venv", "--without-pip", env], check=True)
-    (next(env.glob("lib/python3*/site-packages")) / "below.pth").write_text(f"{below.site}\n")
-    below.write("version.py", "import transformers\nprint('VERSION', transformers.__version__)\n")
-    command = [env / "bin/python", "version.py"]
-    planned = below.plan("--nproc-per-node", "1", "--", *command)["trainer"]["version"]
-    assert said(below, "VERSION", *command) == [planned], planned
 
 
 if __name__ == "__main__":

@@ -3,9 +3,9 @@
 
 The cases (truth_cases.py) are run by the real, unmodified trainers on the CPU until they fail or have trained a step, without zlaunch, and are put to
 `zlaunch check` and `zlaunch -n`. A trainer is imported once and forked for each case (zygote.py); some are started cold too, as a user would, must end
-alike, and say how long a user waits for the refusal. How a case ended is kept beside the environment.
+alike, and say how long a user waits for the refusal. How a case ended is kept beside the environment, in outcomes.jsonl: without that file all are run again.
 
-A failing launch is refused, warned of, mended (it works through zlaunch), undecided (see UNDECIDED) or missed. Only what zlaunch says because of the
+A failing launch is refused, warned of, mended (it works through zlaunch), undecided (see cases/undecided.jsonl) or missed. Only what zlaunch says because of the
 case counts: what it says about the unchanged launch does not. A case's name is ENVIRONMENT/TRAINER/ID.
 """
 import collections
@@ -19,38 +19,18 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from harness import Arguments, Checks, in_parallel
+from harness import HERE, Arguments, Checks, in_parallel
 from truth_cases import ENVIRONMENTS, Case, all_cases
 from truth_lab import Bench, Launch, Zygote, run_case, run_group, works_through_zlaunch
 
-# Failures that nothing before the launch decides, by what the trainer says, and why.
-UNDECIDED = {
-    r"requires Ampere|no NVIDIA driver|can only be used on CUDA|is not supported on your device|device does not support|not been implemented on CPU|Cannot re-initialize CUDA": "a GPU decides it, and these cases run without one",
-    r"is not equal to micro_batch_per_gpu": "on the CPU the ranks have not met when ZeRO-3 makes the model; on GPUs they have",
-    r"KeyError: '(test|nothing)'|Unknown split": "which splits a dataset has is read from the dataset",
-    r"did not return a loss from the inputs|Cannot find valid samples|^StopIteration": "what the rows of a dataset hold, and how many there are, is read from the dataset",
-    r"EADDRINUSE": "who started the ranks may hold their port itself, as torchrun does",
-    r"ambiguous option: --(\w+) could match --\1\w+, --[\w-]+$": "whether two spellings of one option are ambiguous depends on the patch release of Python",
-}
-# Refusals of launches that the trainer takes, by kind and rule, and why.
-EXCUSED = {
-    ("rank's variables", "ranks"): "on the CPU alone accelerate computes RANK anew (get_cpu_distributed_information)",
-    ("rank's variables", "incomplete-ranks"): "on the CPU alone accelerate sets MASTER_PORT itself",
-    ("file", "json"): "a repeated key or NaN: DeepSpeed's own reader refuses the first, and zlaunch writes JSON that every reader takes",
-    ("file", "batch-size"): "an empty config: the trainer trains without DeepSpeed, which is less than was asked for",
-    ("file", "no-zero-section"): "the same",
-    ("file", "template"): "a list as a config: the same",
-}
+ROWS = [json.loads(line) for line in (HERE / "cases/undecided.jsonl").read_text().splitlines()[1:]]
+UNDECIDED = {row["undecided"]: row["why"] for row in ROWS if "undecided" in row}
+EXCUSED = {tuple(row["excused"]) for row in ROWS if "excused" in row}
 COLUMNS = ["fails", "refused", "warned", "mended", "undecided", "missed", "works", "false errors", "excused", "warned, yet works"]
 
 
-@dataclasses.dataclass
-class Answer:
-    """What zlaunch says about a case; `plan` is what it would do, if it would."""
-    refused: bool
-    plan: str
-    found: list
-    shown: str
+# What zlaunch says about a case; `plan` is what it would do, if it would.
+Answer = collections.namedtuple("Answer", "refused plan found shown")
 
 
 def ask(bench, case, root):
@@ -74,13 +54,10 @@ class Verdicts:
     def __init__(self, checks, mended, tolerant):
         self.checks, self.mended, self.tolerant = checks, mended, tolerant
         self.kinds, self.undecided, self.needless = collections.defaultdict(collections.Counter), collections.Counter(), collections.Counter()
-        self.wrong = []
 
     def judge(self, case, found, answer, usual):
         warnings = [it for it in answer.found if it[0] == "warning" and it not in usual]
         wrong = (self.of_working if found["works"] else self.of_failing)(case, found, answer, warnings)
-        if wrong:
-            self.wrong.append((case, found, answer))
         self.checks.judge(name(case), wrong and f"{case.kind}: {wrong}\n  {answer.shown}")
 
     def of_working(self, case, found, answer, warnings):
@@ -107,12 +84,6 @@ class Verdicts:
         yield from (f"{number} undecided: {why}" for why, number in self.undecided.most_common())
         if self.needless:
             yield "warnings about launches that work: " + ", ".join(f"{number} {rule}" for rule, number in self.needless.most_common())
-
-    def details(self):
-        """Everything that is wrong, for those who mend it."""
-        for case, found, answer in sorted(self.wrong, key=lambda it: (it[1]["works"], it[0].kind, it[1]["reason"])):
-            yield f"[{case.kind}] {name(case)}\n  {answer.shown}\n  variables: {case.variables or case.place or '-'}  set: {case.set or case.config or '-'}\n"
-            yield f"  zlaunch: {answer.found or 'nothing'}\n  trainer: {'works' if found['works'] else found['reason']}\n\n"
 
 
 def name(case):
@@ -143,41 +114,30 @@ def compare_cold(cases, benches, checks, root):
     return took
 
 
-def arguments():
+def main():
     parser = Arguments(__doc__, "bin", "names")
     parser.add_argument("--cases", type=int, help="only the first N of the cases, whose order is as good as random")
     parser.add_argument("--cold", type=int, default=24, metavar="N", help="start N cases cold too (default: 24)")
     parser.add_argument("--only", action="append", choices=[name or "main" for name in ENVIRONMENTS], help="only this environment (default: all)")
-    parser.add_argument("--fresh", action="store_true", help="run again what is known")
     parser.add_argument("--tolerate-missed", action="store_true", help="only count what zlaunch does not find, and fail for false errors alone")
-    parser.add_argument("--known", action="store_true", help="run nothing, and ask only about what is known")
-    parser.add_argument("--details", type=Path, metavar="FILE", help="write everything that is wrong to this file")
-    return parser.parse_args()
-
-
-def main():
-    options = arguments()
+    options = parser.parse_args()
     checks = Checks(options.names)
     chosen = [it for it in ENVIRONMENTS if not options.only or (it or "main") in options.only]
     cases = [case for case in all_cases(chosen)[:options.cases] if checks.wants(name(case))]
     with tempfile.TemporaryDirectory(prefix="zlaunch-truth-", ignore_cleanup_errors=True) as root, concurrent.futures.ThreadPoolExecutor(in_parallel()) as pool:
         root = Path(root)
-        benches = {it: Bench(options.bin, it, root, options.fresh) for it in chosen}
+        benches = {it: Bench(options.bin, it, root) for it in chosen}
         groups = collections.defaultdict(list)
         for case in cases:
             groups[case.environment, case.trainer].append(case)
-        if not options.known:
-            list(pool.map(lambda it: run_group(benches[it[0][0]], it[0][1], it[1], root), groups.items()))
-        cases = [case for case in cases if benches[case.environment].found(case)]
+        list(pool.map(lambda it: run_group(benches[it[0][0]], it[0][1], it[1], root), groups.items()))
         usual = {(it, trainer, ranks): ask(benches[it], Case(it, trainer, "unchanged", ranks=ranks), root).found for it, trainer in groups for ranks in (1, 2)}
         # zlaunch reads more than JSON, and hands on JSON.
-        mended = lambda case, answer: case.config and answer.plan and works_through_zlaunch(benches[case.environment], case, answer.plan, root, options.known)
+        mended = lambda case, answer: case.config and answer.plan and works_through_zlaunch(benches[case.environment], case, answer.plan, root)
         verdicts = Verdicts(checks, mended, options.tolerate_missed)
         for case, answer in zip(cases, pool.map(lambda case: ask(benches[case.environment], case, root), cases)):
             verdicts.judge(case, benches[case.environment].found(case), answer, usual[case.environment, case.trainer, case.ranks])
-        took = compare_cold([] if options.known else sample(cases, benches, options.cold), benches, checks, root)
-    if options.details:
-        options.details.write_text("".join(verdicts.details()))
+        took = compare_cold(sample(cases, benches, options.cold), benches, checks, root)
     print("", *verdicts.lines(), sep="\n")
     for trainer, seconds in sorted(took.items()):
         print(f"{trainer}: alone, started cold, it refused after {statistics.median(seconds):.1f} s (median of {len(seconds)}: {min(seconds):.1f} to {max(seconds):.1f})")

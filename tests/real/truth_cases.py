@@ -33,32 +33,7 @@ AUTO = "auto"
 ADAMW = {"optimizer.type": "AdamW", "optimizer.params.lr": AUTO, "optimizer.params.betas": AUTO, "optimizer.params.eps": AUTO, "optimizer.params.weight_decay": AUTO}
 WARMUP = {"scheduler.type": "WarmupDecayLR", "scheduler.params.warmup_min_lr": AUTO, "scheduler.params.warmup_max_lr": AUTO, "scheduler.params.warmup_num_steps": AUTO,
           "scheduler.params.total_num_steps": AUTO}
-# What transformers compares: DeepSpeed's key, the trainer's argument, a value that is nobody's default, another one, and what the key stands among.
-COMPARED = [
-    ("train_micro_batch_size_per_gpu", ["per_device_train_batch_size"], 3, 4, {}),
-    ("gradient_accumulation_steps", ["gradient_accumulation_steps"], 2, 3, {}),
-    ("gradient_clipping", ["max_grad_norm"], 0.5, 0.7, {}),
-    ("optimizer.params.lr", ["learning_rate"], 0.0003, 0.0007, ADAMW),
-    ("optimizer.params.betas", ["adam_beta1", "adam_beta2"], [0.8, 0.97], [0.7, 0.96], ADAMW),
-    ("optimizer.params.eps", ["adam_epsilon"], 1e-6, 1e-5, ADAMW),
-    ("optimizer.params.weight_decay", ["weight_decay"], 0.03, 0.07, ADAMW),
-    ("scheduler.params.warmup_max_lr", ["learning_rate"], 0.0003, 0.0007, ADAMW | WARMUP),
-    ("scheduler.params.warmup_num_steps", ["warmup_steps"], 3, 5, ADAMW | WARMUP),
-    ("scheduler.params.total_num_steps", ["max_steps"], 2, 5, ADAMW | WARMUP),
-    ("bf16.enabled", ["bf16"], True, False, {}),
-    ("fp16.enabled", ["fp16"], False, True, {}),
-]
-# What people take for the defaults. Where one is not this trainer's, the case fails, and zlaunch must know it.
-BELIEVED = {
-    "train_micro_batch_size_per_gpu": [1, 8], "gradient_accumulation_steps": [1, 16], "gradient_clipping": [1.0, 0], "optimizer.params.lr": [5e-5, 1e-5, 2e-5],
-    "optimizer.params.betas": [[0.9, 0.999], [0.9, 0.95]], "optimizer.params.eps": [1e-8], "optimizer.params.weight_decay": [0.0, 0.1],
-    "scheduler.params.warmup_max_lr": [5e-5, 1e-5], "scheduler.params.warmup_num_steps": [0, 1], "scheduler.params.total_num_steps": [1], "bf16.enabled": [False, True],
-    "fp16.enabled": [False, True],
-}
-
-ZERO = "zero_optimization."
-
-
+SECTIONS = {"ADAMW": ADAMW, "WARMUP": WARMUP}
 def table():
     """{(kind, trainer or ""): rows} of the file."""
     found = collections.defaultdict(list)
@@ -68,9 +43,8 @@ def table():
         elif line and not line.startswith("#"):
             row = json.loads(line)
             row = row if field == "row" else {field: row}
-            sections = {"ADAMW": ADAMW, "WARMUP": WARMUP}
             if "set" in row:
-                row["set"] = {key: value for name, given in row["set"].items() for key, value in sections.get(name, {name: given}).items()}
+                row["set"] = {key: value for name, given in row["set"].items() for key, value in SECTIONS.get(name, {name: given}).items()}
             found[kind, trainer].append(row)
     return found
 
@@ -78,26 +52,19 @@ def table():
 TABLE = table()
 MODEL = {"swift": "model", "hf": "model_name_or_path", "trl": "model_name_or_path", "llamafactory": "model_name_or_path"}
 DATA = {"swift": "dataset", "trl": "dataset_name"}
+# What a launch with a prefix is tried with: three fail.
+BEHIND = [{"set": {"zero_optimization.stage": 4}}, {"arguments": {"MODEL": "./notthere"}}, {"set": {"gradient_clipping": 0.5}, "arguments": {"max_grad_norm": 0.7}}, {}, {"set": {"zero_optimization.overlap_comm": True}}]
 
 
-def files(trainer):
-    """What is not there, and what is there and broken."""
-    model, data = MODEL[trainer], DATA.get(trainer)
-    rows = [{"arguments": {model: path}} for path in ("./notthere", "no/such/folder/model", "/no/such/model", "../notthere", "model/")]
-    broken = {"config.json": "{", "tokenizer.json": "{}"}
-    rows += [{"arguments": {model: "broken"}, "files": {f"broken/{name}": text}} for name, text in broken.items()]
-    rows += [{"arguments": {model: "empty"}, "files": {"empty": None}}, {"arguments": {model: "data.jsonl"}},
-             {"arguments": {model: "other"}, "files": {"other/config.json": '{"model_type": "no_such_type"}'}}, {"arguments": {model: "bare"}, "files": {"bare/config.json": '{"hidden_size": 64}'}}]
-    rows += [{"arguments": {model: "weightless"}, "files": {f"weightless/{name}": f"=model/{name}" for name in ("config.json", "tokenizer.json", "tokenizer_config.json")}}]
-    if data:
-        rows += [{"arguments": {data: path}} for path in ("./notthere.jsonl", "no/such/data.jsonl", "/no/such/data.jsonl", "notthere.jsonl")]
-        rows += [{"arguments": {data: "empty.jsonl"}, "files": {"empty.jsonl": ""}}, {"arguments": {data: "bad.jsonl"}, "files": {"bad.jsonl": "{\n"}}]
-    rows += [{"channel": "own", "config": text} for text in (row["text"] for row in TABLE["config of its own", ""])] + [{"channel": "own", "files": {"ds.json": None}, "config": None}]
-    rows += [{"channel": "own", "config_path": path} for path in ("notthere.json", "./configs/zero2.json", "/no/such/zero2.json", "zero22")]
-    return rows
+def named(trainer, rows):
+    """Rows with the trainer's own names for the model and the data; those about data are for trainers that have such an argument."""
+    names = {"MODEL": MODEL[trainer]} | ({"DATA": DATA[trainer]} if trainer in DATA else {})
+    for row in rows:
+        given = {names.get(name, name): value for name, value in row.get("arguments", {}).items()}
+        if "DATA" not in given:
+            yield row | ({"arguments": given} if given else {})
 
 
-PREFIXES = [["env", "A=1"], ["nice", "-n", "1"], ["timeout", "600"], ["nohup"], ["setsid", "-w"], ["stdbuf", "-oL"], ["uv", "run", "--no-project"], ["bash", "-c"], ["env", "-u", "A", "nice"]]
 # Scripts that leave the defaults of transformers alone, or do not. Each is train_hf.py with one line replaced.
 SCRIPTS = {
     "as it is": ("", ""),
@@ -149,12 +116,13 @@ class Case:
 
 def compared(trainer):
     """A key and its argument: equal, unequal, one of them left out, of another type."""
-    for key, names, value, other, among in COMPARED:
+    for key, names, value, other, believed, sections in TABLE["compared", ""]:
+        among = {name: auto for section in sections for name, auto in SECTIONS[section].items()}
         arguments = dict(zip(names, value if isinstance(value, list) else [value]))
         arguments = {name: str(it).lower() if isinstance(it, bool) else it for name, it in arguments.items()}
         text = json.dumps(value) if not isinstance(value, list) else [str(it) for it in value]
         yield from ({"kind": kind, "set": among | {key: it}, "arguments": arguments} for kind, it in (("value equal", value), ("value against argument", other), ("value of another type", text)))
-        yield from ({"kind": "value against default", "set": among | {key: it}} for it in (value, other, *BELIEVED[key]) if names != ["max_steps"])
+        yield from ({"kind": "value against default", "set": among | {key: it}} for it in (value, other, *believed) if names != ["max_steps"])
     for batch, micro, steps in ((4, 2, 1), (8, 2, 2), (6, 2, 2), (16, 2, 4), (2, 2, 1)):
         arguments = {"per_device_train_batch_size": micro, "gradient_accumulation_steps": steps}
         yield {"kind": "batch", "set": {"train_batch_size": batch}, "arguments": arguments}
@@ -170,18 +138,17 @@ def scripts():
 
 
 def prefixes(trainer):
-    failing = {"set": {ZERO + "stage": 4}}, {"arguments": {MODEL[trainer]: "./notthere"}}, {"set": {"gradient_clipping": 0.5}, "arguments": {"max_grad_norm": 0.7}}
-    for prefix in PREFIXES:
+    for prefix in TABLE["prefix", ""]:
         # Nobody can hand a config to the text of a shell.
         own = {"channel": "own"} if prefix[-1] == "-c" else {}
-        yield from ({"kind": "prefix", "prefix": prefix} | own | row for row in (*failing, {}, {"set": {ZERO + "overlap_comm": True}}))
+        yield from ({"kind": "prefix", "prefix": prefix} | own | row for row in named(trainer, BEHIND))
 
 
 def rows(environment, trainer):
     yield from compared(trainer)
     yield from ({"kind": kind} | row for kind in ("DeepSpeed's value", "DeepSpeed, as usual", "argument", "spelling") for row in TABLE[kind, ""])
     yield from ({"kind": "trainer's own argument"} | row for row in TABLE["trainer's own argument", trainer])
-    yield from ({"kind": "file"} | row for row in files(trainer))
+    yield from ({"kind": "file"} | row for row in named(trainer, TABLE["file", ""]))
     yield from ({"kind": "rank's variables"} | row for row in TABLE["rank's variables", ""])
     if trainer == "hf":
         yield from scripts()

@@ -3,18 +3,16 @@ import copy
 import dataclasses
 import hashlib
 import json
-import os
 import re
 import shlex
 import shutil
-import signal
 import socket
 import subprocess
 import tempfile
 import time
 from pathlib import Path
 
-from harness import HERE, environment, free_port, port_was_taken, torch_aborted_at_exit
+from harness import HERE, ended, environment, free_port, port_was_taken, torch_aborted_at_exit
 from lab import Warm, put, put_model, variables
 from truth_cases import SCRIPTS, Case
 
@@ -34,14 +32,14 @@ def script(case):
 class Bench:
     """An environment: its model and data, and how its cases ended."""
 
-    def __init__(self, binary, name, root, fresh=False):
+    def __init__(self, binary, name, root):
         self.binary, self.name, self.env = binary, name, environment(*filter(None, [name]))
         self.root = root / (name or "main")
         (self.root / "home").mkdir(parents=True)
         put_model(self.env, self.root)
         self.site = next(self.env.glob("lib/python3*/site-packages"))
         self.store = self.env.parent / "outcomes.jsonl"
-        lines = self.store.read_text().splitlines() if self.store.exists() and not fresh else []
+        lines = self.store.read_text().splitlines() if self.store.exists() else []
         self.known = {found["key"]: found for found in map(json.loads, lines)}
         self.templates = {}
 
@@ -176,22 +174,10 @@ class Zygote(Warm):
 
 
 def cold(launch, command, given):
-    """Starts a command as a user would, and ends all that it started."""
-    log = launch.folder / "output.log"
+    """Starts a command as a user would."""
     began = time.monotonic()
-    with open(log, "a") as output:
-        process = subprocess.Popen(command, env=given, cwd=launch.folder, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
-        try:
-            status = process.wait(COLD)
-        except subprocess.TimeoutExpired:
-            status = "timeout"
-        took = time.monotonic() - began
-        try:
-            os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-        process.wait()
-    return {"status": status, "seconds": round(took, 2)}, log.read_text(errors="replace")
+    status, said = ended(command, given, launch.folder, COLD)
+    return {"status": status, "seconds": round(time.monotonic() - began, 2)}, said
 
 
 # What the others say when one has failed.
@@ -234,11 +220,9 @@ def run_group(bench, trainer, cases, root):
     zygote.stop()
 
 
-def works_through_zlaunch(bench, case, plan, root, known_only):
+def works_through_zlaunch(bench, case, plan, root):
     """Whether a launch that fails alone is put right on the way: what zlaunch writes need not be what the trainer would have read."""
     key = bench.key(case, "through", plan)
-    if known_only:
-        return bench.known.get(key, {}).get("works", False)
     if key not in bench.known:
         with Launch(bench, case, root) as launch:
             found, said = cold(launch, launch.asked(), bench.variables(case))

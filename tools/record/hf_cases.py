@@ -4,7 +4,7 @@ The first line names the versions. Each other line is a case and its answer: the
 """
 from differential import Bench
 from harness import Arguments
-from recorded_answers import print_answers
+from swift_cases import print_answers
 
 
 def main():

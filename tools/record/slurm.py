@@ -10,11 +10,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-from harness import HERE, ROOT, Arguments, read_cases
+from harness import HERE, ROOT, Arguments, mirror, read_cases
 
 sys.path.append(str(HERE / "slurm"))
 
-from cluster import Cluster  # noqa: E402
+from cluster import Cluster, separate  # noqa: E402
 
 DATA = ROOT / "tests/data"
 KEPT = re.compile(r"SLURM\w*|CUDA_VISIBLE_DEVICES|ROCR_VISIBLE_DEVICES|ZE_AFFINITY_MASK|GPU_DEVICE_ORDINAL|HOSTNAME|ENVIRONMENT")
@@ -121,8 +121,7 @@ def record(names=None):
     """Everything of this machine's Slurm."""
     tasks, expanded, version = [], {}, None
     for settings, chosen in layouts():
-        with Cluster(settings=settings) as cluster:
-            assert cluster.namespaces, "nodes without names of their own are not worth a recording"
+        with Cluster(settings) as cluster:
             recorder = Recorder(cluster)
             for layout in chosen:
                 if not names or layout[0] in names:
@@ -138,10 +137,7 @@ def elsewhere(suite):
     """The same, by the Slurm of another Debian, in a root that is thrown away."""
     with tempfile.TemporaryDirectory(prefix=f"zlaunch-{suite}-") as folder:
         root = Path(folder) / "root"
-        targets = subprocess.run(["apt-get", "indextargets", "--format", "$(REPO_URI) $(ORIGIN)", "Created-By: Packages"], stdout=subprocess.PIPE, text=True, check=True).stdout
-        mirror = next(line.split()[0] for line in targets.splitlines() if line.endswith(" Debian"))
-        subprocess.run(["mmdebstrap", "--quiet", "--variant=apt", "--include=python3-minimal,libpython3-stdlib,slurm-wlm,munge,iproute2,hostname", suite, root, mirror],
-                       check=True)
+        subprocess.run(["mmdebstrap", "--quiet", "--variant=apt", "--include=python3-minimal,libpython3-stdlib,slurm-wlm,munge,iproute2,hostname", suite, root, mirror()], check=True)
         return inside(root)
 
 
@@ -150,6 +146,12 @@ def inside(root):
     script = 'mount --bind "$1" "$1" && mount -t proc proc "$1/proc" && mount -t sysfs sys "$1/sys" && mount --rbind /dev "$1/dev" && mount --bind "$2" "$1/mnt" && exec chroot "$1" python3 /mnt/tools/record slurm --raw /tmp/raw'
     subprocess.run(["unshare", "--mount", "sh", "-c", script, "sh", root, ROOT], check=True)
     return json.loads((Path(root) / "tmp/raw").read_text())
+
+
+def here():
+    with tempfile.NamedTemporaryFile() as raw:
+        subprocess.run([sys.executable, ROOT / "tools/record", "slurm", "--raw", raw.name], check=True)
+        return json.loads(Path(raw.name).read_text())
 
 
 def write(results):
@@ -169,14 +171,14 @@ def write(results):
 def main():
     parser = Arguments(__doc__, "names")
     parser.add_argument("--suite", action="append", default=[], help="a Debian suite whose Slurm is recorded too")
-    parser.add_argument("--root", action="append", default=[], help="a root that is there already, instead")
     parser.add_argument("--raw", help="write this machine's recording to this file only, of the named layouts if there are names")
     arguments = parser.parse_args()
-    result = record(arguments.names)
     if arguments.raw:
-        Path(arguments.raw).write_text(json.dumps(result))
+        sys.argv[:1] = [str(ROOT / "tools/record"), "slurm"]
+        separate()
+        Path(arguments.raw).write_text(json.dumps(record(arguments.names)))
         return
-    results = [result, *map(elsewhere, arguments.suite), *map(inside, arguments.root)]
+    results = [here(), *map(elsewhere, arguments.suite)]
     write(results)
     for result in results:
         print(f"Slurm {result['version']}: {len(result['tasks'])} tasks, {len(result['hostlists'])} lists of hosts", file=sys.stderr)

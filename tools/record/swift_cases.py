@@ -9,8 +9,7 @@ import tempfile
 from pathlib import Path
 
 from harness import HERE, Arguments
-from lab import answers, put_model
-from recorded_answers import print_answers
+from lab import answers, put_model, versions
 
 
 def case(number):
@@ -45,6 +44,16 @@ def case(number):
             inline["scheduler"] = {"type": "WarmupDecayLR", "params": {"warmup_min_lr": "auto", "warmup_max_lr": "auto", "warmup_num_steps": "auto", "total_num_steps": "auto"}}
         config = json.dumps(inline)
     return {"number": number, "command": dice.choice(["sft", "sft", "pt"]), "argv": [*argv, "--deepspeed", config], "world": dice.choice([1, 2, 8])}
+
+
+def print_answers(env, packages, cases, found, **more):
+    """The versions in the first line, then a case a line with the trainer's answer."""
+    print(json.dumps(versions(env, *packages) | more))
+    for case, answer in zip(cases, found):
+        # JSON has no infinity; accelerate writes it into every config.
+        if "config" in answer:
+            answer["config"]["steps_per_print"] = "inf"
+        print(json.dumps({**case, "answer": answer}, separators=(",", ":")))
 
 
 def main():

@@ -1,13 +1,13 @@
-"""zlaunch without a command line: for notebooks, Ray, Modal and scripts of one's own.
+"""zlaunch from Python, for notebooks, Ray, Modal and your own scripts.
 
     import zlaunch
     args = TrainingArguments(deepspeed=zlaunch.config("zero3_offload", set={"zero_optimization.overlap_comm": True}), ...)
     plan = zlaunch.plan(["swift", "sft", "--model", "Qwen/Qwen3-8B"], deepspeed="zero2", nproc_per_node=8)
     zlaunch.fit(params="8B", gpus=8, gpu_memory="80GiB")
 
-Each function asks the executable that was installed with this package and returns its JSON. The keyword arguments are the options of
-the command line: `nproc_per_node=8` is `--nproc-per-node 8`, True is a switch, a list is the option several times, a dict is `KEY=VALUE`
-for each of its items, and None is nothing. What zlaunch refuses is a `Refused`.
+Each function calls the executable installed with this package and returns its JSON. Keyword arguments are command-line options:
+`nproc_per_node=8` is `--nproc-per-node 8`, True is a switch, a list repeats the option, a dict is `KEY=VALUE` for each item, and None is
+left out. Where the command line would refuse, these functions raise `Refused`.
 """
 import json
 import os
@@ -21,14 +21,14 @@ __all__ = ["Refused", "config", "fit", "plan"]
 
 Path = Union[str, "os.PathLike[str]"]
 Value = Union[None, bool, int, float, Path, Sequence[Path], Mapping[str, Any]]
-# They describe a launch of the command line, and not a config that is asked for here.
+# They describe a launch from the command line, not the config requested here.
 _OF_A_LAUNCH = ("ZLAUNCH_DEEPSPEED", "ZLAUNCH_PATCH", "ZLAUNCH_SET", "ZLAUNCH_UNSET")
 
 
 class Refused(Exception):
-    """What zlaunch would refuse on the command line, in the same words.
+    """zlaunch would refuse this on the command line, with the same text.
 
-    `diagnostics` has everything that was found, errors first: dicts with `rule`, `severity`, `message`, `where`, `help`. `status` is the exit status.
+    `diagnostics` has everything found, errors first: dicts with `rule`, `severity`, `message`, `where`, `help`. `status` is the exit status.
     """
 
     def __init__(self, text: str, diagnostics: List[Dict[str, Any]], status: int) -> None:
@@ -49,7 +49,7 @@ def config(
 ) -> Dict[str, Any]:
     """The DeepSpeed config of a template, a file or a dict, changed by `set`, `unset` and `patch`.
 
-    It is checked by the rules of the DeepSpeed that is installed. Its "auto" values are left for the trainer.
+    It is checked by the rules of the installed DeepSpeed. "auto" values are left to the trainer.
     """
     spec = json.dumps(name) if isinstance(name, Mapping) else os.fspath(name)
     layers = list(_options(template_dir=template_dir, patch=patch, unset=unset, set=set))
@@ -61,9 +61,9 @@ def config(
 
 
 def plan(command: Union[str, Sequence[Path]], **options: Value) -> Dict[str, Any]:
-    """What `zlaunch OPTIONS -- COMMAND` would do: the config, the ranks, the environment and the words that are executed.
+    """What `zlaunch OPTIONS -- COMMAND` would do: the config, the ranks, the environment and the arguments.
 
-    The command is a list of words, or a text as it is typed into a shell. Nothing is launched. `docs/reference.md` lists the options;
+    The command is a list of arguments, or a string as typed into a shell. Nothing is launched. `docs/reference.md` lists the options;
     `deepspeed` may also be a dict.
     """
     answer: Dict[str, Any] = _ask(["--dry-run", "--format=json", *_options(**options), "--", *_words(command)], {0})
@@ -71,7 +71,7 @@ def plan(command: Union[str, Sequence[Path]], **options: Value) -> Dict[str, Any
 
 
 def fit(command: Union[str, Sequence[Path]] = (), **options: Value) -> Dict[str, Any]:
-    """Whether a training fits: the memory that each template needs, and which one to take. `docs/fit.md` lists the options."""
+    """Whether a training fits: the memory each template needs, and which one to use. `docs/memory.md` lists the options."""
     behind = ["--", *_words(command)] if command else []
     # 1: nothing fits, which is an answer.
     answer: Dict[str, Any] = _ask(["fit", "--format=json", *_options(**options), *behind], {0, 1})
@@ -83,7 +83,7 @@ def _words(command: Union[str, Sequence[Path]]) -> List[str]:
 
 
 def _options(**options: Value) -> Iterator[str]:
-    """Keyword arguments as words of the command line."""
+    """Keyword arguments as command-line arguments."""
     for name, value in options.items():
         flag = "--" + name.replace("_", "-")
         if value is None or value is False:

@@ -1,4 +1,4 @@
-"""`python -m zlaunch`: becomes the executable that was installed with this package."""
+"""`python -m zlaunch` runs the executable installed with this package."""
 import os
 import sys
 

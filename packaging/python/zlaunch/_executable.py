@@ -1,4 +1,4 @@
-"""Where the executable is that was installed with this package."""
+"""Finds the executable installed with this package."""
 import os
 import sys
 import sysconfig
@@ -16,5 +16,5 @@ def _folders() -> Iterator[str]:
 
 
 def places() -> List[str]:
-    """Every place where it may be, the likeliest first."""
+    """Every place where it may be, most likely first."""
     return [os.path.join(folder, "zlaunch") for folder in _folders() if folder]

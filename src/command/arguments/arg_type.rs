@@ -144,7 +144,7 @@ impl ArgType {
             ArgType::Float => ("a number", "1e-5"),
             ArgType::Bool { .. } => ("true or false", "true"),
             ArgType::Text => ("a value", "VALUE"),
-            ArgType::Mapping => ("a mapping, which no word makes", ""),
+            ArgType::Mapping => ("a mapping, which an argument cannot be", ""),
             _ => ("one of", ""),
         }
     }

@@ -8,7 +8,7 @@ use crate::report::reading;
 
 /// What is known of a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Presence {
+pub enum Presence {
     There,
     /// Nothing that Python would look at has it.
     Missing,
@@ -28,7 +28,7 @@ pub(crate) fn is_standard(name: &str) -> bool {
 }
 
 /// `folders` is `sys.path` but for what the site folders among them (`sites`) add.
-pub(super) fn seek(dotted: &str, folders: &[PathBuf], sites: &[PathBuf]) -> Presence {
+pub fn seek(dotted: &str, folders: &[PathBuf], sites: &[PathBuf]) -> Presence {
     let parts: Vec<&str> = dotted.split('.').collect();
     if parts.iter().any(|part| part.is_empty()) || is_standard(parts[0]) {
         return Presence::Unknown;
@@ -86,46 +86,4 @@ fn looks_elsewhere(folder: &Path, parts: &[&str]) -> bool {
         let text = reading::read_text(&package.join("__init__.py")).unwrap_or_default();
         ["__path__", "pkgutil", "pkg_resources", "sys.modules", "meta_path"].iter().any(|sign| text.contains(sign))
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::fake::Sandbox;
-
-    #[test]
-    fn modules_are_sought_where_python_looks() {
-        let sandbox = Sandbox::bare();
-        sandbox.file("pkg/__init__.py", "");
-        sandbox.file("pkg/train.py", "");
-        sandbox.file("moving/__init__.py", "__path__.append('/elsewhere')");
-        sandbox.file("alone.py", "");
-        sandbox.file("space/deep/run.py", "");
-        sandbox.put("site/fast.cpython-311-x86_64-linux-gnu.so", "");
-        sandbox.put("site/distutils-precedence.pth", "import os; exec('x')\n");
-        sandbox
-            .put("site/__editable__.own-1.pth", "import __editable___own_finder; __editable___own_finder.install()\n");
-        sandbox.put("site/__editable___own_finder.py", "MAPPING: dict[str, str] = {'own': '/src/own'}\n");
-        sandbox.put("src/editable/run.py", "");
-        sandbox.put("site/x.pth", sandbox.path("src").to_str().unwrap());
-        let folders = [sandbox.cwd(), sandbox.path("site")];
-        for (module, expected) in [
-            ("pkg.train", Presence::There),
-            ("pkg", Presence::There),
-            ("alone", Presence::There),
-            ("space.deep.run", Presence::There),
-            ("fast", Presence::There),
-            ("editable.run", Presence::There),
-            ("pkg.no", Presence::Missing),
-            ("alone.py", Presence::Missing),
-            ("no.such.module", Presence::Missing),
-            ("moving.train", Presence::Unknown),
-            ("own.train", Presence::Unknown),
-            ("http.server", Presence::Unknown),
-        ] {
-            assert_eq!(seek(module, &folders, &folders[1..]), expected, "{module}");
-        }
-        sandbox.put("site/strange.pth", "import strange; strange.install()\n");
-        assert_eq!(seek("no.such.module", &folders, &folders[1..]), Presence::Unknown);
-    }
 }

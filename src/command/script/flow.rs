@@ -193,7 +193,7 @@ impl<'a> ArgumentFlow<'a> {
     fn doubt_about_all(&self) -> Option<String> {
         match (self.reader, self.made.first(), self.opaque) {
             (Reader::Other(package), ..) => Some(format!("{} reads its arguments by {package}", self.name())),
-            (Reader::Elsewhere, ..) => Some(format!("it is not seen how {} reads its arguments", self.name())),
+            (Reader::Elsewhere, ..) => Some(format!("zlaunch cannot see how {} reads its arguments", self.name())),
             (_, Some(made), _) => Some(format!("{} writes its arguments itself", self.place(made.start))),
             (Reader::Hf, None, Some(at)) => Some(format!("{} may set any argument", self.place(at))),
             (Reader::Hf | Reader::Nothing, None, _) => None,
@@ -211,6 +211,15 @@ impl<'a> ArgumentFlow<'a> {
         }
         let is_hidden = self.parsed().next().is_none();
         is_hidden.then(|| format!("{} does not show what becomes of --{argument}", self.name()))
+    }
+
+    /// Where the script itself writes an argument, though the user says what the script is.
+    pub(crate) fn overrides(&self, argument: &str) -> Option<String> {
+        let literal = |value: &&Token| value.kind != Kind::Name && !value.is("**");
+        let written = |call: &Range<usize>| keyword(&self.tokens[call.clone()], argument)?.first().filter(literal);
+        let made = || self.made.iter().find(|call| written(call).is_some()).map(|call| call.start);
+        let at = self.set_at(argument).or_else(made)?;
+        Some(format!("{} sets {argument}", self.place(at)))
     }
 
     /// Why the model may be another than `--model_name_or_path` says: every one must be loaded by `args.model_name_or_path`.

@@ -96,7 +96,7 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
     job.takes_config = source.and_then(|source| takes_config(source, &command.args));
     // A command that names a config in a section is job before.
     if source.is_some_and(|source| source.text.contains("hydra.main")) && job.takes_config.is_none() {
-        let why = "hydra reads its arguments, and it is not seen which key names the config";
+        let why = "hydra reads its arguments, and zlaunch cannot see which key names the config";
         job.no_config = Some(NoConfig::new(why, "name it in the command, as hydra has it: KEY.deepspeed=zero3"));
     }
     if let Some(file) = run_file::first(&command.args) {

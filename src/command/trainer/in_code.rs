@@ -45,7 +45,7 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
         None => None,
         Some(config) if is_text(config) || config.starts_with('{') => Some(NoConfig::new(
             format!("the script names its config itself: deepspeed={}", shown(config)),
-            "leave that out there: zlaunch hands the config over in ACCELERATE_DEEPSPEED_CONFIG_FILE",
+            "drop that there: zlaunch passes the config in ACCELERATE_DEEPSPEED_CONFIG_FILE",
         )),
         // It comes from an argument of the script.
         Some(_) => return None,

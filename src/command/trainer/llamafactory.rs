@@ -98,7 +98,7 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
     // Up to 0.9.2 a run file is the only argument, or none at all.
     if is_before([0, 9, 3]) && job.words.len() > 1 {
         let version = version.as_deref().unwrap_or_default();
-        let what = format!("LLaMA-Factory {version} takes no argument behind a run file, only 0.9.3 and later do");
+        let what = format!("LLaMA-Factory {version} takes no argument after a run file; 0.9.3 and later do");
         let (file, behind) = (file.to_string_lossy(), job.words[1].to_string_lossy());
         let problem = Problem::error(Rule::RunFile, what).at(format!("{file} {behind}"));
         job.problems.push(problem.help(format!("write it into {file}")));
@@ -162,7 +162,6 @@ mod tests {
     use std::ffi::OsString;
 
     use super::*;
-    use crate::fake::Sandbox;
 
     #[test]
     fn texts_for_numbers_are_not_read() {
@@ -170,26 +169,5 @@ mod tests {
             "max_grad_norm": false, "per_device_train_batch_size": true, "fp16": 0.5});
         let words = run_file::typed_words(entries.as_object().unwrap(), false);
         assert_eq!(words, ["--max_steps=3", "--model_name_or_path=a/b", "--bf16=True", "--x=${y}"].map(OsString::from));
-    }
-
-    /// Seen in the sources of 0.8.0 to 0.9.5: `read_args`, before that `_parse_args`.
-    #[test]
-    fn a_run_file_takes_arguments_behind_it_since_0_9_3() {
-        let factory = |version: &str| {
-            let sandbox =
-                Sandbox::with_trainer("llamafactory-cli", "llamafactory", version, &["llamafactory/launcher.py"]);
-            sandbox.file("x.yaml", "learning_rate: 1e-5\nmax_steps: 3\n");
-            sandbox
-        };
-        let rank = |version: &str| factory(version).rank("llamafactory-cli train x.yaml").1;
-        assert_eq!(rank("0.9.3"), "SITE/llamafactory/launcher.py x.yaml deepspeed=CONFIG");
-        assert_eq!(rank("0.9.2"), "SITE/llamafactory/launcher.py CONFIG");
-        let job = |version: &str, more: &str| factory(version).job(&format!("llamafactory-cli train x.yaml{more}"));
-        let says =
-            |version: &str| job(version, " bf16=true").problems.into_iter().map(|it| it.rule).collect::<Vec<_>>();
-        assert_eq!((says("0.9.3"), says("0.9.2")), (Vec::new(), vec![crate::report::Rule::RunFile]));
-        // OmegaConf reads it as a number, PyYAML as text.
-        let rate = |version: &str| job(version, "").args.text("learning_rate").map(|rate| rate.value);
-        assert_eq!((rate("0.9.4").is_some(), rate("0.9.3")), (true, None));
     }
 }

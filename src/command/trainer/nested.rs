@@ -26,20 +26,3 @@ fn recognise(command: &ParsedCommand) -> Option<Job> {
     option.filter(|_| !matches!(command.target, Target::Program(_)))?;
     Some(Job { effective_words: Some(Vec::new()), ..Job::of(&TRAINER, command) })
 }
-
-#[cfg(test)]
-mod tests {
-    use crate::fake::Sandbox;
-
-    #[test]
-    fn the_config_takes_the_place_of_the_value() {
-        let sandbox = Sandbox::new();
-        for (line, replaced) in [
-            ("python x.py +model=a training.deepspeed=zero3 b=1", "x.py +model=a training.deepspeed=CONFIG b=1"),
-            ("python -m src.train --training.deepspeed z.json", "-m src.train --training.deepspeed CONFIG"),
-        ] {
-            assert_eq!(sandbox.rank(line), ("nested", replaced.to_string()));
-        }
-        assert_eq!(sandbox.job("python x.py ++trainer.deepspeed=null").trainer.name, "hf");
-    }
-}

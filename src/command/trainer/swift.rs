@@ -276,22 +276,3 @@ fn precision(args: &Args, name: &str, full_eval: &str, dtypes: &[&str]) -> Preci
     let dtype = args.text("torch_dtype").filter(|sourced| sourced.value != "None");
     Ok(dtype.map(|sourced| (dtypes.contains(&sourced.value.as_str()), format!("{} {}", sourced.from, sourced.value))))
 }
-
-#[cfg(test)]
-mod tests {
-    use crate::fake::Sandbox;
-
-    #[test]
-    fn sub_commands_are_the_files_behind_them() {
-        let files = ["swift/cli/sft.py", "swift/cli/pt.py", "swift/cli/rlhf.py", "swift/cli/infer.py"];
-        // A version that was not recorded is taken for the nearest that was.
-        for version in ["4.6.0", "3.0.0", "2.6.1"] {
-            let swift = Sandbox::with_trainer("swift", "ms_swift", version, &files);
-            for name in ["sft", "pt", "rlhf", "infer"] {
-                let (trainer, rank) = swift.rank(&format!("swift {name} --x 1"));
-                assert_eq!((trainer, rank), ("swift", format!("SITE/swift/cli/{name}.py --x 1 --deepspeed CONFIG")));
-            }
-            assert_eq!(swift.job("swift export --x 1").trainer.name, "command");
-        }
-    }
-}

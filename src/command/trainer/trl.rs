@@ -118,17 +118,3 @@ fn variables(block: Option<&serde_json::Value>) -> Vec<Variable> {
     let named = entries.filter(|(name, _)| vars::is_name(name));
     named.map(|(name, value)| Variable::new(name, python_str(value), "env in the run file")).collect()
 }
-
-#[cfg(test)]
-mod tests {
-    use crate::fake::Sandbox;
-
-    #[test]
-    fn the_script_is_where_the_version_has_it() {
-        for (version, folder) in [("1.16.0", "trl/scripts"), ("0.12.2", "trl/commands/scripts")] {
-            let trl = Sandbox::with_trainer("trl", "trl", version, &[&format!("{folder}/sft.py")]);
-            let expected = format!("SITE/{folder}/sft.py --bf16 true --deepspeed CONFIG");
-            assert_eq!(trl.rank("trl sft --bf16 true"), ("trl", expected));
-        }
-    }
-}

@@ -2,6 +2,7 @@
 //! ranks themselves. `without_config.txt` has how their commands are recognised and what is said instead.
 
 use super::{hf, passthrough};
+use crate::base::rows;
 use crate::command::front_end::{
     ArgumentParser, ArgumentTraits, AutoFiller, ConfigTraits, DefaultArguments, LaunchTraits, NoConfig,
 };
@@ -91,12 +92,12 @@ fn find(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) -> Opti
 }
 
 /// Each with the name of its front end.
-fn blocks() -> impl Iterator<Item = (&'static str, &'static str)> {
-    TABLE.split("\n= ").skip(1).filter_map(|block| block.split_once('\n'))
+pub fn blocks() -> impl Iterator<Item = (&'static str, &'static str)> {
+    rows::blocks(TABLE).filter_map(|block| block.split_once('\n'))
 }
 
 /// What stands behind a word at the beginning of a line.
-fn field(block: &'static str, name: &str) -> &'static str {
+pub fn field(block: &'static str, name: &str) -> &'static str {
     block.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')).unwrap_or_default()
 }
 
@@ -112,37 +113,4 @@ fn is_on(block: &'static str, command: &ParsedCommand, host: &Host) -> bool {
     };
     let reads_script = || command.source(host).is_some_and(|source| shows(&source.text));
     is_console || words("module").any(|module| target.is_module(module)) || reads_script()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::fake::Sandbox;
-
-    #[test]
-    fn every_block_is_recognised_by_its_examples() {
-        let sandbox = Sandbox::new();
-        for (name, block) in blocks() {
-            let examples: Vec<&str> = block.lines().filter_map(|line| line.strip_prefix("example ")).collect();
-            for example in &examples {
-                let (line, script) = example.split_once(" # ").unwrap_or((example, ""));
-                sandbox.put("cwd/script.py", script);
-                let job = sandbox.job(line);
-                assert_eq!(job.trainer.name, name, "{example}");
-                let said = job.no_config.unwrap();
-                assert!(said.help == field(block, "help") && !said.why.contains(['{', '}']), "{example}: {said:?}");
-                assert!(said.why.len() > 20 && said.help.len() > 20, "{example}: {said:?}");
-            }
-            let words = ["console", "first", "module", "import", "text"].into_iter().map(|name| field(block, name));
-            for word in words.flat_map(str::split_ascii_whitespace) {
-                let has = |example: &&str| example.contains(word) || example.contains(&word.replace('.', "/"));
-                assert!(examples.iter().any(has), "{name}: there is no example of {word}");
-            }
-        }
-        assert_eq!(sandbox.job("python -m openrlhf.cli.serve_rm").trainer.name, "hf");
-        assert!(sandbox.job("fabric consolidate x").no_config.is_none());
-        let why = |line: &str| sandbox.job(line).no_config.unwrap().why;
-        assert!(why("lightning run model x.py").starts_with("`lightning run` starts its ranks itself"));
-        assert!(why("ray job submit x").starts_with("`ray` starts its workers"));
-    }
 }

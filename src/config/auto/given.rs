@@ -18,7 +18,9 @@ impl FillContext<'_> {
         if self.job.args.words().iter().any(|word| word.to_str().is_some_and(|word| is_spelling(word, &off))) {
             return Some(format!("{off} is given too"));
         }
-        self.flow()?.doubt(argument)
+        let flow = self.flow()?;
+        // The user's word fills; what contradicts it may still be the script's doing.
+        if self.job.is_named && !self.compares { flow.overrides(argument) } else { flow.doubt(argument) }
     }
 
     /// An argument that is given: where the trainer may get something else, it fills nothing, and a difference is no error.

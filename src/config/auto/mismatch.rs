@@ -4,7 +4,6 @@ use serde_json::Value;
 
 use super::context::FilledValue;
 use super::rules::AutoRule;
-use crate::base::python_value::typed;
 use crate::base::source::TrainerDefault;
 use crate::report::{Problem, Rule};
 
@@ -12,21 +11,18 @@ pub(super) fn problem(rule: &AutoRule, value: &Value, place: &str, computed: &Fi
     let AutoRule { key, doc, .. } = rule;
     let FilledValue { value: wanted, from, .. } = computed;
     let defaults: Vec<&TrainerDefault> = computed.defaults().collect();
-    let differs = format!("`{key}` is {} in the config, but the trainer", typed(value));
-    let typed_wanted = typed(wanted);
+    let differs = format!("`{key}` is {value} in the config, but the trainer");
     let names: Vec<String> = defaults.iter().map(|default| format!("--{}", default.argument)).collect();
     let not_given = format!("{} {} not given", names.join(" and "), if names.len() == 1 { "is" } else { "are" });
     let found = match defaults.iter().find_map(|default| default.unless) {
         _ if let Some(doubt) = computed.doubt() => {
             let unless = format!("unless the script changes that ({doubt})");
-            Problem::warning(Rule::DoubtfulMismatch, format!("{differs} computes {typed_wanted} from {doc}, {unless}"))
+            Problem::warning(Rule::DoubtfulMismatch, format!("{differs} computes {wanted} from {doc}, {unless}"))
         }
-        _ if defaults.is_empty() => {
-            Problem::error(Rule::Mismatch, format!("{differs} computes {typed_wanted} from {doc}"))
-        }
-        None => Problem::error(Rule::Mismatch, format!("{differs} takes {typed_wanted} by default: {not_given}")),
+        _ if defaults.is_empty() => Problem::error(Rule::Mismatch, format!("{differs} computes {wanted} from {doc}")),
+        None => Problem::error(Rule::Mismatch, format!("{differs} takes {wanted} by default: {not_given}")),
         Some(unless) => {
-            let what = format!("{differs} takes {typed_wanted} unless {unless}: {not_given}");
+            let what = format!("{differs} takes {wanted} unless {unless}: {not_given}");
             Problem::warning(Rule::DefaultMismatch, what)
         }
     };

@@ -85,7 +85,7 @@ pub const RULES: &[AutoRule] = &[
         Accelerate(vars::ACCELERATE_DEEPSPEED_OFFLOAD_PARAM_NVME_PATH, "\"none\"")),
     filled("zero_optimization.stage3_gather_16bit_weights_on_model_save", None, "false, as accelerate fills it",
         Accelerate(vars::ACCELERATE_DEEPSPEED_ZERO3_SAVE_16BIT_MODEL, "false")),
-    filled("amp.enabled", None, "left to transformers before 5.0; nobody fills it since", With(amp)),
+    filled("amp.enabled", None, "left to transformers before 5.0; nobody fills it in after that", With(amp)),
     filled("amp.opt_level", None, "the same", With(amp)),
     filled("steps_per_print", None, "accelerate overwrites it with infinity, whatever it is",
         With(|_| Err(Unfilled::deferred("accelerate overwrites it with infinity")))),

@@ -27,9 +27,9 @@ pub(crate) fn header_schema() -> Value {
             "about": {"type": "string", "description": "What the template is for."},
             "about.zh": {"type": "string", "description": "The same in Chinese."},
             "extends": {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]*$", "description": "The template that the body changes: null removes a key."},
-            "patch": {"type": "array", "items": {"type": "object", "required": ["op", "path"]}, "description": "Operations of JSON Patch, after the merge."},
+            "patch": {"type": "array", "items": {"type": "object", "required": ["op", "path"]}, "description": "JSON Patch operations, applied after the merge."},
             "env": {"type": "object", "additionalProperties": {"type": ["string", "number"]}, "description": "Variables to set where the user has none."},
-            "needs": {"type": "object", "additionalProperties": needed, "description": "Keys that only the user can know."},
+            "needs": {"type": "object", "additionalProperties": needed, "description": "Keys that only the user can fill in."},
         },
         "additionalProperties": false,
     })
@@ -129,8 +129,8 @@ impl Document {
             };
             if !vars::is_name(&name) || value.contains('\0') {
                 problems.push(bad_header(origin, &key, "a variable that can be exported"));
-            } else if vars::changes_what_is_executed(&name) {
-                let what = format!("a template may not set `{name}`: it changes what is executed");
+            } else if !vars::only_tunes(&name) {
+                let what = format!("a template may not set `{name}`: it is not one of those that only tune");
                 let help = format!("remove it there; for one launch: --env {name}={value}");
                 problems.push(Problem::error(Rule::Template, what).at(format!("{origin}, {key}")).help(help));
             } else {

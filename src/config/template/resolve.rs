@@ -28,7 +28,7 @@ pub struct Template {
     pub(crate) about_zh: Option<String>,
     pub config: Value,
     pub env: Vec<(String, String)>,
-    /// Keys that only the user can know.
+    /// Keys that only the user can fill in.
     pub(crate) needs: Vec<RequiredKey>,
     /// Notes about how it was found.
     pub(crate) notes: Vec<Problem>,
@@ -141,20 +141,28 @@ fn parent_link(link: &Link, parent: &str, spec: &Sourced<String>, search: &Searc
         return Ok(Link { name: parent.to_string(), origin, at: Some(at) });
     }
     let known = search.all();
-    let nearest = nearest(parent, known.iter().map(|(name, _)| name.as_str()));
-    Err(Problem::error(Rule::Template, format!("the template extends `{parent}`, which does not exist"))
+    // A template of a name may extend the next one of that name: this is the last.
+    let is_itself = parent == link.name;
+    let nearest = nearest(parent, known.iter().map(|(name, _)| name.as_str()).filter(|name| *name != parent));
+    let lists = "`zlaunch templates` lists all of them";
+    let (what, help) = match is_itself {
+        true => (": there is no other template of that name", format!("name the one it builds on; {lists}")),
+        false => (", which does not exist", did_you_mean(nearest, lists)),
+    };
+    let of = if is_itself { "itself".to_string() } else { format!("`{parent}`") };
+    Err(Problem::error(Rule::Template, format!("the template extends {of}{what}"))
         .at(format!("{}, $zlaunch.extends", link.origin))
         .at(spec.place())
-        .help(did_you_mean(nearest, "`zlaunch templates` lists all of them")))
+        .help(help))
 }
 
 /// The file, the inline text or the embedded template. `inline`: what was said in the place of a name.
 fn load(link: &Link, inline: &str) -> Result<Document, Vec<Problem>> {
     let value = match &link.origin {
         Origin::File(path) => reading::read(path)?,
-        Origin::BuiltIn => json::parse(built_in_text(&link.name)).map_err(|fault| fault.problem(&link.name))?,
+        Origin::BuiltIn => json::parse_built_in(built_in_text(&link.name)),
         Origin::Inline | Origin::Piped => json::parse(inline).map_err(|fault| {
-            let wanted = "strict JSON is wanted: double quotes, true, false, null, every bracket closed";
+            let wanted = "strict JSON is expected: double quotes, true, false, null, every bracket closed";
             // It uses json_repair, which guesses.
             fault.problem("the command line").help(format!("{wanted} (ms-swift alone would repair some of it)"))
         })?,
@@ -252,6 +260,13 @@ mod tests {
     fn named(name: &str) -> Template {
         let spec = Sourced::new(name.to_string(), Source::Flag("--deepspeed".to_string()));
         resolve(&spec, &Search::default(), &Host::default()).unwrap()
+    }
+
+    #[test]
+    fn built_in_templates_are_strict_json() {
+        for (name, text) in BUILT_IN {
+            assert_eq!(json::parse(text), Ok(json::parse_built_in(text)), "{name}");
+        }
     }
 
     #[test]

@@ -2,11 +2,12 @@
 
 use std::fmt;
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::base::source::Sourced;
-use crate::host::Host;
+use crate::host::{Host, Trust, open_to_others};
 use crate::report::{Problem, Rule, did_you_mean, nearest};
 
 macro_rules! embedded {
@@ -109,11 +110,22 @@ impl Search {
     /// The first file of that name, unless it is one that any user of the machine could have written.
     pub(super) fn find_trusted(&self, name: &str, from: usize) -> Result<Option<(usize, Origin)>, Problem> {
         let found = self.find(name, from);
+        // One that cannot be looked into may have it.
+        let last = found.as_ref().map_or(self.folders.len(), |(at, _)| *at);
+        for folder in &self.folders[from.min(last)..last] {
+            let seen = fs::symlink_metadata(folder.join(format!("{name}.json")));
+            if let Some(why) = seen.err().filter(|why| why.kind() == ErrorKind::PermissionDenied) {
+                let what = format!("`{name}` may be in a template folder that cannot be read: {why}");
+                let help = format!("chmod u+rx {0}, or leave it out", folder.display());
+                return Err(Problem::error(Rule::TemplateDir, what).at(folder.display()).help(help));
+            }
+        }
         if let Some((_, Origin::File(path))) = &found {
             let by_all = |path: &&Path| fs::metadata(path).is_ok_and(|seen| seen.mode() & 0o002 != 0);
-            if let Some(open) = path.parent().into_iter().chain([path.as_path()]).find(by_all) {
+            let open = path.parent().into_iter().chain([path.as_path()]).find(by_all).map(Path::to_path_buf);
+            if let Some(open) = open.or_else(|| open_to_others(path, Trust::Group)) {
                 let (path, open) = (path.display(), open.display());
-                let what = format!("anybody could have written the template `{name}`: everyone may write to `{open}`");
+                let what = format!("anyone could have written the template `{name}`: everyone can write to `{open}`");
                 let help = format!("`chmod o-w {open}`, or name the file: --deepspeed {path}");
                 return Err(Problem::error(Rule::Template, what).at(path).help(help));
             }
@@ -187,7 +199,7 @@ impl Search {
         let lists = "`zlaunch templates` lists all of them";
         let refused = |what: String, help: String| Problem::error(Rule::Template, what).at(spec.place()).help(help);
         if name.is_empty() {
-            let what = "the name of the config is empty: a variable of the shell may not be set".to_string();
+            let what = "the name of the config is empty: is a shell variable not set?".to_string();
             return refused(what, format!("--deepspeed zero3; {lists}"));
         }
         let what = format!("no DeepSpeed template is named `{name}`");
@@ -216,6 +228,8 @@ fn stage_meant(name: &str) -> Option<(u32, String)> {
     let name = name.strip_prefix("stage").unwrap_or(name);
     let digits = name.bytes().take_while(u8::is_ascii_digit).count();
     let (stage, rest) = (name[..digits].parse::<u32>().ok()?, &name[digits..]);
+    // A digit too many: `zero22`.
+    let stage = if digits > 1 { name[..1].parse().ok().filter(|first| *first <= 3)? } else { stage };
     let ending = match rest {
         "" | "config" => "",
         "offload" | "offloading" | "cpu" | "cpuoffload" | "offloadconfig" => "_offload",

@@ -46,6 +46,7 @@ pub(super) const SPEC: LauncherSpec = LauncherSpec {
     ],
     count_options: &["num_processes"],
     count_meaning: CountMeaning::Total,
+    on_several: &["--deepspeed_multinode_launcher", "standard"],
     counts,
 };
 
@@ -294,7 +295,10 @@ fn counts(flags: RankFlags, args: &Args, host: &Host) -> RankFlags {
             Some(Sourced::new(value, Source::Argument(file.display().to_string())))
         })
     };
-    let nnodes = number("num_machines").unwrap_or(default(1));
+    // The file that `accelerate config` wrote for every launch says of one machine nothing about this one.
+    let is_meant =
+        |nnodes: &Sourced<u32>| nnodes.value > 1 || ["num_machines", RUN_FILE].iter().any(|it| args.is_given(it));
+    let nnodes = number("num_machines").filter(is_meant).unwrap_or(default(1));
     let total = number("num_processes").filter(|total| nnodes.value > 0 && total.value % nnodes.value == 0);
     let nproc = total.map(|total| Sourced::new(Processes::Count(total.value / nnodes.value), total.from));
     RankFlags {

@@ -5,10 +5,15 @@ use std::path::PathBuf;
 use std::slice::from_ref;
 
 use super::output::OutputFlags;
+use crate::base::recorded::Version;
 use crate::command::target::Target;
 use crate::command::trainer::Job;
 use crate::host::Host;
 use crate::ranks::topology::{HostFlags, RankFlags, Topology};
+
+/// `python -m` for versions that cannot leave the current folder out: it is removed before anything is imported from it.
+const WITHOUT_FOLDER: &str = "import sys; del sys.path[0], sys.argv[0]; import runpy; \
+     runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)";
 
 pub(crate) struct LaunchContext<'a> {
     pub(crate) job: &'a Job,
@@ -28,6 +33,21 @@ impl LaunchContext<'_> {
     pub(super) fn python(&self) -> OsString {
         let python = self.job.python.as_ref();
         python.map_or_else(|| "python3".into(), |python| python.program.clone().into_os_string())
+    }
+
+    /// How the interpreter runs a launcher: as its own script would, without the current folder on `sys.path`. `script` is that
+    /// one's name, if it has one.
+    pub(super) fn launcher_words(&self, script: Option<&str>, module: &str) -> Vec<OsString> {
+        let python = self.job.python.as_ref();
+        let version = python.and_then(|python| python.own_version()).map(|version| Version::parse(&version));
+        let has_safe_path = version.is_some_and(|version| !version.is_before([3, 11, 0]));
+        let own = python.and_then(|python| Some(python.program.parent()?.join(script?))).filter(|own| own.is_file());
+        let words: [OsString; 3] = match own {
+            _ if has_safe_path => ["-P".into(), "-m".into(), module.into()],
+            Some(own) => return vec![self.python(), own.into_os_string()],
+            None => ["-c".into(), WITHOUT_FOLDER.into(), module.into()],
+        };
+        [&[self.python()], &words[..]].concat()
     }
 
     /// What one process executes without a launcher, up to the trainer's arguments.

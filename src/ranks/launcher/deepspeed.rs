@@ -41,6 +41,7 @@ pub(super) const SPEC: LauncherSpec = LauncherSpec {
     ],
     count_options: &["num_gpus", "num_accelerators", "include", "exclude"],
     count_meaning: CountMeaning::PerNode,
+    on_several: &["--hostfile", "HOSTFILE", "--no_ssh"],
     counts,
 };
 
@@ -61,7 +62,7 @@ pub(super) fn check(asked: &Sourced<Launcher>, topology: &Topology) -> Result<()
     match topology.nproc_per_node.as_ref().filter(|nproc| nproc.value as usize > devices.len()) {
         Some(nproc) if topology.pool.is_none() => {
             let (gpus, ranks) = (devices.len(), nproc.value);
-            let what = format!("the deepspeed launcher starts one process per GPU: {gpus}, not {ranks}");
+            let what = format!("the deepspeed launcher starts one rank per GPU: {gpus}, not {ranks}");
             let fewer = if gpus == 0 { String::new() } else { format!("--nproc-per-node {gpus}, or ") };
             let problem = Problem::error(Rule::Launcher, what).at(asked.place()).at(&nproc.from);
             Err(problem.help(format!("{fewer}--launcher torchrun")))
@@ -121,7 +122,7 @@ pub(crate) fn options(context: &LaunchContext<'_>, variables: &[String]) -> Vec<
 /// With a hostfile: the runner reaches the hosts through a `RemoteRunner`.
 fn runner_words(context: &LaunchContext<'_>) -> Vec<OsString> {
     let LaunchContext { topology, hosts, host, .. } = context;
-    let mut words: Vec<OsString> = vec![context.python(), "-m".into(), SPEC.module().into()];
+    let mut words = SPEC.words(context);
     let mut option = |name: &str, value: OsString| words.extend([OsString::from(name), value]);
     if let Some(file) = &hosts.hostfile {
         option("--hostfile", host.absolute(&file.value).into_os_string());
@@ -159,7 +160,8 @@ fn launch_words(context: &LaunchContext<'_>) -> Vec<OsString> {
         (format!("machine{number}"), Value::from(gpus))
     };
     let world_info: Map<String, Value> = (0..nnodes).map(node).collect();
-    let mut words: Vec<OsString> = vec![context.python(), "-u".into(), "-m".into(), LAUNCH_MODULE.into()];
+    let mut words = context.launcher_words(None, LAUNCH_MODULE);
+    words.insert(1, "-u".into());
     let mut option = |name: &str, value: String| words.push(format!("{name}={value}").into());
     option("--world_info", base64::encode(Value::Object(world_info).to_string().as_bytes()));
     if nnodes > 1 {
@@ -172,9 +174,11 @@ fn launch_words(context: &LaunchContext<'_>) -> Vec<OsString> {
     words
 }
 
-/// `--num_gpus N`, `--include localhost:0,2`, `--exclude localhost:1`, else every visible GPU. A hostfile leaves it open.
+/// `--num_gpus N`, `--include localhost:0,2`, `--exclude localhost:1`, else every visible GPU. A hostfile leaves it open; one
+/// that is not there has no effect (`fetch_hostfile`, alike in 0.14 to 0.19).
 fn counts(flags: RankFlags, args: &Args, host: &Host) -> RankFlags {
-    if args.is_given("hostfile") || Path::new(DEFAULT_HOSTFILE).is_file() {
+    let named = args.text("hostfile").map_or_else(|| DEFAULT_HOSTFILE.to_string(), |file| file.value);
+    if host.absolute(Path::new(&named)).is_file() {
         return flags;
     }
     let number = count(args, "num_gpus").or_else(|| count(args, "num_accelerators")).filter(|number| number.value > 0);

@@ -11,12 +11,12 @@ use super::context::LaunchContext;
 use super::spec::{CountMeaning, LauncherSpec};
 use super::{deepspeed, remote_runner, torchrun};
 use crate::base::python_value;
-use crate::base::source::Sourced;
+use crate::base::source::{Source, Sourced};
 use crate::command::argv::Args;
 use crate::command::target::{ParsedCommand, Target, is_python, of_python};
 use crate::command::trainer::{self, Job};
 use crate::host::Host;
-use crate::ranks::topology::{Processes, RankFlags};
+use crate::ranks::topology::{ALONE, Processes, RankFlags, Role, Topology};
 use crate::report::{Problem, Rule};
 
 /// Every launcher that a command may start with.
@@ -32,6 +32,10 @@ pub(crate) struct ExistingLauncher {
     flags: Vec<OsString>,
     /// The flags, parsed.
     args: Args,
+    /// `python` or `python -m`, where that runs what is behind it without it.
+    interpreter: Vec<OsString>,
+    /// What it starts as each rank.
+    behind: Vec<OsString>,
 }
 
 impl ExistingLauncher {
@@ -45,9 +49,14 @@ impl ExistingLauncher {
             rest = &rest[1..];
         }
         let (first, trainer_args) = rest.split_first()?;
-        let launcher = ExistingLauncher { spec, program, args: spec.parse(&flags), flags };
+        let (args, behind) = (spec.parse(&flags), rest.to_vec());
+        let mut launcher = ExistingLauncher { spec, program, args, flags, interpreter: Vec::new(), behind };
         let target = launcher.target(first);
         let python = (start > 2 || is_python(&command[0])).then(|| command[0].clone());
+        if !matches!(target, Target::Program(_)) {
+            launcher.interpreter.push(python.clone().unwrap_or_else(|| "python".into()));
+            launcher.interpreter.extend(launcher.args.is_given("module").then(|| "-m".into()));
+        }
         let owner = if matches!(target, Target::Program(_)) { first.clone() } else { command[0].clone() };
         Some((launcher, ParsedCommand::new(target, trainer_args, python, Some(owner))))
     }
@@ -87,6 +96,76 @@ impl ExistingLauncher {
             stated.nnodes = flags.nnodes.clone().or(stated.nnodes);
         }
         stated
+    }
+
+    /// Whether its flags, variables or files say how many machines there are, be it one.
+    pub(crate) fn states_machines(&self, host: &Host) -> bool {
+        let stated = self.spec.rank_flags(&self.args, host).nnodes;
+        self.args.is_given(self.spec.rank_options[1]) || stated.is_none_or(|nnodes| nnodes.from != Source::Default)
+    }
+
+    /// The words that stand in front of it in this command, and the command without it.
+    pub(crate) fn left_out(&self, command: &[OsString]) -> Vec<OsString> {
+        [self.in_front(command), &self.interpreter, &self.behind].concat()
+    }
+
+    fn in_front<'c>(&self, command: &'c [OsString]) -> &'c [OsString] {
+        let at = command.windows(self.program.len()).position(|words| words == self.program);
+        &command[..at.unwrap_or(0)]
+    }
+
+    /// Why it must not run as it stands, where it does not say how many machines there are: `job` has several of them, or
+    /// several tasks here. `line`: a command of the user's as a line to paste.
+    pub(crate) fn not_told(
+        &self,
+        job: &Topology,
+        command: &[OsString],
+        host: &Host,
+        line: impl Fn(&[OsString]) -> String,
+    ) -> Option<Problem> {
+        let name = self.name();
+        let tasks = job.world_size.as_ref().filter(|world| job.ranks_exist() && world.value > 1);
+        let nnodes = job.nnodes.as_ref().filter(|nnodes| nnodes.value > 1);
+        let (what, place) = match (tasks, nnodes) {
+            (Some(ranks), _) => {
+                (format!("this is one of {} ranks, and each would start `{name}`", ranks.value), ranks.place())
+            }
+            (None, Some(nnodes)) => {
+                let count = nnodes.value;
+                let what =
+                    format!("the job has {count} machines, and `{name}` is not told: they would not train together");
+                (what, nnodes.place())
+            }
+            (None, None) => return None,
+        };
+        let told = nnodes.map(|nnodes| {
+            let (number, flags) = self.flags_for(job, nnodes.value, host);
+            let words = [self.in_front(command), &self.program, &flags, &self.behind].concat();
+            format!("; or, as the only task of machine {number}: {}", line(&words))
+        });
+        let help = format!("{}{}; {ALONE}", line(&self.left_out(command)), told.unwrap_or_default());
+        Some(Problem::error(Rule::Ranks, what).at(place).at(name).help(help))
+    }
+
+    /// Its flags for a machine of the job, and the number of that machine. The shell of a job is none.
+    fn flags_for(&self, job: &Topology, nnodes: u32, host: &Host) -> (String, Vec<OsString>) {
+        let is_shell = matches!(job.role, Role::Shell { .. });
+        let number = if is_shell { "I".to_string() } else { job.node_rank.value.to_string() };
+        let address = job.master_addr.as_ref().map_or("HOST", |address| &address.value).to_string();
+        let port = job.master_port.as_ref().map_or(29500, |port| port.value).to_string();
+        let each = self.spec.rank_flags(&self.args, host).nproc_per_node.map(|each| each.value);
+        let mut own = match (self.spec.count_meaning, each) {
+            (CountMeaning::Total, Some(Processes::Count(each))) if self.states_count() => self
+                .args
+                .with(self.spec.rank_options[0], OsStr::new(&(u64::from(each) * u64::from(nnodes)).to_string())),
+            _ => self.flags.clone(),
+        };
+        own.retain(|flag| flag != "--standalone");
+        let values = [nnodes.to_string(), number.clone(), address, port];
+        let stated = self.spec.rank_options.into_iter().skip(1).zip(values);
+        let open = stated.filter(|(name, _)| !self.args.is_given(name));
+        let open = open.flat_map(|(name, value)| [format!("--{name}").into(), value.into()]);
+        (number, open.chain(self.spec.on_several.iter().map(OsString::from)).chain(own).collect())
     }
 
     fn states_count(&self) -> bool {
@@ -147,7 +226,7 @@ impl ExistingLauncher {
         let (file, entries) = refused?;
         let listed = entries.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
         let what = format!("`{}` refuses {listed} in its run file beside a DeepSpeed config", self.name());
-        let help = "drop them there; the DeepSpeed config says them, and --mixed_precision is taken as a flag";
+        let help = "drop them there; the DeepSpeed config has them, and --mixed_precision works as a flag";
         let problem = Problem::error(Rule::RunFile, what).at(file.display()).help(help);
         Some(if job.trainer.uses_accelerate() { problem } else { problem.into_warning() })
     }
@@ -169,11 +248,11 @@ impl ExistingLauncher {
         let is_runner = self.spec.launcher == deepspeed::SPEC.launcher;
         let word = is_runner.then(|| remote_runner::changed_word(&self.args, &words, host)).flatten()?;
         let (program, word) = (self.name(), word.to_string_lossy());
-        let what = format!("`{program}` sends `{word}` through the shell of every machine, which reads more into it");
+        let what = format!("`{program}` sends `{word}` through a shell on every machine, which would change it");
         Some(
             Problem::warning(Rule::ChangedByShells, what)
                 .at(format!("{program} --hostfile"))
-                .help("zlaunch --hostfile FILE -- COMMAND without the launcher: every word arrives as it stands"),
+                .help("zlaunch --hostfile FILE -- COMMAND without the launcher: every argument arrives unchanged"),
         )
     }
 
@@ -244,7 +323,7 @@ impl ExistingLauncher {
     /// A front end behind a console script needs the interpreter of that script.
     fn program_words(&self, context: &LaunchContext<'_>) -> Vec<OsString> {
         if context.job.rewritten && context.job.python.is_some() {
-            return vec![context.python(), "-m".into(), self.spec.module().into()];
+            return self.spec.words(context);
         }
         let mut program = self.program.clone();
         if let Some(path) = context.host.find_program(&program[0]) {
@@ -255,7 +334,7 @@ impl ExistingLauncher {
 }
 
 fn contradiction(place: &str, stated: &str) -> Problem {
-    Problem::error(Rule::Launcher, "zlaunch and the command state different numbers")
+    Problem::error(Rule::Launcher, "zlaunch and the command give different numbers")
         .at(place)
         .at(stated)
         .help("drop one of them")

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 
+use super::context::LaunchContext;
 use super::kind::Launcher;
 use crate::base::recorded::Table;
 use crate::base::source::{Source, Sourced};
@@ -31,6 +32,8 @@ pub(crate) struct LauncherSpec {
     /// Options that state the number of processes.
     pub(super) count_options: &'static [&'static str],
     pub(super) count_meaning: CountMeaning,
+    /// What it must be told on several machines besides its options about the ranks.
+    pub(super) on_several: &'static [&'static str],
     /// Adds how many processes on how many machines its flags, variables and files state.
     pub(super) counts: fn(RankFlags, &Args, &Host) -> RankFlags,
 }
@@ -73,9 +76,10 @@ impl LauncherSpec {
         Some((used + 1, *sub_command))
     }
 
-    /// The module by which an interpreter runs it.
-    pub(super) fn module(&self) -> &'static str {
-        self.modules[0].0
+    /// How the interpreter of the trainer runs it.
+    pub(super) fn words(&self, context: &LaunchContext<'_>) -> Vec<OsString> {
+        let script = self.programs.iter().find(|(_, sub_command)| sub_command.is_none()).map(|(script, _)| *script);
+        context.launcher_words(script, self.modules[0].0)
     }
 
     pub(super) fn parse(&self, flags: &[OsString]) -> Args {

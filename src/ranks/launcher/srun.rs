@@ -57,7 +57,7 @@ impl<'a> SrunPrefix<'a> {
         if !in_step(host) || shares {
             return Ok(());
         }
-        Err(Problem::error(Rule::Launcher, "an `srun` inside of a step waits for that step to end")
+        Err(Problem::error(Rule::Launcher, "an `srun` inside a step waits for that step to end")
             .at("SLURM_STEP_ID")
             .help("drop `srun`: zlaunch finds its place by itself; or srun --overlap"))
     }

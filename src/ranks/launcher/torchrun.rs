@@ -1,4 +1,4 @@
-//! `python -m torch.distributed.run`, with the interpreter of the trainer: the `torchrun` on PATH may belong to another
+//! `python -P -m torch.distributed.run`, with the interpreter of the trainer: the `torchrun` on PATH may belong to another
 //! environment.
 
 use std::ffi::OsString;
@@ -9,7 +9,7 @@ use super::output::OutputFlags;
 use super::spec::{CountMeaning, LauncherSpec, default};
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
-use crate::command::argv::Args;
+use crate::command::argv::{Args, Nargs::Nothing};
 use crate::host::Host;
 use crate::ranks::topology::{Processes, RankFlags};
 
@@ -20,15 +20,16 @@ pub(super) const SPEC: LauncherSpec = LauncherSpec {
     options: concat!(include_str!("../../recorded/torchrun.txt"), "use_env !\n"),
     short_options: &[("-m", "module"), ("-h", "help"), ("-r", "redirects"), ("-t", "tee")],
     rank_options: ["nproc_per_node", "nnodes", "node_rank", "master_addr", "master_port"],
-    fields: &[],
+    fields: &[("standalone", Nothing)],
     count_options: &["nproc_per_node"],
     count_meaning: CountMeaning::PerNodeOrWord,
+    on_several: &[],
     counts,
 };
 
 pub(super) fn prefix(context: &LaunchContext<'_>) -> Vec<OsString> {
     let topology = context.topology;
-    let mut words: Vec<OsString> = vec![context.python(), "-m".into(), SPEC.module().into()];
+    let mut words = SPEC.words(context);
     let mut option = |name: &str, value: String| words.extend([OsString::from(name), value.into()]);
     // All are given: torchrun would take what is missing from PET_* variables.
     let nnodes = topology.nnodes.as_ref().map_or(1, |nnodes| nnodes.value);
@@ -68,7 +69,8 @@ fn output(context: &LaunchContext<'_>) -> Vec<OsString> {
     folder.chain([both.into(), "3".into()]).collect()
 }
 
-/// By default torchrun starts one process on one node. A range of nodes leaves their number open.
+/// By default torchrun starts one process on one node. A range of nodes leaves their number open. Alone on this machine it
+/// waits in vain for the others of PET_NNODES (seen, torch 2.15), so that does not say where they are.
 fn counts(flags: RankFlags, args: &Args, host: &Host) -> RankFlags {
     let stated = |name: &str, variable: &str| {
         let from = || Source::Variable(variable.to_string());
@@ -76,6 +78,8 @@ fn counts(flags: RankFlags, args: &Args, host: &Host) -> RankFlags {
     };
     let nproc = stated("nproc_per_node", vars::PET_NPROC_PER_NODE);
     let nnodes = stated("nnodes", vars::PET_NNODES);
+    let is_standalone = args.is_given("standalone") || host.nonempty_var("PET_STANDALONE") == Some("1");
+    let nnodes = nnodes.filter(|_| !is_standalone || args.is_given("nnodes"));
     let parsed = |text: Sourced<String>| Some(Sourced::new(text.value.parse().ok()?, text.from));
     let number = |text: Sourced<String>| Some(Sourced::new(text.value.trim().parse().ok()?, text.from));
     let nproc_per_node = nproc.map_or(Some(default(Processes::Count(1))), parsed);

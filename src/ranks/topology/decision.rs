@@ -9,7 +9,7 @@ use super::problems::{
     ALONE, meets_on_loopback, node_rank_too_large, other_number_of_machines, rank_too_large, tasks_are_ranks,
 };
 use super::rendezvous::{Rendezvous, is_loopback};
-use super::unused_env::{uncounted_machines, unused_variables};
+use super::unused_env::{counted_by_another, uncounted_machines, unused_variables};
 use super::variables::{
     MASTER_ADDR, NNODES, NODE_RANK, NPROC_PER_NODE, VariableReader, all_are_set, check, first_text, text,
 };
@@ -17,7 +17,7 @@ use super::{Devices, HostFlags, Processes, RankFlags, Role, Task, Topology, engi
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::host::Host;
-use crate::report::{Problem, Rule};
+use crate::report::{Problem, Rule, Severity};
 
 impl Topology {
     /// `ranked`: the command is started as ranks, not passed through.
@@ -51,6 +51,13 @@ impl Topology {
         topology.master_addr = launcher.master_addr.or_else(|| flags.master_addr.clone());
         topology.master_port = launcher.master_port.or_else(|| flags.master_port.clone());
         topology
+    }
+
+    /// The ranks that a command without a launcher would be, however many processes the launcher starts.
+    pub(crate) fn without_launcher(flags: &RankFlags, host: &Host) -> Result<Self, Vec<Problem>> {
+        let one = Sourced::new(Processes::Count(1), Source::Default);
+        let flags = RankFlags { nproc_per_node: Some(one), ..flags.clone() };
+        Self::decide(&flags, &HostFlags::default(), true, host)
     }
 
     /// The command starts with `srun`, and its tasks will decide.
@@ -141,8 +148,14 @@ impl Inputs<'_> {
         if let Some(problem) = ambiguous_rank(host).or_else(|| half_a_node(self.flags, host)) {
             return Err(problem.into());
         }
+        let uncounted: Vec<Problem> = uncounted_machines(host).collect();
+        if let Some(problem) =
+            uncounted.iter().find(|it| it.severity == Severity::Error).cloned().or_else(|| counted_by_another(host))
+        {
+            return Err(problem.into());
+        }
         let mut topology = self.ranks_to_start(None)?;
-        topology.notes.extend(uncounted_machines(host));
+        topology.notes.extend(uncounted);
         incomplete_rank_env(&topology, host).map_or(Ok(topology), |problem| Err(problem.into()))
     }
 
@@ -201,7 +214,7 @@ impl Inputs<'_> {
         let Inputs { flags, host, devices, .. } = self;
         let default = |value: u32| Sourced::new(value, Source::Default);
         let mut variables = VariableReader::new(host);
-        let nnodes = flags.nnodes.clone().or_else(|| variables.first_number(&NNODES, 1));
+        let nnodes = flags.nnodes.clone().or_else(|| variables.nnodes());
         // Who insists on one node by a flag need not take the number of this one out of the environment.
         let insists = flags.nnodes.as_ref().is_some_and(|nnodes| nnodes.value == 1 && nnodes.from.is_flag());
         let node_rank = flags.node_rank.clone().or_else(|| variables.first_number(&NODE_RANK, 0).filter(|_| !insists));
@@ -254,6 +267,7 @@ impl Inputs<'_> {
         let mut problems = variables.problems;
         let local = &task.local_world_size;
         let nproc = flags.nproc_per_node.as_ref().filter(|asked| asked.value != Processes::Count(local.value));
+        let nproc = nproc.filter(|asked| asked.from != Source::Default);
         let nnodes = flags.nnodes.as_ref().filter(|asked| asked.value != allocation.nnodes.value);
         let contradictions = nproc.map(Sourced::place).into_iter().chain(nnodes.map(Sourced::place));
         problems.extend(contradictions.map(|asked| tasks_are_ranks(local, &asked)));
@@ -283,7 +297,7 @@ impl Inputs<'_> {
         let Inputs { flags, host, devices, .. } = self;
         let mut variables = VariableReader::new(host);
         let processes = stated_processes(flags, &mut variables);
-        let nnodes = flags.nnodes.clone().or_else(|| variables.first_number(&NNODES, 1));
+        let nnodes = flags.nnodes.clone().or_else(|| variables.nnodes());
         let nnodes = nnodes.unwrap_or_else(|| allocation.nnodes.clone());
         if nnodes.value > allocation.nnodes.value {
             variables.problems.push(other_number_of_machines(&nnodes, &allocation.nnodes));
@@ -356,7 +370,7 @@ fn ambiguous_rank(host: &Host) -> Option<Problem> {
             .at(rank.place())
             .at(world.place())
             .help(format!(
-                "for machines: --nnodes {nnodes} --node-rank {node_rank}; for ranks: set LOCAL_RANK too; or unset RANK WORLD_SIZE"
+                "for machines: --nnodes {nnodes} --node-rank {node_rank}; for ranks: set LOCAL_RANK too; {ALONE}"
             ))
     })
 }
@@ -400,10 +414,9 @@ fn incomplete_rank_env(topology: &Topology, host: &Host) -> Option<Problem> {
         .or_else(|| text(vars::LOCAL_RANK, host).filter(|rank| rank.value != "0"));
     size.or(rank).map(|set| {
         let what = format!("`{}` is set, but not {}: a rank needs all three", set.from, missing.join(" and "));
-        Problem::error(Rule::Ranks, what).at(set.place()).help(format!(
-            "for several machines: --nnodes N --node-rank I --master-addr HOST; {ALONE}, or unset {}",
-            set.from
-        ))
+        Problem::error(Rule::Ranks, what)
+            .at(set.place())
+            .help(format!("for several machines: --nnodes N --node-rank I --master-addr HOST; {ALONE}"))
     })
 }
 

@@ -29,13 +29,13 @@ impl DeviceFault {
             _ => format!("torch sees only the {seen} GPUs before it"),
         };
         match self {
-            DeviceFault::Repeated(name) => format!("`{name}` stands in the list twice: {left}"),
-            DeviceFault::NotADevice(name) => format!("`{name}` is no GPU, and the list ends there: {left}"),
+            DeviceFault::Repeated(name) => format!("`{name}` is in the list twice: {left}"),
+            DeviceFault::NotADevice(name) => format!("`{name}` is not a GPU, and the list ends there: {left}"),
             DeviceFault::NotThere(name, 1) => format!("there is no GPU {name} (the machine has one, GPU 0): {left}"),
             DeviceFault::NotThere(name, count) => {
                 format!("there is no GPU {name} (the machine has {count}, from 0 to {}): {left}", count - 1)
             }
-            DeviceFault::MoreThanANumber(name) => format!("of `{name}` only the number at the start counts"),
+            DeviceFault::MoreThanANumber(name) => format!("only the number at the start of `{name}` is used"),
         }
     }
 

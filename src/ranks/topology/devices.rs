@@ -94,12 +94,12 @@ impl Devices {
                 Problem::error(Rule::Ranks, fault.what(0)).at(name).help(fault.help(name))
             }
             (Source::Variable(name), None) => {
-                Problem::error(Rule::Ranks, format!("`{name}` hides every GPU, so the number of processes is unknown"))
+                Problem::error(Rule::Ranks, format!("`{name}` hides every GPU, so the number of ranks is unknown"))
                     .at(name)
                     .help(format!("--unset-env {name}, or --nproc-per-node 1 for one process without a GPU"))
             }
             (from, _) => {
-                let what = "the number of GPUs is unknown, and so is the number of processes";
+                let what = "the number of GPUs is unknown, and so is the number of ranks";
                 let help = "--nproc-per-node N, where N is the number of GPUs of the machine that trains; without a GPU, \
                             --nproc-per-node 1";
                 let problem = Problem::error(Rule::Ranks, what).help(help);

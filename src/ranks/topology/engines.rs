@@ -37,6 +37,7 @@ const WITH_CODE: &[(&str, Detect)] = &[
     ("OCI Data Science", clouds::detect_oci),
     ("OpenPAI", |block, host| Some(clouds::open_pai_task(block, host))),
     ("Volcano", kubernetes::detect_volcano),
+    ("ClearML", kubernetes::detect_clearml),
     ("PAI-DLC", kubernetes::detect_dlc),
     ("Kubernetes", kubernetes::detect_pods),
     ("MPIJob", kubernetes::detect_mpi_job),

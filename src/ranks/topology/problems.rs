@@ -6,7 +6,7 @@ use crate::report::{Problem, Rule};
 /// The help where nothing says which machine of how many this is.
 pub(super) const GIVE_PLACE: &str =
     "--nnodes N --node-rank I --master-addr HOST --master-port 29500; for this machine alone: --nnodes 1";
-pub(super) const ALONE: &str = "for this machine alone: --nnodes 1";
+pub(crate) const ALONE: &str = "for this machine alone: --nnodes 1";
 
 /// What `engine` set says that the job is larger than this process, but nothing says `missing`.
 pub(super) fn place_unknown(engine: &str, set: &[String], missing: &str) -> Problem {
@@ -25,22 +25,22 @@ pub(super) fn machines_unreadable(engine: &str, file: &Sourced<String>) -> Probl
 }
 
 pub(super) fn tasks_spread_unevenly(size: &Sourced<u32>, local: &Sourced<u32>) -> Problem {
-    Problem::error(Rule::UnevenTasks, "the machines do not have equally many tasks")
+    Problem::error(Rule::UnevenTasks, "the machines have different numbers of tasks")
         .at(size.place())
         .at(local.place())
-        .help("start equally many on each: mpirun --map-by ppr:N:node")
+        .help("start the same number on each: mpirun --map-by ppr:N:node")
 }
 
 /// The problem of a rank that its group does not have.
 pub(super) fn rank_too_large(rank: Option<&Sourced<u64>>, size: Option<&Sourced<u64>>) -> Option<Problem> {
     let (rank, size) = rank.zip(size).filter(|(rank, size)| rank.value >= size.value)?;
-    let what = format!("rank {} of {} does not exist: they are counted from 0", rank.value, size.value);
+    let what = format!("rank {} of {} does not exist: counting starts at 0", rank.value, size.value);
     let problem = Problem::error(Rule::Ranks, what).at(rank.place()).at(size.place());
     Some(problem.help(format!("{} below {}", rank.from, size.from)))
 }
 
 pub(super) fn node_rank_too_large(rank: &Sourced<u32>, nnodes: &Sourced<u32>) -> Problem {
-    let what = format!("machine {} of {} does not exist: they are counted from 0", rank.value, nnodes.value);
+    let what = format!("machine {} of {} does not exist: counting starts at 0", rank.value, nnodes.value);
     Problem::error(Rule::Ranks, what)
         .at(rank.place())
         .at(nnodes.place())
@@ -73,5 +73,12 @@ pub(super) fn meets_on_loopback(address: &Sourced<String>, nnodes: &Sourced<u32>
 pub(super) fn not_a_number(text: &Sourced<String>, least: &str, most: u64) -> Problem {
     Problem::error(Rule::Ranks, format!("`{}` is not a whole number from {least} to {most}", text.value))
         .at(text.place())
-        .help(format!("set {} to a number, or unset it", text.from))
+        .help(format!("set {} to a number", text.from))
+}
+
+/// torchrun can start more machines later; the config needs their number now.
+pub(super) fn range_of_machines(nnodes: &Sourced<String>) -> Problem {
+    let what = format!("`{}` machines are a range, and only torchrun itself starts such a job", nnodes.value);
+    let help = format!("zlaunch -- torchrun train.py: it reads PET_* by itself; {ALONE}");
+    Problem::error(Rule::Ranks, what).at(nnodes.place()).help(help)
 }

@@ -94,7 +94,8 @@ fn local_address_towards(host: &str) -> Option<IpAddr> {
 /// The addresses of a host. `getent` is asked, because the packaged executable is static and cannot load the system's
 /// resolver.
 fn resolve(host: &str) -> Vec<IpAddr> {
-    let getent = Command::new("getent").args(["ahosts", host]).stdin(Stdio::null()).stderr(Stdio::null()).output();
+    let getent =
+        Command::new("/usr/bin/getent").args(["ahosts", host]).stdin(Stdio::null()).stderr(Stdio::null()).output();
     let text = getent.map(|output| output.stdout).unwrap_or_default();
     let lines = str::from_utf8(&text).unwrap_or_default().lines();
     lines.filter_map(|line| line.split_ascii_whitespace().next()?.parse().ok()).collect()

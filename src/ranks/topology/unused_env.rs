@@ -3,11 +3,13 @@
 
 use super::Topology;
 use super::engine::{Allocation, Placement};
+use super::problems::place_unknown;
 use super::variables::{MASTER_ADDR, MASTER_PORT, NNODES, NODE_RANK, NPROC_PER_NODE, all_are_set, text};
+use crate::base::engines;
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::host::Host;
-use crate::report::{Problem, Rule};
+use crate::report::{Problem, Rule, Severity};
 
 pub(super) fn unused_variables(topology: &Topology, allocation: Option<&Allocation>, host: &Host) -> Vec<Problem> {
     let mut notes = Vec::new();
@@ -32,7 +34,7 @@ pub(super) fn unused_variables(topology: &Topology, allocation: Option<&Allocati
     let is_shell = matches!(allocation.placement, Placement::SlurmShell { .. } | Placement::Manual(_));
     if allocation.nnodes.value != nnodes.value {
         let what = format!("the job has {} machines, but this launch is for {}", allocation.nnodes.value, nnodes.value);
-        let help = format!("leave {} out to use all of them together", nnodes.from);
+        let help = format!("drop {} to use all of them together", nnodes.from);
         notes.push(contradicts_scheduler(what).at(nnodes.place()).at(allocation.nnodes.place()).help(help));
     } else if nnodes.value > 1 && allocation.node_rank.value != topology.node_rank.value && !is_shell {
         let (said, seen) = (&topology.node_rank, &allocation.node_rank);
@@ -50,34 +52,86 @@ fn contradicts_scheduler(what: String) -> Problem {
 
 fn is_ignored(variable: &Sourced<String>, decided: &str) -> Problem {
     let name = variable.from.to_string();
-    Problem::warning(Rule::StrayVariable, format!("`{name}` says otherwise and is ignored"))
+    Problem::warning(Rule::StrayVariable, format!("`{name}` says something else, and is ignored"))
         .at(variable.place())
         .at(decided)
         .help(format!("unset {name}"))
 }
 
-/// What this process belongs to may have more machines, but no variable counts them: what it is, and what to do there.
-const UNCOUNTED: &[(&str, &str, &str)] = &[
+/// What this process belongs to may have more machines, but no variable counts them: what it is, and what to do there. A shell
+/// or a driver from which the others are started is refused; the rest only warns.
+const UNCOUNTED: &[(&str, Severity, &str, &str)] = &[
     (
         "RAY_JOB_CONFIG_JSON_ENV_VAR",
+        Severity::Error,
         "this is the driver of a Ray job",
         "Ray Train starts a rank on each GPU of the cluster",
     ),
-    ("RAY_RAYLET_PID", "this is a task of Ray", "Ray Train starts a rank on each GPU of the cluster"),
+    (
+        "RAY_RAYLET_PID",
+        Severity::Warning,
+        "this is a task of Ray",
+        "Ray Train starts a rank on each GPU of the cluster",
+    ),
     (
         "SATURN_JOB_LEADER",
+        Severity::Warning,
         "this is the first instance of a Saturn Cloud job",
         "--nnodes N --node-rank $SATURN_JOB_RANK --master-addr $SATURN_JOB_LEADER --master-port 29500",
     ),
-    ("FLUX_ENCLOSING_ID", "this is the shell of a Flux job", "flux run --nodes=N --tasks-per-node=1 zlaunch …"),
+    (
+        "JOB_COMPLETION_INDEX",
+        Severity::Warning,
+        "this is the first pod of an Indexed Job",
+        "--nnodes N --node-rank $JOB_COMPLETION_INDEX --master-addr HOST --master-port 29500",
+    ),
+    (
+        "FLUX_ENCLOSING_ID",
+        Severity::Error,
+        "this is the shell of a Flux job",
+        "flux run --nodes=N --tasks-per-node=1 zlaunch …",
+    ),
 ];
 
 pub(super) fn uncounted_machines(host: &Host) -> impl Iterator<Item = Problem> {
     let set = UNCOUNTED.iter().filter(|(name, ..)| host.nonempty_var(name).is_some());
-    set.map(|(name, what, help)| {
+    set.map(|(name, severity, what, help)| {
         let what = format!("{what}: ranks are started on this machine only");
         let help = format!("{help}; --nnodes 1 if this machine is meant");
-        Problem::warning(Rule::UncountedMachines, what).at(name).help(help)
+        let problem = Problem::warning(Rule::UncountedMachines, what).at(name).help(help);
+        Problem { severity: *severity, allowable: *severity == Severity::Warning, ..problem }
+    })
+}
+
+/// How tools call the number of machines, and their own place among them.
+const COUNTS: &str = "NUM_NODES NNODES NODE_COUNT NUM_WORKERS JOBS_COUNT WORLD_SIZE";
+const PLACES: &str = "RANK INDEX IDX NODE_ID NODEID WORKER_ID";
+/// Words of names that count something else.
+const OTHER_PLACES: &str = "LORA GPU DEVICE";
+/// torch's own begin with these, and are judged together.
+const OF_TORCH: &str = "LOCAL GROUP ROLE PET";
+
+/// A tool that no row knows says how many machines there are, and which this is.
+pub(super) fn counted_by_another(host: &Host) -> Option<Problem> {
+    let number = |name: &str| host.nonempty_var(name).and_then(|value| value.trim().parse::<u64>().ok());
+    let ends_so = |name: &str, endings: &str| {
+        endings.split(' ').any(|it| name.strip_suffix(it).is_some_and(|it| it.ends_with('_')))
+    };
+    let names = || host.env.keys().filter_map(|name| name.to_str());
+    let is_known = |name: &str| engines::all().any(|block| block.env_prefixes().any(|prefix| name.starts_with(prefix)));
+    names().filter(|name| ends_so(name, COUNTS)).find_map(|count| {
+        let tool =
+            count.split('_').next().filter(|tool| !tool.is_empty() && !OF_TORCH.split(' ').any(|it| it == *tool))?;
+        let machines = number(count).filter(|machines| *machines > 1)?;
+        let of_tool = |name: &&str| name.strip_prefix(tool).is_some_and(|rest| rest.starts_with('_'));
+        let is_place = |name: &&str| {
+            ends_so(name, PLACES)
+                && !OTHER_PLACES.split(' ').any(|it| name.contains(it))
+                && number(name).is_some_and(|place| place <= machines)
+        };
+        let place = names().filter(of_tool).find(is_place).filter(|_| !is_known(count))?;
+        let set = [count, place].map(|name| text(name, host).map_or_else(String::new, |set| set.place()));
+        Some(place_unknown(tool, &set, "where its machines meet"))
     })
 }
 

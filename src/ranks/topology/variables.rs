@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use super::flags::Processes;
-use super::problems::not_a_number;
+use super::problems::{not_a_number, range_of_machines};
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::host::Host;
@@ -67,6 +67,20 @@ impl<'a> VariableReader<'a> {
         T: FromStr + PartialOrd + Display + Copy,
     {
         names.iter().find_map(|name| self.number(name, least))
+    }
+
+    /// How many machines there are. torchrun also takes a range of them.
+    pub(super) fn nnodes(&mut self) -> Option<Sourced<u32>> {
+        let stated = first_text(&NNODES, self.host)?;
+        let (least, most) = stated.value.split_once(':').unwrap_or((&stated.value, &stated.value));
+        match (least.trim().parse::<u32>(), most.trim().parse::<u32>()) {
+            (Ok(least), Ok(most)) if least == most && least > 0 => Some(Sourced::new(least, stated.from)),
+            (Ok(_), Ok(_)) if least != most => {
+                self.problems.push(range_of_machines(&stated));
+                None
+            }
+            _ => self.first_number(&NNODES, 1),
+        }
     }
 
     pub(super) fn processes(&mut self, names: &[&str]) -> Option<Sourced<Processes>> {

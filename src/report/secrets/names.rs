@@ -4,6 +4,11 @@
 const ANYWHERE: &str = "SECRET PASSWORD PASSWD PASSPHRASE CREDENTIAL";
 /// How the name of a secret ends, or any part of a variable's name.
 const ENDINGS: &str = "TOKEN KEY PASS PWD DSN WEBHOOK SIGNATURE BEARER AUTHORIZATION COOKIE";
+/// The last part of a secret's name, and nothing else; of a variable, the second list too.
+const LAST: &str = "PWD PW JWT SAS";
+const LAST_OF_VARIABLE: &str = "AUTH";
+/// How tokens begin, whatever they are called.
+pub(super) const TOKENS: &str = "hf_ ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- xoxb- xoxp- sk-ant- sk-proj- api_org_";
 const OTHER_ENDINGS: &str = "MONKEY DONKEY TURKEY HOCKEY WHISKEY ASKPASS BYPASS COMPASS OLDPWD";
 /// `MAX_TOKENS`, `--eos_token`: parts before a token that make it one of a tokenizer, or a number of them.
 const TOKENIZER_WORDS: &str = "ADD ADDED AUDIO BOS CLS EOS EXTRA IMAGE MASK MAX MIN NEW NUM PAD SEP SPECIAL STOP TOTAL \
@@ -17,9 +22,6 @@ const IN_QUERY: &str = "SIG AWSACCESSKEYID OSSACCESSKEYID KEY-PAIR-ID";
 const PLACES: &str = "FILE PATH DIR FOLDER";
 /// Values that are harmless under any name.
 const HARMLESS_VALUES: &str = "true false yes no on off none null auto default";
-
-/// How the words above that make a secret begin.
-const BEGINNINGS: &str = "aut bea coo cre dsn key pas pat pwd sec sig tok web";
 
 /// How the value of a secret begins that the shells of other machines read from a file.
 pub(crate) const READ_FROM_FILE: &str = "$(sed";
@@ -49,7 +51,9 @@ impl Sensitivity {
             name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|part| !part.is_empty()).collect();
         let first = if is_variable { 0 } else { parts.len().saturating_sub(1) };
         let is_password = ANYWHERE.split(' ').any(|word| name.contains(word));
-        if !is_password && !(first..parts.len()).any(|at| is_of_secret(&parts[..=at], is_variable)) {
+        let is_last = |words: &str| parts.last().is_some_and(|last| is_one_of(last, words));
+        let is_whole = is_last(LAST) && (!is_variable || parts.len() > 1) || is_variable && is_last(LAST_OF_VARIABLE);
+        if !is_password && !is_whole && !(first..parts.len()).any(|at| is_of_secret(&parts[..=at], is_variable)) {
             return None;
         }
         Some(match parts[..] {
@@ -79,10 +83,15 @@ impl Sensitivity {
     }
 }
 
-/// A first look, since most names and texts are harmless.
+/// A first look, since most names and texts are harmless: whether a word above that makes a secret may begin somewhere.
+#[rustfmt::skip]
 pub(super) fn may_name_secret(text: &str) -> bool {
-    let text = text.to_ascii_lowercase();
-    BEGINNINGS.split(' ').any(|beginning| text.contains(beginning))
+    let begins = |three: &[u8]| {
+        let three = [three[0], three[1], three[2]].map(|byte| byte.to_ascii_lowercase());
+        matches!(&three, b"aut" | b"bea" | b"coo" | b"cre" | b"dsn" | b"jwt" | b"key" | b"pas" | b"pat" | [b'p', b'w', _]
+            | b"sas" | b"sec" | b"sig" | b"tok" | b"web")
+    };
+    text.as_bytes().windows(3).any(begins) || text.ends_with("pw") || text.ends_with("PW")
 }
 
 /// What the last of these parts, and the one before it, say.
@@ -113,6 +122,16 @@ pub(super) fn looks_like_secret(value: &str) -> bool {
         && value.contains(|c: char| c.is_ascii_alphabetic())
 }
 
+/// Where the token ends that begins a text, if one does.
+pub(super) fn token_at(text: &str) -> Option<usize> {
+    let prefix = TOKENS.split(' ').find(|prefix| text.starts_with(prefix))?;
+    let joins = |c: char| prefix.len() > 5 && "_-".contains(c);
+    let rest = &text[prefix.len()..];
+    let rest = &rest[..rest.find(|c: char| !c.is_ascii_alphanumeric() && !joins(c)).unwrap_or(rest.len())];
+    let is_mixed = rest.contains(|c: char| c.is_ascii_digit()) && rest.contains(|c: char| c.is_ascii_uppercase());
+    (rest.len() >= 16 || rest.len() >= 8 && is_mixed).then_some(prefix.len() + rest.len())
+}
+
 /// A number or a few of them; a longer one can be a token.
 fn is_number(value: &str) -> bool {
     value.len() < 16 && value.split(',').all(|number| number.parse::<f64>().is_ok())
@@ -128,6 +147,7 @@ mod tests {
             comet.api_key GOOGLE_APPLICATION_CREDENTIALS MODELSCOPE_API_TOKEN AUTHTOKEN SSH_KEY PGPASSWORD DBPASSWORD
             CLIENTSECRET --clientSecret --apiKey HF_TOKENS APP_SECRETS --passwords GROUP_TOKEN MYSQL_PWD DB_PASS SSHPASS
             GITHUB_PAT AUTHORIZATION Authorization COOKIE SENTRY_DSN SLACK_WEBHOOK SLACK_WEBHOOK_URL X-Amz-Signature
+            --pwd --pw --jwt --sas REDIS_AUTH DB_PW --db-pwd
             --api_keys AWS_ACCESS_KEY_ID 2_token accessToken KEY --key keys DB_PASSWORD_FILE HF_TOKEN_PATH";
         for name in names.split_whitespace() {
             assert!(Sensitivity::of(name).is_some(), "{name}");

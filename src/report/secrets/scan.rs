@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use super::names::{Sensitivity, looks_like_secret, may_name_secret};
+use super::names::{Sensitivity, TOKENS, looks_like_secret, may_name_secret, token_at};
 
 /// Where a secret is in a text, and the name that it goes under.
 pub(super) struct Span {
@@ -31,12 +31,12 @@ pub(super) fn scan(words: &[impl AsRef<[u8]>]) -> Vec<Vec<Span>> {
     let mut asks: Option<(Name, &str)> = None;
     let (mut last, mut found) = ("", Vec::new());
     for word in &words {
+        let (mut spans, mut at) = (tokens(word), 0);
         if asks.is_none() && !may_name_secret(word) && !word.contains(':') {
-            found.push(Vec::new());
+            found.push(spans);
             last = word;
             continue;
         }
-        let (mut spans, mut at) = (Vec::new(), 0);
         while let Some(sign) = word[at..].find(['=', ':', ' ']).map(|next| at + next) {
             at = address(word, sign, &mut spans).or_else(|| setting(word, sign, &mut spans)).unwrap_or(sign + 1);
         }
@@ -57,6 +57,14 @@ pub(super) fn scan(words: &[impl AsRef<[u8]>]) -> Vec<Vec<Span>> {
     found
 }
 
+/// Tokens that are known by how they begin.
+fn tokens(text: &str) -> Vec<Span> {
+    let starts = TOKENS.split(' ').flat_map(|prefix| text.match_indices(prefix)).map(|(at, _)| at);
+    let alone = starts.filter(|at| !text[..*at].ends_with(|c: char| c.is_ascii_alphanumeric()));
+    let span = |start: usize| Some(Span { start, end: start + token_at(&text[start..])?, name: "TOKEN".to_string() });
+    alone.filter_map(span).collect()
+}
+
 /// What stands before the `@` of an address, if there is more than the name of a user. Returns where that ends.
 fn address(text: &str, sign: usize, found: &mut Vec<Span>) -> Option<usize> {
     let rest = text[sign..].strip_prefix("://")?.split("://").next()?;
@@ -67,7 +75,11 @@ fn address(text: &str, sign: usize, found: &mut Vec<Span>) -> Option<usize> {
     let (user, password) = rest[..length].split_once(':').unwrap_or((&rest[..length], ""));
     let (port, path) = password.split_once(['/', '?', '#']).unwrap_or((password, ""));
     let is_port = !path.is_empty() && port.parse::<u16>().is_ok();
-    let hides = if password.is_empty() { looks_like_secret(user) } else { !is_port && user.len() < authority.len() };
+    let hides = if password.is_empty() {
+        looks_like_secret(user) || token_at(user).is_some()
+    } else {
+        !is_port && user.len() < authority.len()
+    };
     let end = hides.then_some(sign + 3 + length)?;
     found.push(Span { start: sign + 3, end, name: "CREDENTIALS".to_string() });
     Some(end)

@@ -16,7 +16,6 @@ WHEELS = {
     "mpich-5": ["mpich==5.0.2"],
     "impi": ["impi-rt==2021.18.1"],
     "ray": ["ray[default]==2.60.0"],
-    "torchx": ["torchx==0.7.0"],
     "submitit": ["submitit==1.5.4"],
 }
 
@@ -44,12 +43,6 @@ def unpacked(name, packages):
             subprocess.run(["dpkg", "-x", package, folder / "root"], check=True)
             package.unlink()
     return kept(make, name, packages) / "root"
-
-
-def with_dependencies(package):
-    """The package and those of its dependencies that this machine does not have."""
-    shown = subprocess.run(["apt-get", "install", "--simulate", "--no-install-recommends", package], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
-    return [line.split()[1] for line in shown.splitlines() if line.startswith("Inst ")]
 
 
 def own_address():

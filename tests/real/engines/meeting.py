@@ -3,18 +3,14 @@
 Placed: every rank of one world met all others (an all_reduce over gloo), none twice. Refused: zlaunch says why in every task, with a help,
 and nothing ran. Ranks that train alone, meet the wrong ones or wait for ever are what fails.
 """
-import contextlib
 import json
-import os
-import signal
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from harness import HERE, PATIENCE, free_port, port_was_taken  # noqa: E402
+from harness import HERE, ended, free_port, port_was_taken  # noqa: E402
 
 RANK = HERE / "engines/rank.py"
 AS_ROOT = {name: "1" for start in ("OMPI", "PRTE") for name in (f"{start}_ALLOW_RUN_AS_ROOT", f"{start}_ALLOW_RUN_AS_ROOT_CONFIRM")}
@@ -43,10 +39,8 @@ class Lab:
         """Until it did not lose a port to somebody else."""
         for _ in range(3):
             met = Path(tempfile.mkdtemp(prefix="met-", dir=self.folder))
-            # For jobs of other users.
-            met.chmod(0o777)
             env = self.environment(path, MET=met, **variables)
-            status, output = ended([str(word) for word in command(env) if word != ""], env, self.folder / "home")
+            status, output = ended([word for word in command(env) if word != ""], env, self.folder / "home")
             if not port_was_taken(output):
                 break
             if "MASTER_PORT" in variables:
@@ -71,17 +65,3 @@ class Lab:
 def found_in(folder):
     """What each rank wrote down."""
     return [json.loads(file.read_text()) for file in folder.glob("*.json")]
-
-
-def ended(command, env, cwd, timeout=PATIENCE):
-    """Runs a command in a session of its own; whatever is left of it then is killed."""
-    process = subprocess.Popen(command, env=env, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-                               start_new_session=True)
-    try:
-        output, _ = process.communicate(timeout=timeout)
-        return process.returncode, output
-    except subprocess.TimeoutExpired:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        output, _ = process.communicate()
-        return f"no end after {timeout} s", output

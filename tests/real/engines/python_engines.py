@@ -1,71 +1,22 @@
-"""Engines that are Python packages: submitit's local executor, TorchX's local scheduler, and a Ray cluster of several raylets."""
+"""Engines that are Python packages: submitit's local executor, and a Ray cluster of several raylets."""
 import contextlib
 import json
 import os
-import shlex
 import shutil
 import signal
 import subprocess
 import tempfile
 from pathlib import Path
 
-from harness import HERE, PATIENCE, free_port, until
-from installed import own_address, wheels
+from harness import HERE, free_port, until
+from installed import wheels
 from meeting import found_in
-
-COMPONENT = """
-import shlex
-import torchx.specs as specs
-def replicas(command: str, count: int) -> specs.AppDef:
-    first, *rest = shlex.split(command)
-    return specs.AppDef(name="zlaunch", roles=[specs.Role(name="trainer", image="", entrypoint=first, args=rest, num_replicas=count)])
-"""
-# A task on each raylet, with the variables that Ray Train gives its workers.
-RAY = """
-import os, subprocess, sys, time
-import ray
-from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-ray.init(address=sys.argv[1], log_to_driver=False)
-count, limit = int(sys.argv[2]), time.monotonic() + float(sys.argv[3])
-def alive():
-    return [node["NodeID"] for node in ray.nodes() if node["Alive"]]
-while len(alive()) < count:
-    assert time.monotonic() < limit, "not every raylet came"
-    time.sleep(0.2)
-given = {name: os.environ[name] for name in ("MASTER_ADDR", "MASTER_PORT", "MET", "CUDA_VISIBLE_DEVICES")}
-@ray.remote(num_cpus=0)
-def rank(number, command):
-    env = dict(os.environ, RANK=str(number), WORLD_SIZE=str(count), LOCAL_RANK="0", LOCAL_WORLD_SIZE="1", NODE_RANK=str(number), **given)
-    ran = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    return ran.returncode, ran.stdout
-place = lambda node: NodeAffinitySchedulingStrategy(node, soft=False)
-ended = ray.get([rank.options(scheduling_strategy=place(node)).remote(at, sys.argv[4:]) for at, node in enumerate(alive())])
-print(*[output for _, output in ended])
-sys.exit(max(status for status, _ in ended))
-"""
 
 
 def submitit(lab):
     """A task for each GPU on this machine."""
     python, logs = wheels("submitit") / "bin/python", tempfile.mkdtemp(dir=lab.folder)
     return lab.run(lambda env: [python, HERE / "engines/submit.py", logs, "local", 1, 2, *lab.launch], 2)
-
-
-def torchx(*words):
-    return [wheels("torchx") / "bin/torchx", "run", "-s", "local_cwd", *words]
-
-
-def torchx_ddp(lab):
-    """`dist.ddp` starts torchrun, and that the ranks."""
-    within = lab.folder / "home/within.py"
-    within.write_text(f"import os\nos.execv({lab.launch[0]!r}, {lab.launch!r})\n")
-    return lab.run(lambda env: torchx("dist.ddp", "-j", "1x2", "--script", within), 2, CUDA_VISIBLE_DEVICES="0,1")
-
-
-def torchx_replicas(lab):
-    """Two replicas of a component: no variable says which is which."""
-    (lab.folder / "home/component.py").write_text(COMPONENT)
-    return lab.run(lambda env: torchx("component.py:replicas", "--command", shlex.join(lab.launch), "--count", 2), 4, CUDA_VISIBLE_DEVICES="0,1")
 
 
 @contextlib.contextmanager
@@ -106,13 +57,6 @@ def raylets(lab, count, dashboard="false"):
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def ray(lab):
-    """A task on each of two raylets, with the variables that Ray Train gives its workers."""
-    with raylets(lab, 2) as address:
-        command = [wheels("ray") / "bin/python", "-c", RAY, address, 2, PATIENCE, *lab.launch]
-        return lab.run(lambda env: command, 2, MASTER_ADDR=own_address(), MASTER_PORT=free_port(), CUDA_VISIBLE_DEVICES="0")
-
-
 def ray_train(lab):
     """Ray's own Train, which takes torch from the other environment."""
     site = next((lab.env / "lib").glob("python3*/site-packages"))
@@ -134,4 +78,4 @@ def ray_job(lab):
     return lab.judge(found_in(met), 2, status, output)
 
 
-CHECKS = {"submitit": submitit, "torchx-ddp": torchx_ddp, "torchx-replicas": torchx_replicas, "ray": ray, "ray-train": ray_train, "ray-job": ray_job}
+CHECKS = {"submitit": submitit, "ray-train": ray_train, "ray-job": ray_job}

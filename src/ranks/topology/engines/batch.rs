@@ -37,10 +37,10 @@ pub(super) fn detect(block: &Block, host: &Host) -> Option<Detected> {
 }
 
 /// A line of the table to paste, in which `{hosts}` stands for the machines and the first `zlaunch …` for what the user typed.
-fn line(line: &str, hosts: &[String], host: &Host) -> String {
+pub(super) fn line(line: &str, hosts: &[String], host: &Host) -> String {
     let line = line.replace("{hosts}", &hosts.join(" "));
     match host.words.get(1..) {
-        Some(words) => line.replacen('…', &shell::line(words).to_string_lossy(), 1),
+        Some(words) => line.replacen('…', &shell::text(words), 1),
         None => line,
     }
 }

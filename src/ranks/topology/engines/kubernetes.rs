@@ -1,9 +1,12 @@
 //! Operators of Kubernetes that are more than a block of the table.
 
+use super::batch;
 use super::nodes::{Nodes, first_of, hosts};
 use crate::base::engines::Block;
+use crate::base::source::Sourced;
 use crate::base::vars;
 use crate::host::Host;
+use crate::ranks::topology::Devices;
 use crate::ranks::topology::engine::{Allocation, Detected};
 use crate::ranks::topology::problems::{ALONE, not_understood};
 use crate::ranks::topology::variables::{VariableReader, all_are_set, first_text, text};
@@ -22,6 +25,21 @@ pub(super) fn detect_pods(_: &Block, host: &Host) -> Option<Detected> {
     let (Some(pods), Some(pod)) = (pods, pod) else { return Some(Err(variables.problems)) };
     let allocation = Allocation::task_per_node(pods, pod, text(vars::MASTER_ADDR, host));
     Some(Ok(Allocation { sets_rank_variables: true, ..allocation }))
+}
+
+/// ClearML's pods are counted by their GPUs.
+pub(super) fn detect_clearml(block: &Block, host: &Host) -> Option<Detected> {
+    if host.nonempty_var(vars::LOCAL_RANK).is_some() {
+        return None;
+    }
+    let mut variables = VariableReader::new(host);
+    let all = variables.number::<u32>(vars::WORLD_SIZE, 1)?;
+    let index = variables.first_number::<u32>(&[vars::NODE_RANK, vars::RANK], 0)?;
+    let here = Devices::detect(host).names.and_then(|names| u32::try_from(names.len()).ok()).filter(|here| *here > 0);
+    let count = here.filter(|here| all.value % here == 0).map(|here| Sourced::new(all.value / here, all.from.clone()));
+    let nodes =
+        Nodes { engine: block.name(), count, index: Some(index), listed: None, first: text(vars::MASTER_ADDR, host) };
+    Some(nodes.allocate().map(|allocation| Allocation { sets_rank_variables: true, ..allocation }))
 }
 
 /// Alibaba's PAI-DLC (help.aliyun.com/zh/pai, "General environment variables"), which names its pods `dlc…-master-0` and
@@ -59,9 +77,9 @@ pub(super) fn detect_volcano(block: &Block, host: &Host) -> Option<Detected> {
 }
 
 /// Kubeflow's MPIJob: github.com/kubeflow/mpi-operator, pkg/controller/mpi_job_controller.go. In its pods nothing is a rank
-/// until `mpirun` starts it, and then the variables of that MPI are there.
-pub(super) fn detect_mpi_job(_: &Block, host: &Host) -> Option<Detected> {
-    let role = text("K_MPI_JOB_ROLE", host)?;
+/// until `mpirun` starts it, and then the variables of that MPI are there. Older ones have only those for `mpirun` itself.
+pub(super) fn detect_mpi_job(block: &Block, host: &Host) -> Option<Detected> {
+    let Some(role) = text("K_MPI_JOB_ROLE", host) else { return batch::detect(block, host) };
     let what = format!("this is the {} pod of an MPIJob, where mpirun starts the ranks", role.value);
     let help = format!("mpirun zlaunch …, in the command of the launcher; {ALONE}");
     Some(Err(Problem::error(Rule::Ranks, what).at(role.place()).help(help).into()))

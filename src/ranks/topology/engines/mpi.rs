@@ -49,7 +49,7 @@ fn tasks_unknown(engine: &str, set: &[String], missing: &[&str]) -> Problem {
     let what = format!("{engine} started this as one of several ranks, but {} {is} not set", missing.join(" and "));
     let problem = set.iter().fold(Problem::error(Rule::Ranks, what), Problem::at);
     problem.help(format!(
-        "for one rank: set RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT; for one task a machine: {GIVE_PLACE}"
+        "for one rank: set RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT; one task per machine: {GIVE_PLACE}"
     ))
 }
 

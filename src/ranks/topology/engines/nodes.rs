@@ -11,6 +11,7 @@ use crate::base::source::{Source, Sourced};
 use crate::host::Host;
 use crate::ranks::topology::engine::{Allocation, Detected};
 use crate::ranks::topology::problems::{GIVE_PLACE, node_rank_too_large, not_a_number, not_understood, place_unknown};
+use crate::ranks::topology::rendezvous::is_loopback;
 use crate::ranks::topology::variables::{VariableReader, check, first_text, text};
 use crate::report::{Problem, Rule, reading};
 
@@ -20,8 +21,12 @@ pub(super) fn detect(block: &Block, host: &Host) -> Option<Detected> {
         return Some(Err(not_understood(block.name(), &role.place()).into()));
     }
     let is_told = |role: &str| block.names(role).any(|name| host.nonempty_var(name).is_some());
-    let instance = block.name_of("instance");
-    if !instance.is_empty() && !is_told("count") && host.nonempty_var(instance).is_none_or(|number| number == "0") {
+    let number = first_text(&[block.name_of("instance"), block.name_of("index")], host);
+    let is_instance = !block.name_of("instance").is_empty();
+    // Where the first machine is this one, as it is for processes that are all started here.
+    let is_here = text(block.name_of("first"), host).is_some_and(|first| is_loopback(&without_port(&first.value)));
+    let may_be_alone = !is_told("count") && number.as_ref().is_none_or(|number| number.value == "0");
+    if (is_instance || is_here) && may_be_alone || is_instance && number.is_none() {
         return None;
     }
     let told = ["count", "index", "instance", "main", "hosts", "first", "mark"].into_iter().any(is_told);

@@ -1,6 +1,7 @@
 //! Slurm, from the variables of the task itself. Inside a step only the step's variables hold: those of the job are
 //! inherited from the batch shell.
 
+use super::batch::line;
 use super::hostlist::HostList;
 use super::job::is_this_host;
 use super::port::port_of_job;
@@ -43,8 +44,9 @@ fn half_a_job(host: &Host) -> Option<Problem> {
     let lists = [vars::SLURM_STEP_NODELIST, vars::SLURM_JOB_NODELIST, "SLURM_NODELIST"];
     let listed = listed_nodes(first_text(&lists, host).as_ref());
     let listed = listed.filter(|listed| listed.value > 1).map(|listed| listed.from.to_string());
-    // Alone, this may be an option for the next `srun`; only a task has a number.
-    let tasks = text(vars::SLURM_PROCID, host).and_then(|_| beyond(&["SLURM_NTASKS", "SLURM_NPROCS"], 1));
+    // Alone, this may be an option for the next `srun`; only a task has a number, and a job one of its own.
+    let in_job = first_text(&[vars::SLURM_PROCID, "SLURM_JOBID"], host);
+    let tasks = in_job.and_then(|_| beyond(&["SLURM_NTASKS", "SLURM_NPROCS"], 1));
     let set: Vec<String> =
         beyond(&counts, 1).into_iter().chain(beyond(&places, 0)).chain(listed).chain(tasks).collect();
     (!set.is_empty()).then(|| place_unknown(SLURM, &set, "which one: SLURM_JOB_ID is not set"))
@@ -70,7 +72,8 @@ fn detect_job_shell(host: &Host) -> Detected {
     // The shell of `salloc` runs on the login node.
     let of_a_node = [vars::SLURM_NODEID, vars::SLURMD_NODENAME, vars::SLURM_PROCID];
     let outside = of_a_node.iter().all(|name| host.nonempty_var(name).is_none());
-    if nnodes.is_none() && !outside {
+    let tasks = variables.number::<u32>("SLURM_NTASKS", 1).filter(|tasks| tasks.value > 1);
+    if nnodes.is_none() && (!outside || tasks.is_some()) {
         variables.problems.push(nodes_not_counted(host));
     }
     // The batch script is task 0.
@@ -115,6 +118,7 @@ fn detect_step(host: &Host) -> Detected {
     let zero = Sourced::new(0, Source::Default);
     let node_rank = variables.first_number(&[vars::SLURM_NODEID, vars::SLURM_PROCID], 0);
     let local_rank = variables.number(vars::SLURM_LOCALID, 0).unwrap_or(zero.clone());
+    let whole = variables.number::<u32>(vars::SLURM_JOB_NUM_NODES, 1);
     let mut problems = variables.problems;
     if node_rank.is_none() && nnodes.value > 1 {
         problems.push(place_unknown(SLURM, &[nnodes.place()], "which of its machines this is"));
@@ -138,6 +142,10 @@ fn detect_step(host: &Host) -> Detected {
         }
         _ => Placement::Node,
     };
+    // A step on one machine of several, as in a loop over them, is one shell of the job.
+    let whole = whole.filter(|whole| whole.value > 1 && nnodes.value == 1 && matches!(placement, Placement::Node));
+    let manual = || Placement::Manual(line("srun --ntasks-per-node=1 zlaunch …", &[], host));
+    let placement = whole.as_ref().map_or(placement, |_| manual());
     let master_addr = hosts.as_ref().zip(list.as_ref()).and_then(|(hosts, list)| {
         let first = Sourced::new(hosts.get(0)?, list.from.clone());
         // Only the node itself can tell that its name is a loopback address.
@@ -150,7 +158,7 @@ fn detect_step(host: &Host) -> Detected {
         placement,
         gpus: gpus(host),
         master_port: reserved_port(host).or_else(|| port_of_step(host)),
-        ..Allocation::task_per_node(nnodes, node_rank, master_addr)
+        ..Allocation::task_per_node(whole.unwrap_or(nnodes), node_rank, master_addr)
     })
 }
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Draws docs/session.svg, the terminal session of the README, from the commands and their output in docs/session.md.
+"""Draws docs/session.svg, the terminal session of the README, from the commands and their output in docs/dev/session.md.
 
     BLESS=1 cargo test documents    # what the commands print today, into session.md
-    docs/session.py                 # and into the picture
-    docs/session.py --check         # fails where the picture shows something else
+    docs/dev/session.py             # and into the picture
+    docs/dev/session.py --check     # fails where the picture shows something else
 
 The colours are those that zlaunch gives its output on a terminal of 80 columns: `cargo test documents` leaves the page with
 them in target/session.md. The commands are typed and answered one after the other by CSS. Where there are no animations
@@ -16,8 +16,8 @@ import sys
 from html import escape
 from pathlib import Path
 
-DOCS = Path(__file__).resolve().parent
-COLOURED = DOCS.parent / "target/session.md"
+ROOT = Path(__file__).resolve().parent.parent.parent
+COLOURED = ROOT / "target/session.md"
 COLUMNS = 80
 # Pixels.
 LINE, MARGIN, TITLE = 20, 18, 34
@@ -148,11 +148,11 @@ text{{font:14px/20px ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mon
 
 
 def main():
-    picture = DOCS / "session.svg"
-    subprocess.run(["cargo", "test", "--quiet", "--test", "cli", "documents_show"], cwd=DOCS.parent, stdout=subprocess.DEVNULL, check=True)
+    picture = ROOT / "docs/session.svg"
+    subprocess.run(["cargo", "test", "--quiet", "--test", "cli", "documents_show"], cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
     drawn = Drawing(scenes(COLOURED.read_text(encoding="utf-8"))).svg()
     if sys.argv[1:] == ["--check"]:
-        sys.exit("docs/session.svg is old: run docs/session.py" if picture.read_text(encoding="utf-8") != drawn else 0)
+        sys.exit("docs/session.svg is old: run docs/dev/session.py" if picture.read_text(encoding="utf-8") != drawn else 0)
     if sys.argv[1:]:
         sys.exit(__doc__)
     picture.write_text(drawn, encoding="utf-8")

@@ -1,0 +1,135 @@
+//! `zlaunch rehearse`: the installed trainer says yes or no on this machine, before a job is queued. It runs under
+//! `rehearsal.py`, which tells what happens; here the launch is planned, and the answer is made.
+
+mod answer;
+
+use std::ffi::OsString;
+use std::io::{IsTerminal, Write, stderr};
+use std::path::Path;
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::check;
+use super::output::{out, out_bytes, styled};
+use crate::base::source::{Source, Sourced};
+use crate::exec;
+use crate::exec::rehearsal::Rehearsal;
+use crate::fit::{self, Accounting, FitFormat, FitRequest, TrainingArgs};
+use crate::host::{Host, terminal};
+use crate::plan::Plan;
+use crate::ranks::launcher::Launcher;
+use crate::report::secrets::Secrets;
+use crate::report::{self, Problem, Rule, Severity};
+use crate::request::{Format, Launch};
+
+use answer::Answer;
+
+/// The program that the trainer's own interpreter runs.
+const PROGRAM: &str = include_str!("rehearse/rehearsal.py");
+
+pub struct RehearseRequest {
+    pub(crate) launch: Launch,
+    /// The trainer may use the network.
+    pub(crate) online: bool,
+    pub(crate) timeout: Duration,
+}
+
+/// Exit status 1: the launch is refused.
+pub(crate) fn run(mut request: RehearseRequest, host: &Host) -> Result<u8, Vec<Problem>> {
+    stand_on_the_first_machine(&mut request.launch, host);
+    // Only their shapes are needed.
+    request.launch.allow.push(Rule::WeightsMissing);
+    let launch = &request.launch;
+    let Ok(plan) = Plan::new(launch, host) else { return check::check_launch(launch, host) };
+    if matches!(plan.launcher, Launcher::Prefix(_)) {
+        return Ok(exec::start(&plan)?);
+    }
+    let secrets = Secrets::of(host);
+    if !launch.output.quiet {
+        let told: Vec<Problem> = plan.diagnostics.iter().filter(|it| it.severity != Severity::Note).cloned().collect();
+        report::report(&told, &secrets);
+    }
+    let mut answer = rehearse(&request, &plan, host)?;
+    let output = request.launch.output;
+    answer.memory = answer.parameters().and_then(|counted| memory(request.launch, counted, host));
+    if output.dry_run == Some(Format::Json) {
+        let mut json: Value = serde_json::from_slice(&plan.render(Format::Json, &secrets)).unwrap_or_default();
+        json["rehearsal"] = secrets.hide(answer.json());
+        out(&format!("{json:#}\n"))?;
+    } else {
+        out_bytes(&styled(|stream| answer.write(&secrets, output.quiet, terminal::width(), stream)))?;
+    }
+    Ok(u8::from(answer.is_refused()))
+}
+
+/// Several machines meet nowhere here, and this is the first of them.
+fn stand_on_the_first_machine(launch: &mut Launch, host: &Host) {
+    let ranks = &mut launch.topology;
+    if ranks.nnodes.as_ref().is_some_and(|nodes| nodes.value > 1) {
+        let from = || Source::Machine("the rehearsal");
+        ranks.node_rank = Some(Sourced::new(0, from()));
+        ranks.master_addr.get_or_insert_with(|| Sourced::new(host.hostname.clone(), from()));
+        ranks.master_port.get_or_insert_with(|| Sourced::new(29500, from()));
+    }
+}
+
+/// The verdict of `fit` on this launch, with the parameters that were counted.
+fn memory(launch: Launch, counted: u64, host: &Host) -> Option<String> {
+    let params = Some(Sourced::new(counted, Source::Machine("counted")));
+    let training = TrainingArgs { params, ..TrainingArgs::default() };
+    let (accounting, format) = (Accounting::Real, FitFormat::Text);
+    fit::answer(&FitRequest { launch, card: None, training, accounting, format }, host).ok()?.verdict_line()
+}
+
+/// Runs it, and listens.
+fn rehearse(request: &RehearseRequest, plan: &Plan, host: &Host) -> Result<Answer, Vec<Problem>> {
+    let launch = &request.launch;
+    let Some(python) = plan.trainer.python.as_deref() else {
+        let what = format!("no Python is known that runs `{}`, so it cannot be rehearsed", plan.trainer.runs);
+        return Err(Problem::error(Rule::NotFound, what)
+            .at(&plan.trainer.runs)
+            .help("zlaunch doctor -- COMMAND")
+            .into());
+    };
+    let count = |number: Option<&Sourced<u32>>| number.map_or(1, |number| number.value);
+    let (nnodes, nproc) = (count(plan.topology.nnodes.as_ref()), count(plan.topology.nproc_per_node.as_ref()));
+    let spec = |folder: &Path, argv: Vec<OsString>| {
+        let argv: Vec<_> = argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        json!({
+            "argv": argv, "nnodes": nnodes, "nproc_per_node": nproc, "folder": folder.to_string_lossy(),
+            "online": request.online, "gpu_memory": launch.memory.gpu.as_ref().map(|memory| memory.value),
+        })
+    };
+    let mut rehearsal = Rehearsal::start(python, PROGRAM, plan, host, spec)?;
+    let start = Instant::now();
+    let shows_progress = stderr().is_terminal() && !launch.output.quiet;
+    let mut answer = Answer::new(plan, [nnodes, nproc]);
+    let in_time = loop {
+        let left = request.timeout.saturating_sub(start.elapsed());
+        match rehearsal.line(left.min(Duration::from_millis(200))) {
+            Ok(line) => answer.hear(serde_json::from_str(&line).unwrap_or_default()),
+            Err(RecvTimeoutError::Timeout) if left.is_zero() => break false,
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break true,
+        }
+        if shows_progress {
+            progress(&format!("rehearsing: {} ({} s)", answer.doing(), start.elapsed().as_secs()));
+        }
+    };
+    if shows_progress {
+        progress("");
+    }
+    let ending = if in_time { rehearsal.ending() } else { None };
+    answer.finish(start.elapsed(), ending, &rehearsal.log());
+    match answer.cannot() {
+        Some(problem) => Err(problem.into()),
+        None => Ok(answer),
+    }
+}
+
+/// One line that is written over.
+fn progress(text: &str) {
+    let _ = write!(stderr(), "\r{text}\x1b[K");
+}

@@ -1,0 +1,952 @@
+"""Runs a training command in this process, on the CPU, as rank 0 of N, up to deepspeed.initialize and the first forward pass.
+
+    python rehearsal.py SPEC.json
+
+`zlaunch rehearse` writes this file and SPEC.json (see `Spec`) to a private folder and reads one line of JSON from standard output for each
+thing that happens.
+
+Real: the parsers of the launcher and the trainer, tokenizer, dataset, collator, Trainer, callbacks, accelerate, and DeepSpeed's own reading of
+its config. Pretended: N ranks (torch's `fake` process group), a GPU (torch.cuda answers, and what is sent to it stays on the CPU), the weights
+(a model of the right class on the meta device), what is written (it goes to the private folder), and the engine that deepspeed.initialize
+returns, which computes nothing but shapes.
+
+What fails because of the pretence must never look like a refusal of the trainer: see `judge`. Python 3.8 and later, no dependencies.
+"""
+import builtins
+import contextlib
+import errno
+import functools
+import importlib.abc
+import importlib.util
+import inspect
+import io
+import json
+import linecache
+import os
+import re
+import runpy
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+import threading
+import time
+import traceback
+import types
+
+START = time.time()
+
+
+class Spec:
+    """What zlaunch asks for."""
+
+    def __init__(self, path):
+        with open(path, encoding="utf-8") as file:
+            fields = json.load(file)
+        self.argv = fields["argv"]  # what a launch would execute
+        self.nnodes = fields["nnodes"]
+        self.nproc_per_node = fields["nproc_per_node"]
+        self.world_size = self.nnodes * self.nproc_per_node
+        self.folder = os.path.realpath(fields["folder"])  # private: whatever is written goes there, and zlaunch removes it
+        self.online = fields["online"]
+        self.rows = fields.get("rows", 1000)  # of each dataset
+        self.gpu_memory = fields.get("gpu_memory") or 80 << 30
+
+
+# ---- the report ----
+
+class Report:
+    """Lines of JSON to whoever started this. What the trainer prints goes to standard error, which zlaunch keeps in a file."""
+
+    def __init__(self):
+        self.file = os.fdopen(os.dup(1), "w", encoding="utf-8")
+        os.dup2(2, 1)
+        self.process = os.getpid()
+        self.reached = "start"
+        self.initialized = 0
+
+    def tell(self, event, **more):
+        # A process that was forked from this one has nothing to say.
+        if os.getpid() == self.process:
+            line = {"event": event, "seconds": round(time.time() - START, 2), **more}
+            self.file.write(json.dumps(finite(line), default=str) + "\n")
+            self.file.flush()
+
+    def reach(self, stage, **more):
+        self.reached = stage
+        self.tell(stage, **more)
+
+
+def finite(value):
+    """JSON has no infinity, which is what trainers set steps_per_print to."""
+    if isinstance(value, float) and value - value != 0:
+        return str(value)
+    if isinstance(value, dict):
+        return {str(key): finite(item) for key, item in value.items()}
+    return [finite(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+class Arrived(BaseException):
+    """The rehearsal has gone as far as it can. Not an Exception, so that no trainer catches it."""
+
+
+def end(why):
+    REPORT.tell("end", why=why)
+    raise Arrived(why)
+
+
+# ---- the world outside: nothing is written there, and nothing is asked of the network ----
+
+def pretend_outside():
+    os.makedirs(private("tmp"), exist_ok=True)
+    os.environ.update(
+        TMPDIR=private("tmp"), HF_MODULES_CACHE=private("modules"), TRITON_CACHE_DIR=private("triton"), TRITON_HOME=private("triton"),
+        TORCHINDUCTOR_CACHE_DIR=private("inductor"), TORCH_EXTENSIONS_DIR=private("extensions"), NUMBA_CACHE_DIR=private("numba"), MPLCONFIGDIR=private("matplotlib"),
+        # Trackers accept their settings and send nothing.
+        WANDB_MODE="disabled", WANDB_DIR=private("wandb"), SWANLAB_MODE="disabled", COMET_MODE="disabled", MLFLOW_TRACKING_URI="file:" + private("mlflow"), NEPTUNE_MODE="offline",
+        CLEARML_OFFLINE_MODE="1", DO_NOT_TRACK="1", HF_HUB_DISABLE_TELEMETRY="1", HF_HUB_DISABLE_PROGRESS_BARS="1", TOKENIZERS_PARALLELISM="false")
+    tempfile.tempdir = None
+    sys.dont_write_bytecode = True
+    # The driver reads its variable from C, and finds no GPU; the trainer still sees the user's.
+    os.putenv("CUDA_VISIBLE_DEVICES", "")
+    write_into_private_folder()
+    if not SPEC.online:
+        os.environ.update(HF_HUB_OFFLINE="1", TRANSFORMERS_OFFLINE="1", HF_DATASETS_OFFLINE="1")
+        socket.getaddrinfo = unreachable(socket.getaddrinfo)
+        socket.gethostbyname = unreachable(socket.gethostbyname)
+        connect = socket.socket.connect
+        socket.socket.connect = lambda self, address: connect(self, address) if is_here(address) else no_network(address)
+
+
+def private(name):
+    return os.path.join(SPEC.folder, name)
+
+
+def is_here(address):
+    return not isinstance(address, tuple) or str(address[0]) in ("", "localhost", "::1", "0.0.0.0") or str(address[0]).startswith("127.")
+
+
+def no_network(address):
+    raise socket.gaierror(socket.EAI_NONAME, f"a rehearsal has no network: {address[0]}")
+
+
+def unreachable(function):
+    @functools.wraps(function)
+    def checked(host, *more, **options):
+        name = host.decode() if isinstance(host, bytes) else host
+        return function(host, *more, **options) if name is None or is_here((name,)) or name == socket.gethostname() else no_network((name,))
+
+    return checked
+
+
+def write_into_private_folder():
+    """Files and folders that are made anywhere else are made below `written`, and found there again."""
+    below = private("written")
+    real = {name: getattr(os, name) for name in "open mkdir stat lstat statvfs listdir scandir access remove unlink rmdir rename replace chmod utime symlink link".split()}
+    real_open = builtins.open
+
+    def is_elsewhere(path):
+        return isinstance(path, (str, os.PathLike)) and not os.path.abspath(path).startswith((SPEC.folder + "/", "/dev/", "/proc/"))
+
+    def copy_of(path):
+        return below + os.path.abspath(path)
+
+    def seen(path):
+        """Where a file is read from."""
+        if is_elsewhere(path):
+            with contextlib.suppress(OSError, ValueError):
+                real["lstat"](copy_of(path))
+                return copy_of(path)
+        return path
+
+    def written(path, keeps=False):
+        """Where a file is written to. Its folder must be there; `keeps`: what it holds stays."""
+        if not is_elsewhere(path):
+            return path
+        os.stat(os.path.dirname(os.path.abspath(path)))
+        copy = copy_of(path)
+        make_folders(os.path.dirname(copy))
+        with contextlib.suppress(OSError):
+            if keeps and real["stat"](path) and seen(path) == path:
+                shutil.copyfile(path, copy)
+        return copy
+
+    def make_folders(folder):
+        missing = []
+        while not os.path.lexists(folder):
+            missing.append(folder)
+            folder = os.path.dirname(folder)
+        for name in reversed(missing):
+            real["mkdir"](name)
+
+    @functools.wraps(real_open)
+    def open_file(file, mode="r", *more, **options):
+        writes = isinstance(mode, str) and set(mode) & set("wax+")
+        return real_open(written(file, "w" not in mode) if writes else seen(file), mode, *more, **options)
+
+    def open_descriptor(path, flags, *more, **options):
+        writes = flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT) and "dir_fd" not in options
+        return real["open"](written(path, not flags & os.O_TRUNC) if writes else seen(path), flags, *more, **options)
+
+    def mkdir(path, *more, **options):
+        if not is_elsewhere(path) or options.get("dir_fd") is not None:
+            return real["mkdir"](path, *more, **options)
+        if os.path.lexists(path):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
+        return real["mkdir"](written(path))
+
+    def entries_of(path):
+        """Of a folder that has been written to, both what is there and what was written."""
+        folders = [path] if seen(path) == path else [path, seen(path)]
+        found = {}
+        for folder in folders:
+            with contextlib.suppress(*(FileNotFoundError,) * (len(folders) - 1)), real["scandir"](folder) as entries:
+                found.update((entry.name, entry) for entry in entries)
+        return list(found.values())
+
+    class Entries(contextlib.AbstractContextManager):
+        def __init__(self, path):
+            self.entries = iter(entries_of(path))
+
+        def __iter__(self):
+            return self
+
+        def __next__(self):
+            return next(self.entries)
+
+        def __exit__(self, *_):
+            return None
+
+        close = __exit__
+
+    def reading(name):
+        return lambda path=".", *more, **options: real[name](path if options.get("dir_fd") is not None else seen(path), *more, **options)
+
+    def changing(name):
+        """What is there already cannot be changed or removed."""
+        def change(path, *more, **options):
+            if options.get("dir_fd") is not None or isinstance(path, int):
+                return real[name](path, *more, **options)
+            if is_elsewhere(path) and seen(path) == path:
+                return None
+            return real[name](seen(path), *(written(it) if name in ("rename", "replace") else it for it in more), **options)
+
+        return change
+
+    builtins.open = io.open = open_file
+    os.open, os.mkdir = open_descriptor, mkdir
+    os.symlink = lambda target, path, *more, **options: real["symlink"](target, written(path), *more, **options)
+    os.link = lambda target, path, *more, **options: real["link"](seen(target), written(path), *more, **options)
+    os.listdir = lambda path=".": real["listdir"](path) if isinstance(path, int) else [entry.name for entry in entries_of(path)]
+    os.scandir = lambda path=".": real["scandir"](path) if isinstance(path, int) else Entries(path)
+    for name in "stat lstat statvfs access".split():
+        setattr(os, name, functools.wraps(real[name])(reading(name)))
+    for name in "remove unlink rmdir rename replace chmod utime".split():
+        setattr(os, name, functools.wraps(real[name])(changing(name)))
+    remove_tree = shutil.rmtree
+    shutil.rmtree = lambda path, *more, **options: None if is_elsewhere(path) and seen(path) == path else remove_tree(seen(path), *more, **options)
+    # Arrow opens its files without Python's help.
+    HOOKS["pyarrow"] = lambda arrow: redirect_arrow(arrow, seen, written)
+    if "pyarrow" in sys.modules:
+        HOOKS.pop("pyarrow")(sys.modules["pyarrow"])
+    # shutil and others ask whether these take such arguments.
+    for names in (os.supports_dir_fd, os.supports_fd, os.supports_follow_symlinks, os.supports_effective_ids):
+        names.update(getattr(os, name) for name, function in real.items() if function in names)
+
+
+def redirect_arrow(arrow, seen, written):
+    file, memory_map = arrow.OSFile, arrow.memory_map
+    arrow.OSFile = lambda path, mode="r", *more, **options: file(seen(path) if mode in ("r", "rb") else written(path), mode, *more, **options)
+    arrow.memory_map = lambda path, mode="r", *more, **options: memory_map(seen(path), mode, *more, **options)
+
+
+# ---- a GPU: torch.cuda answers, and what is asked to be on it stays on the CPU ----
+
+class Anything:
+    """A stream, an event or a graph of a GPU."""
+
+    def __init__(self, *_, **__):
+        pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        return False
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return lambda *_, **__: 0
+
+
+def pretend_gpu(torch):
+    cuda, memory = torch.cuda, SPEC.gpu_memory
+    device = types.SimpleNamespace(name="NVIDIA H100 80GB HBM3", major=9, minor=0, total_memory=memory, multi_processor_count=132, gcnArchName="", is_integrated=False, uuid="GPU-0",
+                                   warp_size=32, shared_memory_per_block=49152, L2_cache_size=50 << 20, max_threads_per_multi_processor=2048, regs_per_multiprocessor=65536)
+
+    def answering(value):
+        # A function of its own for each: torch._dynamo tells them apart by identity.
+        return lambda *_, **__: value
+
+    answers = {
+        "is_available": True, "current_device": 0, "get_device_name": device.name, "get_device_capability": (9, 0), "get_device_properties": device,
+        "mem_get_info": (memory, memory), "is_initialized": True, "is_bf16_supported": True, "is_tf32_supported": True, "get_arch_list": ["sm_80", "sm_90"], "memory_stats": {}, "memory_summary": "",
+        "can_device_access_peer": True}
+    nothing = ("init _lazy_init set_device synchronize empty_cache ipc_collect manual_seed manual_seed_all seed reset_peak_memory_stats reset_max_memory_allocated set_rng_state "
+               "set_rng_state_all set_per_process_memory_fraction set_stream")
+    zero = [name for name in dir(cuda) if name in ("memory_allocated", "memory_reserved", "memory_cached") or name.startswith("max_memory_")]
+    for name, answer in [*answers.items(), *((name, None) for name in nothing.split()), *((name, 0) for name in zero)]:
+        setattr(cuda, name, answering(answer))
+    cuda.device_count = lambda: SPEC.nproc_per_node
+    cuda.get_rng_state = lambda *_, **__: torch.get_rng_state()
+    cuda.get_rng_state_all = lambda: [torch.get_rng_state()]
+    for name in ("Stream", "Event", "CUDAGraph", "device", "device_of", "stream"):
+        setattr(cuda, name, type(name, (Anything,), {}))
+    cuda.current_stream, cuda.default_stream = answering(Anything()), answering(Anything())
+    cuda.nccl.version = lambda: (2, 27, 3)
+    torch.version.cuda = torch.version.cuda or "12.8"
+    if hasattr(torch, "accelerator"):
+        torch.accelerator.device_count = lambda: SPEC.nproc_per_node
+        answers = {"is_available": True, "current_device_index": 0, "current_device_idx": 0, "current_accelerator": torch.device("cuda"),
+                   "set_device_index": None, "set_device_idx": None, "synchronize": None, "current_stream": Anything(), "set_stream": None, "empty_cache": None}
+        for name, answer in answers.items():
+            setattr(torch.accelerator, name, answering(answer))
+    redirection(torch)().__enter__()
+    load_in_this_process(torch.utils.data.DataLoader)
+    fuse_on_meta(torch)
+
+
+def fuse_on_meta(torch):
+    """Fused optimizers ask whether parameters are on a device that they know."""
+    with contextlib.suppress(ImportError, AttributeError):
+        from torch.utils import _foreach_utils as utils
+
+        for name in ("_get_fused_kernels_supported_devices", "_get_foreach_kernels_supported_devices"):
+            known = getattr(utils, name)()
+            for module in [utils, *(module for name, module in sys.modules.items() if name.startswith("torch.optim"))]:
+                if hasattr(module, name):
+                    setattr(module, name, lambda known=known: [*known, "meta"])
+
+
+def load_in_this_process(loader):
+    """Neither workers nor pinned memory, once a data loader has accepted its arguments."""
+    init = loader.__init__
+
+    @functools.wraps(init)
+    def __init__(self, *args, **options):
+        init(self, *args, **options)
+        self.num_workers, self.pin_memory, self.prefetch_factor = 0, False, None
+
+    loader.__init__ = __init__
+
+
+def redirection(torch):
+    """What goes to the GPU stays on the CPU; what is on the meta device stays there."""
+    from torch.overrides import TorchFunctionMode
+
+    def is_gpu(value):
+        if isinstance(value, torch.device):
+            return value.type == "cuda"
+        return isinstance(value, str) and (value == "cuda" or value.startswith("cuda:"))
+
+    cpu = torch.device("cpu")
+    moves = {torch.Tensor.to, torch.Tensor.cuda, torch.Tensor.cpu}
+    pins = {torch.Tensor.pin_memory, torch.Tensor.record_stream}
+
+    class Redirect(TorchFunctionMode):
+        def __torch_function__(self, function, kinds, args=(), kwargs=None):
+            kwargs = dict(kwargs or {})
+            if function in pins:
+                return args[0]
+            if function in moves and args[0].is_meta:
+                if function is not torch.Tensor.to:
+                    return args[0]
+                args = args[:1] + tuple(it for it in args[1:] if not is_device(it))
+                kwargs.pop("device", None)
+                return function(*args, **kwargs) if len(args) > 1 or "dtype" in kwargs else args[0]
+            if function is torch.Tensor.cuda:
+                return args[0]
+            if is_gpu(kwargs.get("device")):
+                kwargs["device"] = cpu
+            if function is not torch.device and any(is_gpu(it) for it in args):
+                args = tuple(cpu if is_gpu(it) else it for it in args)
+            if kwargs.get("pin_memory"):
+                kwargs["pin_memory"] = False
+            if any(tensor.is_meta for tensor in tensors_in(args, kwargs)):
+                # Data is real until it meets a weight. From there on only shapes are known.
+                with torch._C.DisableTorchFunction():
+                    args, kwargs = to_meta(args), to_meta(kwargs)
+            return function(*args, **kwargs)
+
+    def tensors_in(*values):
+        for value in values:
+            if isinstance(value, torch.Tensor):
+                yield value
+            elif isinstance(value, (list, tuple)):
+                yield from tensors_in(*value)
+            elif isinstance(value, dict):
+                yield from tensors_in(*value.values())
+
+    def to_meta(value):
+        if isinstance(value, torch.Tensor):
+            return value.to("meta") if value.dim() and not value.is_meta else value
+        if type(value) in (list, tuple):
+            return type(value)(to_meta(item) for item in value)
+        return {key: to_meta(item) for key, item in value.items()} if type(value) is dict else value
+
+    def is_device(value):
+        return isinstance(value, (torch.device, str)) or isinstance(value, int) and not isinstance(value, bool)
+
+    return Redirect
+
+
+# ---- N ranks ----
+
+def pretend_ranks(dist):
+    """Every process group is torch's `fake` one, of which this process is rank 0. Every rank has what rank 0 has."""
+    import torch.testing._internal.distributed.fake_pg as fake  # registers the backend
+
+    start, group_of = dist.init_process_group, dist.new_group
+
+    @functools.wraps(start)
+    def init_process_group(backend=None, init_method=None, timeout=None, world_size=-1, rank=-1, store=None, **more):
+        return start(backend="fake", store=fake.FakeStore(), rank=0, world_size=SPEC.world_size)
+
+    @functools.wraps(group_of)
+    def new_group(ranks=None, timeout=None, backend=None, **more):
+        return group_of(ranks=ranks)
+
+    def all_gather_object(objects, own, group=None):
+        objects[:] = [own] * len(objects)
+
+    def gather_object(own, objects=None, dst=0, group=None, **_):
+        if objects is not None:
+            objects[:] = [own] * len(objects)
+
+    def scatter_object_list(received, objects, src=0, group=None, **_):
+        received[0] = objects[0]
+
+    def all_gather(tensors, tensor, *_, **__):
+        for it in tensors:
+            if not it.is_meta and not tensor.is_meta and it.shape == tensor.shape:
+                it.copy_(tensor)
+
+    replaced = {function.__name__: function for function in (init_process_group, new_group, all_gather_object, gather_object, scatter_object_list, all_gather)}
+    replaced.update(broadcast_object_list=lambda *_, **__: None, monitored_barrier=lambda *_, **__: None, barrier=lambda *_, **__: None)
+    for module in (dist, dist.distributed_c10d):
+        for name, function in replaced.items():
+            setattr(module, name, function)
+
+
+# ---- the weights ----
+
+def hook_modeling(module):
+    import torch
+
+    model_class = module.PreTrainedModel
+    from_config, resize = model_class._from_config.__func__, model_class.resize_token_embeddings
+
+    def _from_config(cls, config, **options):
+        with torch.device("meta"):
+            model = from_config(cls, config, **options)
+        REPORT.reach("model", name=cls.__name__, parameters=sum(p.numel() for p in model.parameters()))
+        return model
+
+    def from_pretrained(cls, path=None, *positional, **options):
+        config = options.pop("config", None)
+        if config is None or isinstance(config, (str, os.PathLike)):
+            known = ("cache_dir", "revision", "token", "subfolder", "local_files_only", "trust_remote_code")
+            config = cls.config_class.from_pretrained(config or path, **{name: options[name] for name in known if name in options})
+        dtype = options.get("dtype", options.get("torch_dtype")) or "auto"
+        if dtype == "auto":
+            dtype = getattr(config, "dtype", None) or getattr(config, "torch_dtype", None) or torch.float32
+        dtype = getattr(torch, dtype) if isinstance(dtype, str) else dtype
+        dtype = dtype.get("", torch.float32) if isinstance(dtype, dict) else dtype
+        more = {name: options[name] for name in ("attn_implementation", "use_flash_attention_2") if options.get(name)}
+        quantization = options.get("quantization_config") or getattr(config, "quantization_config", None)
+        quantization = quantization or next(({name: True, "quant_method": "bitsandbytes"} for name in ("load_in_4bit", "load_in_8bit") if options.get(name)), None)
+        if quantization is not None:
+            check_quantizer(module, quantization)
+        name = "dtype" if "dtype" in inspect.getsource(from_config).replace("torch_dtype", "") else "torch_dtype"
+        model = cls._from_config(config, **{name: dtype}, **more)
+        model.name_or_path = str(path)
+        if quantization is not None:
+            mark_quantized(model, quantization)
+        note_missing_weights(path)
+        model.eval()
+        no_news = {"missing_keys": [], "unexpected_keys": [], "mismatched_keys": [], "error_msgs": []}
+        return (model, no_news) if options.get("output_loading_info") else model
+
+    @functools.wraps(resize)
+    def resize_token_embeddings(self, *args, **options):
+        # The mean of weights that are not there cannot be taken.
+        return resize(self, *args, **(dict(options, mean_resizing=False) if "mean_resizing" in inspect.signature(resize).parameters else options))
+
+    model_class._from_config, model_class.from_pretrained = classmethod(_from_config), classmethod(from_pretrained)
+    model_class.save_pretrained = lambda *_, **__: None
+    model_class.resize_token_embeddings = resize_token_embeddings
+    # Batches are sent to where the model says it is: they are data, and real until they meet a weight.
+    model_class.device = property(lambda self: torch.device("cuda", 0))
+
+
+def note_missing_weights(path):
+    if path and os.path.isdir(path) and not any(name.endswith((".safetensors", ".bin", ".pt", ".gguf")) for name in os.listdir(path)):
+        REPORT.tell("note", text=f"the weights of {path} are not here yet")
+
+
+def check_quantizer(module, quantization):
+    """Packages that the quantised model needs must be there."""
+    from transformers.quantizers import AutoHfQuantizer
+
+    quantizer = AutoHfQuantizer.from_config(quantization, pre_quantized=False)
+    try:
+        quantizer.validate_environment(device_map=None)
+    except ImportError:
+        raise
+    except Exception:
+        pass  # It also looks at the device and the files.
+
+
+def mark_quantized(model, quantization):
+    """What transformers' Trainer and PEFT ask of a quantised model."""
+    settings = quantization if isinstance(quantization, dict) else getattr(quantization, "to_dict", dict)()
+    model.is_quantized = True
+    model.quantization_method = settings.get("quant_method") or "bitsandbytes"
+    model.hf_quantizer = types.SimpleNamespace(is_trainable=True, is_qat_trainable=False, quantization_config=quantization, is_compileable=False)
+    model.is_loaded_in_4bit, model.is_loaded_in_8bit = bool(settings.get("load_in_4bit")), bool(settings.get("load_in_8bit"))
+
+
+# ---- the dataset: its first rows, and nothing in the user's cache ----
+
+def hook_datasets(module):
+    module.disable_caching()
+    load, from_disk, map_rows = module.load_dataset, module.load_from_disk, module.Dataset.map
+
+    def first_rows(data):
+        if isinstance(data, dict):
+            return type(data)({name: first_rows(part) for name, part in data.items()})
+        rows = getattr(data, "num_rows", None) if hasattr(data, "select") else None
+        REPORT.reach("dataset", rows=rows)
+        return data.select(range(SPEC.rows)) if rows is not None and rows > SPEC.rows else data
+
+    @functools.wraps(map_rows)
+    def map_here(self, *args, **options):
+        if isinstance(options.get("num_proc"), int) and options["num_proc"] > 0:
+            options["num_proc"] = None
+        return map_rows(self, *args, **options)
+
+    def whole(function):
+        return functools.wraps(function)(lambda *args, **options: first_rows(function(*args, **options)))
+
+    module.load_dataset = module.load.load_dataset = whole(load)
+    module.load_from_disk = module.load.load_from_disk = whole(from_disk)
+    module.Dataset.map = map_here
+
+
+# ---- the trainer ----
+
+def hook_training_args(module):
+    arguments = module.TrainingArguments
+    post_init = arguments.__post_init__
+
+    @functools.wraps(post_init)
+    def __post_init__(self):
+        post_init(self)
+        REPORT.reach("arguments", of=type(self).__name__)
+
+    arguments.__post_init__ = __post_init__
+
+
+def hook_trainer(module):
+    trainer = module.Trainer
+    init = trainer.__init__
+
+    @functools.wraps(init)
+    def __init__(self, *args, **options):
+        init(self, *args, **options)
+        # Trackers were found to be installed, and send nothing.
+        handler = getattr(self, "callback_handler", None)
+        if handler is not None:
+            handler.callbacks = [it for it in handler.callbacks if not type(it).__module__.startswith("transformers.integrations")]
+        REPORT.reach("trainer", of=type(self).__name__)
+
+    trainer.__init__ = __init__
+    for name in ("init_hf_repo", "push_to_hub", "_push_from_checkpoint", "save_model"):
+        if hasattr(trainer, name):
+            setattr(trainer, name, lambda *_, **__: None)
+
+
+# ---- DeepSpeed ----
+
+def hook_deepspeed(module):
+    import torch
+    from deepspeed.runtime.engine import DeepSpeedEngine
+
+    class RehearsedEngine(DeepSpeedEngine):
+        """Answers from the config as the real one; runs the forward pass on shapes, and nothing else."""
+
+        def __init__(self, model, config, optimizer, lr_scheduler, mpu):
+            torch.nn.Module.__init__(self)
+            self.module, self._config, self.config, self.mpu = model, config, config._param_dict, mpu
+            self.client_optimizer, self.client_lr_scheduler = optimizer, lr_scheduler
+            self.device, self.local_rank, self.global_rank, self.world_size = torch.device("cuda", 0), 0, 0, SPEC.world_size
+            self.global_steps = self.global_samples = self.micro_steps = self.skipped_steps = 0
+            self.pipeline_parallelism = self.has_moe_layers = False
+            self.loaded_checkpoint_mp_world_size = self.loaded_checkpoint_dp_world_size = None
+            self.losses, self._is_compiled, self.dist_backend = 0.0, False, "nccl"
+
+        def forward(self, *args, **options):
+            outputs = self.module(*args, **options)
+            REPORT.reach("step")
+            return outputs
+
+        def backward(self, *_, **__):
+            end("the first step")
+
+        step = backward
+        destroy = __del__ = save_checkpoint = save_16bit_model = compile = lambda self, *_, **__: None
+
+        def train(self, mode=True):
+            self.module.train(mode)
+            return self
+
+        def eval(self):
+            return self.train(False)
+
+        def load_checkpoint(self, folder=None, *_, **__):
+            return folder, {}
+
+        def is_gradient_accumulation_boundary(self):
+            return True
+
+    def initialize(args=None, model=None, optimizer=None, model_parameters=None, training_data=None, lr_scheduler=None, distributed_port=29500, mpu=None, dist_init_required=None,
+                   collate_fn=None, config=None, mesh_param=None, config_params=None, **more):
+        # As DeepSpeed's own begins.
+        assert model is not None, "deepspeed.initialize requires a model"
+        given = config if config is not None else config_params
+        named = getattr(args, "deepspeed_config", None)
+        if named is not None:
+            assert given is None, "Not sure how to proceed, we were given deepspeed configs in the deepspeed arguments and deepspeed.initialize() function call"
+            given = named
+        assert given is not None, "DeepSpeed requires --deepspeed_config to specify configuration file"
+        if not module.comm.is_initialized():
+            module.init_distributed(dist_init_required=dist_init_required)
+        read = module.DeepSpeedConfig(given, mpu)
+        parameters = list(model.parameters())
+        REPORT.initialized += 1
+        REPORT.reach("initialize", config=read._param_dict, model=type(model).__name__, parameters=sum(p.numel() for p in parameters),
+                     trainable=sum(p.numel() for p in parameters if p.requires_grad))
+        engine = RehearsedEngine(model, read, optimizer, lr_scheduler, mpu)
+        own_check(engine._do_sanity_check)
+        basic = optimizer
+        if callable(optimizer) and not isinstance(optimizer, torch.optim.Optimizer):
+            basic = optimizer(model_parameters)
+        elif optimizer is None and read.optimizer_name is not None:
+            groups = list(model_parameters) if model_parameters is not None else parameters
+            basic = torch.optim.SGD(groups, lr=(read.optimizer_params or {}).get("lr", 1e-3), momentum=0.9)
+        if optimizer is not None:
+            own_check(engine._do_optimizer_sanity_check, basic)
+        engine.optimizer = engine.basic_optimizer = basic
+        if lr_scheduler is None:
+            lr_scheduler = engine._scheduler_from_config(basic) if basic is not None else None
+        elif callable(lr_scheduler) and not hasattr(lr_scheduler, "step"):
+            lr_scheduler = lr_scheduler(basic)
+        engine.lr_scheduler = lr_scheduler
+        loader = None
+        if training_data is not None:
+            loader = torch.utils.data.DataLoader(training_data, batch_size=read.train_micro_batch_size_per_gpu, collate_fn=collate_fn)
+        return engine, basic, loader, lr_scheduler
+
+    def own_check(check, *args):
+        """A check of the engine. Other versions ask for more than this engine has: then it is left out."""
+        with contextlib.suppress(AttributeError, TypeError):
+            check(*args)
+
+    class Init(contextlib.ContextDecorator):
+        """zero.Init: DeepSpeed reads the config already here, and the weights are not made."""
+
+        def __init__(self, module=None, config_dict_or_path=None, config=None, mpu=None, enabled=True, **_):
+            given = config_dict_or_path if config_dict_or_path is not None else config
+            if given is not None and enabled:
+                if not outer.comm.is_initialized():
+                    outer.init_distributed()
+                outer.DeepSpeedConfig(given, mpu)
+
+        def __enter__(self):
+            self.device = torch.device("meta")
+            self.device.__enter__()
+            return self
+
+        def __exit__(self, *error):
+            return self.device.__exit__(*error)
+
+    outer = module
+    module.initialize = initialize
+    module.zero.Init = Init
+    module.zero.GatheredParameters = lambda *_, **__: contextlib.nullcontext()
+
+
+# ---- hooks: what is done to a module once it has been imported ----
+
+def hook_torch(module):
+    import torch.distributed as dist
+
+    if dist.is_available():
+        pretend_ranks(dist)
+    pretend_gpu(module)
+
+
+def hook_masks(module):
+    """Whether a mask can be left out depends on its values."""
+    for holder, wrap in ((module, lambda it: it), (getattr(module, "AttentionMaskConverter", None), staticmethod)):
+        for name in ("_ignore_causal_mask_sdpa", "_ignore_bidirectional_mask_sdpa"):
+            if hasattr(holder, name):
+                setattr(holder, name, wrap(lambda *_, **__: False))
+
+
+def hook_retry(module):
+    module.Retry.sleep = lambda *_: None  # The network does not come back.
+
+
+def hook_torchrun(module):
+    """torchrun has read its arguments, and starts this rank in this process."""
+    module.elastic_launch = lambda config, entrypoint: lambda *words: run([str(entrypoint), *words])
+
+
+def hook_accelerate(module):
+    """The same for the processes that `accelerate launch` starts by itself."""
+    class Started:
+        returncode = 0
+
+        def __init__(self, command, env=None, **_):
+            os.environ.update(env or {})
+            run([str(word) for word in command])
+
+        def wait(self):
+            return 0
+
+    module.subprocess = types.SimpleNamespace(Popen=Started, CalledProcessError=RuntimeError)
+
+
+def hook_accelerate_ports(module):
+    module.is_port_in_use = lambda *_: False  # It need not be free on this machine.
+
+
+HOOKS = {
+    "torch": hook_torch,
+    "torch.distributed.run": hook_torchrun,
+    "accelerate.commands.launch": hook_accelerate,
+    "accelerate.utils.launch": hook_accelerate_ports,
+    "transformers.modeling_utils": hook_modeling,
+    "transformers.masking_utils": hook_masks,
+    "transformers.modeling_attn_mask_utils": hook_masks,
+    "transformers.training_args": hook_training_args,
+    "transformers.trainer": hook_trainer,
+    "datasets": hook_datasets,
+    "deepspeed": hook_deepspeed,
+    "urllib3.util.retry": hook_retry,
+}
+
+
+class Finder(importlib.abc.MetaPathFinder):
+    """Runs a module's hook once the module has been executed."""
+
+    searching = False
+
+    def find_spec(self, name, path, target=None):
+        if name not in HOOKS or Finder.searching:
+            return None
+        Finder.searching = True
+        try:
+            spec = importlib.util.find_spec(name)
+        finally:
+            Finder.searching = False
+        if spec is None or spec.loader is None:
+            return spec
+        execute = spec.loader.exec_module
+
+        def exec_module(module):
+            execute(module)
+            try:
+                HOOKS.pop(name, lambda _: None)(module)
+            except Exception as error:  # The module itself is fine, and must not look broken.
+                REPORT.tell("hook", module=name, error=repr(error), where=where(error))
+
+        spec.loader.exec_module = exec_module
+        return spec
+
+
+# ---- the command, and the launcher in front of it ----
+
+MODULES = {"torch.distributed.run": "torchrun", "torch.distributed.launch": "torchrun", "deepspeed.launcher.runner": "deepspeed", "accelerate.commands.launch": "accelerate",
+           "accelerate.commands.accelerate_cli": "accelerate"}
+
+
+class NotPython(Exception):
+    """A program that cannot be run in this process."""
+
+
+def run(argv):
+    """Runs a command in this process: a script, a module, or a launcher, which then comes back here with what it starts."""
+    program, words = argv[0], list(argv[1:])
+    name, module = os.path.basename(program), None
+    if re.match(r"(python|pypy)[\d.]*$", name):
+        while words and words[0].startswith("-") and words[0] != "-m":
+            del words[:2 if words[0] in ("-X", "-W") else 1]
+        if words[:1] == ["-m"]:
+            module = words[1]
+            del words[:2]
+        elif words:
+            program = words.pop(0)
+    launcher = MODULES.get(module) if module else name if name in ("torchrun", "deepspeed", "accelerate", "accelerate-launch") else None
+    if launcher == "torchrun":
+        import torch.distributed.run as torchrun
+
+        return torchrun.main(words)
+    if launcher == "deepspeed":
+        from deepspeed.launcher.runner import parse_args
+
+        options = parse_args(words)
+        local_rank = [] if options.no_local_rank else ["--local_rank=0"]
+        start = [options.user_script] if options.no_python else ["python", "-m", options.user_script] if options.module else ["python", options.user_script]
+        return run([*start, *local_rank, *options.user_args])
+    if launcher:
+        from accelerate.commands import launch
+
+        return launch.launch_command(launch.launch_command_parser().parse_args(words[1:] if words[:1] == ["launch"] else words))
+    return run_python(program, module, words)
+
+
+def run_python(program, module, words):
+    os.environ.update(RANK="0", LOCAL_RANK="0", WORLD_SIZE=str(SPEC.world_size), LOCAL_WORLD_SIZE=str(SPEC.nproc_per_node), GROUP_RANK="0", MASTER_ADDR="127.0.0.1", MASTER_PORT="29500",
+                      DS_ACCELERATOR="cuda", TORCHELASTIC_RUN_ID="rehearsal")
+    if module:
+        sys.argv, sys.path[0] = [module, *words], os.getcwd()
+        return runpy.run_module(module, run_name="__main__", alter_sys=True)
+    if not os.path.exists(program):
+        program = shutil.which(program) or program
+    with open(program, "rb") as file:
+        first = file.readline(200)
+    if first.startswith(b"#!") and b"python" not in first or first.startswith(b"\x7fELF"):
+        raise NotPython(program)
+    sys.argv, sys.path[0] = [program, *words], os.path.dirname(os.path.abspath(program))
+    return runpy.run_path(program, run_name="__main__")
+
+
+# ---- what went wrong, and whose fault it is ----
+
+# A GPU is asked for in earnest, weights have no values, a collective has no partner.
+OF_THE_PRETENCE = re.compile(r"\bmeta (tensor|device)|on meta\b|device\W+meta\b|data-dependent|Cannot copy out|CUDA|cuda|nvcc|NVIDIA|nvidia|GPU\b|NCCL|[Tt]riton|libcu\w*\.so|"
+                             r"driver|FakeStore|fake backend|ProcessGroup|RehearsedEngine|SimpleNamespace|'Anything'")
+OF_THE_NETWORK = re.compile(r"a rehearsal has no network|offline mode|couldn't connect|Couldn't reach|cannot find the requested files in the (local|disk) cache|Max retries exceeded|"
+                            r"Name or service not known|Connection(Error| refused)|LocalEntryNotFound|OfflineModeIsEnabled|Cannot reach|Network is unreachable")
+# Their innermost frame tells nothing: they are raised by Python itself, and are as real as a `raise`.
+RAISED_BY_PYTHON = (ImportError, FileNotFoundError, IsADirectoryError, NotADirectoryError, KeyError, TypeError, ValueError, SyntaxError, NameError, ZeroDivisionError, IndexError, AttributeError)
+
+
+def chain_of(error):
+    found = [error]
+    while len(found) < 20 and (found[-1].__cause__ or found[-1].__context__):
+        found.append(found[-1].__cause__ or found[-1].__context__)
+    return found
+
+
+def frames_of(error):
+    return [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<frozen")]
+
+
+def where(error):
+    """The innermost frames, last first."""
+    frames = [frame for frame in frames_of(error) if frame.filename != __file__]
+    return [{"file": frame.filename, "line": frame.lineno, "function": frame.name} for frame in reversed(frames[-5:])]
+
+
+def judge(error):
+    """`refused`: the trainer itself says no. `network`, `limit`: the pretence is why it fails. `unsure`: it may be."""
+    said = "\n".join(f"{type(it).__name__}: {it}" for it in chain_of(error))
+    if not SPEC.online and OF_THE_NETWORK.search(said):
+        return "network"
+    if isinstance(error, (MemoryError, RecursionError, PermissionError)):
+        return "unsure"
+    if isinstance(error, OSError) and isinstance(error.filename, str) and os.path.exists(private("written") + os.path.dirname(os.path.abspath(error.filename))):
+        return "limit"
+    frames = frames_of(error)
+    if OF_THE_PRETENCE.search(said) or not frames:
+        return "limit"
+    last = frames[-1]
+    if last.filename == __file__:
+        # An operation of torch, or what DeepSpeed's own `initialize` begins with.
+        return "refused" if isinstance(error, AssertionError) else "unsure"
+    line = linecache.getline(last.filename, last.lineno).strip()
+    is_raised = line.startswith(("raise ", "raise\n", "assert ", "assert("))
+    in_torch = re.search(r"/(torch|triton|bitsandbytes|flash_attn|vllm)/", last.filename)
+    if REPORT.reached in ("initialize", "step"):
+        # Shapes are known here, values are not. What the code of a model or trainer raises about its arguments is real.
+        is_argument = isinstance(error, TypeError) and re.search("unexpected keyword argument|required positional argument", said)
+        return "refused" if is_raised and not in_torch or is_argument else "unsure"
+    if isinstance(error, NotImplementedError) or in_torch and isinstance(error, RuntimeError):
+        return "unsure"
+    return "refused" if is_raised or isinstance(error, RAISED_BY_PYTHON) or last.filename.endswith(".py") and not in_torch else "unsure"
+
+
+def last_line():
+    """What the trainer printed last, which is why it ended: parsers print what is wrong."""
+    sys.stderr.flush()
+    with contextlib.suppress(OSError, ValueError):
+        with open("/proc/self/fd/2", "rb") as file:
+            lines = [line for line in file.read()[-4000:].decode("utf-8", "replace").splitlines() if line.strip()]
+            return next((line for line in reversed(lines) if "error:" in line.lower()), lines[-1] if lines else "")
+    return ""
+
+
+def finish(status=0):
+    REPORT.file.close()
+    with contextlib.suppress(Exception):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    # Threads of trackers and loaders would keep the process alive.
+    os._exit(status)
+
+
+def end_with_zlaunch():
+    """Standard input is closed when zlaunch is gone: by Ctrl-C, or in any other way."""
+    def wait():
+        while os.read(0, 1):
+            pass
+        shutil.rmtree(SPEC.folder, ignore_errors=True)
+        os.killpg(os.getpgrp(), signal.SIGKILL) if os.getpgrp() == os.getpid() else os._exit(130)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+def main():
+    pretend_outside()
+    sys.meta_path.insert(0, Finder())
+    REPORT.tell("start")
+    try:
+        run(SPEC.argv)
+        REPORT.tell("end", why="itself")
+    except Arrived:
+        pass
+    except NotPython as error:
+        REPORT.tell("unable", program=str(error))
+    except SystemExit as ended:
+        if ended.code in (None, 0):
+            REPORT.tell("end", why="itself")
+        else:
+            message = ended.code if isinstance(ended.code, str) else last_line()
+            REPORT.tell("refused", type="SystemExit", message=str(message), where=where(ended))
+    except BaseException as error:
+        traceback.print_exc()
+        told = next((it for it in chain_of(error) if str(it)), error)
+        REPORT.tell(judge(error), type=type(error).__name__, message=str(error) or str(told), where=where(error))
+
+
+if __name__ == "__main__":
+    SPEC = Spec(sys.argv[1])
+    REPORT = Report()
+    end_with_zlaunch()
+    main()
+    finish()

@@ -1,0 +1,193 @@
+//! `zlaunch rehearse`: what is made of what the rehearsal tells. The interpreter here tells what a real one told; the real
+//! ones run in `tests/real/rehearse.py`.
+
+use std::fs;
+use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::sandbox::{Run, SWIFT, Sandbox};
+
+const OPTIONS: &[&str] = &["--nproc-per-node", "2", "--deepspeed", "zero2"];
+
+/// What ms-swift tells up to the trainer.
+const STARTED: &str = r#"{"event": "start", "seconds": 0.0}
+{"event": "arguments", "seconds": 5.1, "of": "Seq2SeqTrainingArguments"}
+{"event": "model", "seconds": 5.3, "name": "Qwen3ForCausalLM", "parameters": 8190735360}
+{"event": "dataset", "seconds": 5.4, "rows": 300}
+{"event": "trainer", "seconds": 6.0, "of": "Seq2SeqTrainer"}"#;
+
+/// A sandbox in which a rehearsal runs this script of the shell; `$config` is the config that it was given.
+fn sandbox(script: &str) -> Sandbox {
+    let mut sandbox = Sandbox::new();
+    let temporary = sandbox.path("tmp");
+    fs::create_dir(&temporary).unwrap();
+    sandbox.var("TMPDIR", temporary);
+    sandbox.executable(
+        "env/bin/python3.11",
+        &format!(
+            "#!/bin/sh\nfolder=$(dirname \"$1\")\nconfig=$(cat \"$folder\"/zero2-*.json | tr -d '\\n')\n{script}\n"
+        ),
+    );
+    sandbox
+}
+
+fn telling(lines: &str) -> Sandbox {
+    sandbox(&format!("cat <<END\n{STARTED}\n{lines}\nEND"))
+}
+
+fn initialized(config: &str) -> String {
+    format!(
+        r#"{{"event": "initialize", "seconds": 6.2, "config": {config}, "model": "Qwen3ForCausalLM", "parameters": 8190735360, "trainable": 21823488}}"#
+    )
+}
+
+fn rehearsed(sandbox: &Sandbox, options: &[&str]) -> Run {
+    let run = sandbox.run([&["rehearse"], OPTIONS, options, &["--"], SWIFT].concat());
+    assert_eq!(sandbox.files("tmp").len(), 0, "nothing is left behind");
+    assert!(!sandbox.path("home/.cache/zlaunch").exists(), "and nothing is written elsewhere");
+    run
+}
+
+#[test]
+fn it_arrives_with_the_planned_config() {
+    let sandbox = telling(&format!(
+        "{}\n{{\"event\": \"step\"}}\n{{\"event\": \"end\", \"why\": \"the first step\"}}",
+        initialized("$config")
+    ));
+    let run = rehearsed(&sandbox, &[]);
+    run.succeeded_silently();
+    for said in [
+        "arguments   Seq2SeqTrainingArguments\n",
+        "model       Qwen3ForCausalLM, 8,190,735,360 parameters, 21,823,488 of them trained\n",
+        "dataset     300 rows\n",
+        "DeepSpeed   arrived with the planned config\n",
+        "first step  the shapes of the forward pass fit\n",
+        "arrived: rank 0 of 2 in ",
+    ] {
+        assert!(run.stdout.contains(said), "{said}: {}", run.stdout);
+    }
+    let json = rehearsed(&sandbox, &["--format", "json"]).json();
+    assert_eq!(json["rehearsal"]["refused"], false);
+    assert_eq!(json["rehearsal"]["reached"], "step");
+    assert_eq!(json["rehearsal"]["initialize"][0]["differences"].as_array().unwrap().len(), 0);
+    assert_eq!(json["config"]["zero_optimization"]["stage"], 2);
+    rehearsed(&sandbox, &["-q"]).succeeded_silently();
+}
+
+#[test]
+fn a_key_that_arrives_with_another_value_is_shown() {
+    let run = rehearsed(&telling(&initialized("{}")), &[]);
+    run.succeeded();
+    assert!(
+        run.stdout
+            .contains("warning[rehearsal]: deepspeed.initialize of Qwen3ForCausalLM gets another config than planned")
+    );
+    assert!(run.stdout.contains("  --> zero_optimization.stage: 2 planned, null arrived\n"), "{}", run.stdout);
+}
+
+#[test]
+fn a_refusal_is_shown_with_its_place() {
+    let refused = r#"{"event": "refused", "type": "ValueError", "message": "no gradient_accumulation_steps:\n- one\n- two",
+ "where": [{"file": "/e/lib/python3.11/site-packages/swift/arguments/sft_args.py", "line": 12, "function": "__post_init__"}]}"#
+        .replace('\n', "");
+    let run = rehearsed(&telling(&refused), &[]);
+    assert_eq!(run.status, Some(1), "{run:?}");
+    for said in [
+        "error: swift refuses this launch: ValueError: no gradient_accumulation_steps:\n",
+        "  --> - one\n  --> - two\n  --> swift/arguments/sft_args.py:12, in __post_init__\n",
+        "  help: zlaunch explain gradient_accumulation_steps\n",
+        "\nrefused: rank 0 of 2 in ",
+    ] {
+        assert!(run.stdout.contains(said), "{said}: {}", run.stdout);
+    }
+}
+
+#[test]
+fn what_the_pretence_cannot_do_is_no_refusal() {
+    for (event, says) in [
+        ("limit", "note: rehearsed up to the trainer; the rest cannot be tried without a GPU: RuntimeError: no\n"),
+        (
+            "unsure",
+            "note: rehearsed up to the trainer; what then fails may be the rehearsal's own fault: RuntimeError: no\n",
+        ),
+        (
+            "network",
+            "note: rehearsed up to the trainer; the rest needs the network: RuntimeError: no\n  help: --online\n",
+        ),
+    ] {
+        let told = format!(r#"{{"event": "{event}", "type": "RuntimeError", "message": "no", "where": []}}"#);
+        let run = rehearsed(&telling(&told), &[]);
+        run.succeeded_silently();
+        assert!(run.stdout.contains(says), "{}", run.stdout);
+        assert!(run.stdout.contains("\ncame as far as it can: rank 0 of 2 in "), "{}", run.stdout);
+    }
+    let died = sandbox(&format!("cat <<END\n{STARTED}\nEND\necho a last word >&2\nkill -9 $$"));
+    let run = rehearsed(&died, &[]);
+    run.succeeded();
+    assert!(run.stdout.contains("then the process ended: signal: 9 (SIGKILL): a last word\n"), "{}", run.stdout);
+    let ended = rehearsed(&telling(r#"{"event": "end", "why": "itself"}"#), &[]);
+    assert!(ended.stdout.contains("never called deepspeed.initialize"), "{}", ended.stdout);
+}
+
+#[test]
+fn its_time_is_limited() {
+    // Until its standard input is closed.
+    let run = rehearsed(&sandbox(&format!("cat <<END\n{STARTED}\nEND\ncat > /dev/null")), &["--timeout", "1"]);
+    run.succeeded();
+    assert!(run.stdout.contains("note: rehearsed up to the trainer in 1 s\n  help: --timeout"), "{}", run.stdout);
+}
+
+#[test]
+fn what_check_refuses_is_not_run() {
+    let sandbox = sandbox("touch ran");
+    let words = [OPTIONS, &["--set", "zero_optimization.stage=7", "--"], SWIFT].concat();
+    let [check, rehearse] = ["check", "rehearse"].map(|name| sandbox.run([&[name], &words[..]].concat()));
+    assert_eq!((check.status, &check.stdout), (Some(1), &rehearse.stdout));
+    assert_eq!(check.status, rehearse.status);
+    assert!(!sandbox.cwd().join("ran").exists());
+    sandbox.run(["rehearse"]).refused(&["nothing to launch"]);
+    sandbox.run([&["rehearse", "--timeout", "0", "--"], SWIFT].concat()).refused(&["--timeout"]);
+}
+
+#[test]
+fn what_cannot_be_rehearsed_is_zlaunchs_own_refusal() {
+    let unable = sandbox(r#"echo '{"event": "start"}'; echo '{"event": "unable", "program": "train.sh"}'"#);
+    rehearsed(&unable, &[]).refused(&["`train.sh` is not a Python program"]);
+    let old = sandbox("echo SyntaxError: invalid syntax >&2; exit 1");
+    rehearsed(&old, &[]).refused(&["did not start: exit status: 1: SyntaxError: invalid syntax"]);
+}
+
+/// The machines need not meet, and what a prefix sets is set.
+#[test]
+fn it_is_rank_0_of_all_machines_behind_a_prefix_too() {
+    let spec = "tr -d '\\n ' < \"$folder/spec.json\" > spec; echo \"$A\" >> spec; echo '{\"event\": \"start\"}'";
+    let sandbox = sandbox(spec);
+    let options =
+        ["rehearse", "--nnodes", "3", "--nproc-per-node", "8", "--deepspeed", "zero2", "--timeout", "60", "--online"];
+    let run = sandbox.run([&options[..], &["--", "env", "A=b"], SWIFT].concat());
+    run.succeeded();
+    assert!(run.stdout.contains("rank 0 of 24"), "{run:?}");
+    let told = fs::read_to_string(sandbox.cwd().join("spec")).unwrap();
+    assert!(told.contains(r#""nnodes":3,"nproc_per_node":8"#) && told.contains(r#""online":true"#), "{told}");
+    assert!(told.ends_with("b\n") && told.contains("swift/cli/sft.py"), "{told}");
+}
+
+#[test]
+fn it_ends_with_zlaunch() {
+    let sandbox = sandbox("echo $$ > pid.new; mv pid.new pid; cat > /dev/null; touch gone");
+    let mut command = sandbox.command([&["rehearse"], OPTIONS, &["--"], SWIFT].concat());
+    let mut zlaunch = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let until = |name: &str| {
+        while !sandbox.cwd().join(name).exists() {
+            thread::sleep(Duration::from_millis(10));
+        }
+    };
+    until("pid");
+    kill(Pid::from_raw(zlaunch.id().cast_signed()), Signal::SIGINT).unwrap();
+    assert!(!zlaunch.wait().unwrap().success());
+    until("gone");
+}

@@ -1,0 +1,292 @@
+//! What the commands of each front end are taken for, and what its ranks run.
+
+use std::ffi::OsString;
+
+use zlaunch::testing::target::{ParsedCommand, Target};
+use zlaunch::testing::trainer::{self, Job, Ranks, without_config};
+
+use crate::laws::fake::Sandbox;
+
+impl Sandbox {
+    /// One more trainer: its console script, its version, and these files in site-packages.
+    fn with_trainer(console: &str, package: &str, version: &str, files: &[&str]) -> Self {
+        let sandbox = Sandbox::new();
+        sandbox.console_script(console);
+        sandbox.installed(package, version);
+        for file in files {
+            sandbox.put(&format!("env/lib/python3.11/site-packages/{file}"), "");
+        }
+        sandbox
+    }
+
+    /// What a command line (words without spaces) is taken for.
+    fn job(&self, line: &str) -> Job {
+        let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+        trainer::recognise(&ParsedCommand::parse(&words), None, &self.host())
+    }
+
+    /// The trainer, and what each rank runs with the config `CONFIG`; `SITE` stands for site-packages.
+    fn rank(&self, line: &str) -> (&'static str, String) {
+        let job = self.job(line);
+        let module = matches!(job.target, Target::Module { .. }).then(|| "-m".into());
+        let target = module.into_iter().chain([job.target.word().to_os_string()]);
+        let words: Vec<OsString> = target.chain(job.rank_args(Some("CONFIG".as_ref()))).collect();
+        let line = words.join(" ".as_ref()).into_string().unwrap();
+        (job.trainer.name, line.replace(self.site().to_str().unwrap(), "SITE"))
+    }
+}
+
+#[test]
+fn sub_commands_are_the_files_behind_them() {
+    let files = ["swift/cli/sft.py", "swift/cli/pt.py", "swift/cli/rlhf.py", "swift/cli/infer.py"];
+    // A version that was not recorded is taken for the nearest that was.
+    for version in ["4.6.0", "3.0.0", "2.6.1"] {
+        let swift = Sandbox::with_trainer("swift", "ms_swift", version, &files);
+        for name in ["sft", "pt", "rlhf", "infer"] {
+            let (trainer, rank) = swift.rank(&format!("swift {name} --x 1"));
+            assert_eq!((trainer, rank), ("swift", format!("SITE/swift/cli/{name}.py --x 1 --deepspeed CONFIG")));
+        }
+        assert_eq!(swift.job("swift export --x 1").trainer.name, "command");
+    }
+}
+
+#[test]
+fn the_script_is_where_the_version_has_it() {
+    for (version, folder) in [("1.16.0", "trl/scripts"), ("0.12.2", "trl/commands/scripts")] {
+        let trl = Sandbox::with_trainer("trl", "trl", version, &[&format!("{folder}/sft.py")]);
+        let expected = format!("SITE/{folder}/sft.py --bf16 true --deepspeed CONFIG");
+        assert_eq!(trl.rank("trl sft --bf16 true"), ("trl", expected));
+    }
+}
+
+#[test]
+fn the_config_takes_the_place_of_the_value() {
+    let sandbox = Sandbox::new();
+    for (line, replaced) in [
+        ("python x.py +model=a training.deepspeed=zero3 b=1", "x.py +model=a training.deepspeed=CONFIG b=1"),
+        ("python -m src.train --training.deepspeed z.json", "-m src.train --training.deepspeed CONFIG"),
+    ] {
+        assert_eq!(sandbox.rank(line), ("nested", replaced.to_string()));
+    }
+    assert_eq!(sandbox.job("python x.py ++trainer.deepspeed=null").trainer.name, "hf");
+}
+
+fn lightning(script: &str, words: &str) -> Job {
+    let sandbox = Sandbox::new();
+    sandbox.put("cwd/lit.py", script);
+    sandbox.job(&format!("python lit.py{words}"))
+}
+
+#[test]
+fn a_strategy_that_may_be_deepspeeds_takes_a_config() {
+    for (script, words) in [
+        ("import lightning as L\nL.Trainer(strategy=\"deepspeed_stage_3\")\n", ""),
+        ("from pytorch_lightning import Trainer\nTrainer(strategy=args.strategy)\n", ""),
+        ("from lightning.pytorch.strategies import DeepSpeedStrategy\nTrainer(strategy=DeepSpeedStrategy())\n", ""),
+        ("from lightning.fabric import Fabric\nFabric(strategy='deepspeed')\n", ""),
+        ("from lightning.pytorch.cli import LightningCLI\nLightningCLI(Model)\n", " fit --config c.yaml"),
+        ("import lightning as L\nL.Trainer()\n", " --strategy=deepspeed_stage_2"),
+        ("import pytorch_lightning as pl\npl.Trainer.from_argparse_args(args)\n", " --gpus 2"),
+    ] {
+        let job = lightning(script, words);
+        assert_eq!((job.trainer.name, job.no_config), ("lightning", None), "{script}");
+    }
+}
+
+#[test]
+fn the_script_says_how_many_ranks() {
+    let ranks = |script: &str| lightning(script, "").variables.first().map(|variable| variable.value.clone());
+    assert_eq!(ranks("import lightning as L\nL.Trainer(devices=4, num_nodes=1)\n").as_deref(), Some("4"));
+    for other in ["devices=-1", "devices='auto'", "devices=args.gpus", "devices=4, num_nodes=2", ""] {
+        assert_eq!(ranks(&format!("import lightning as L\nL.Trainer({other})\n")), None, "{other}");
+    }
+}
+
+#[test]
+fn others_are_told_what_to_write() {
+    for (script, says) in [
+        ("import lightning as L\nL.Trainer(strategy=\"ddp\")\n", "strategy=\"ddp\""),
+        ("import lightning as L\nL.Trainer(devices=2)\n", "its default strategy"),
+        ("import lightning as L\nL.Trainer(strategy=DeepSpeedStrategy(config=\"c.json\"))\n", "config=\"c.json\""),
+    ] {
+        let why = lightning(script, "").no_config.unwrap().why;
+        assert!(why.contains(says), "{why}");
+    }
+    for script in [
+        "import lightning\nfrom transformers import Trainer, TrainingArguments\nTrainer(args=TrainingArguments('o'))\n",
+        "from pytorch_lightning import seed_everything\nseed_everything(1)\n",
+    ] {
+        assert_ne!(lightning(script, "").trainer.name, "lightning", "{script}");
+    }
+}
+
+#[test]
+fn a_config_that_is_made_in_code_cannot_be_replaced() {
+    let sandbox = Sandbox::new();
+    for (script, help) in [
+        (
+            "p.add_argument('--zero_stage')\nds_config = get_train_ds_config(offload=args.offload)\ndeepspeed.initialize(model=m, args=args, config=ds_config)\n",
+            "own option: --zero_stage 3",
+        ),
+        ("ds = {'fp16': {}}\ndeepspeed.initialize(\n    model=m,\n    config=ds,\n)\n", "change ds in the script"),
+        (
+            "import deepspeed\np.add_argument('--zero_stage')\nc = get_deepspeed_train_config(2)\nPPOTrainer(args, c).train()\n",
+            "own option: --zero_stage 3",
+        ),
+        ("deepspeed.initialize(model=m, config_params='ds.json')\n", "change 'ds.json' in the script"),
+        ("deepspeed.initialize(model=m, config={\n    'a': 1})\n", "change { … in the script"),
+    ] {
+        sandbox.put("cwd/chat.py", script);
+        let job = sandbox.job("python chat.py --deepspeed");
+        assert_eq!(job.trainer.name, "deepspeed_chat");
+        assert!(job.no_config.unwrap().help.contains(help), "{script}");
+    }
+    for script in [
+        "deepspeed.initialize(args=args, model=m)\n",
+        "ds = {}\nif args.deepspeed_config:\n    ds = load(args.deepspeed_config)\ndeepspeed.initialize(model=m, config=ds)\n",
+        "deepspeed.initialize(model=m, config=args.deepspeed_config)\n",
+        "p.add_argument('--ds_config')\nds = {}\nds.update(load(a.ds_config))\ndeepspeed.initialize(config=ds)\n",
+        "ds = json.load(open(args.deepspeed))\ndeepspeed.initialize(model=m, config=ds)\n",
+    ] {
+        sandbox.put("cwd/chat.py", script);
+        assert_eq!(sandbox.job("python chat.py").trainer.name, "deepspeed", "{script}");
+    }
+}
+
+fn xtuner() -> Sandbox {
+    let files = ["xtuner/tools/train.py", "xtuner/configs/deepspeed/deepspeed_zero2.json"];
+    Sandbox::with_trainer("xtuner", "xtuner", "0.2.0", &files)
+}
+
+#[test]
+fn the_file_behind_train_is_run() {
+    let xtuner = xtuner();
+    for command in ["xtuner train", "xtuner TRAIN", "python -m xtuner.tools.train"] {
+        let (trainer, rank) = xtuner.rank(&format!("{command} c.py --deepspeed deepspeed_zero2 --seed 1"));
+        assert_eq!(trainer, "xtuner", "{command}");
+        assert!(rank.ends_with("train.py c.py --deepspeed CONFIG --seed 1") || command.contains("-m"), "{rank}");
+    }
+    for command in ["xtuner test c.py", "xtuner", "xtuner list-cfg"] {
+        assert_eq!(xtuner.job(command).trainer.name, "command", "{command}");
+    }
+}
+
+#[test]
+fn ranks_are_told_who_started_them() {
+    let xtuner = xtuner();
+    let told = |line: &str, ranks| xtuner.job(line).launcher_args(ranks).collect::<Vec<OsString>>();
+    for (given, ranks, expected) in [
+        ("", Ranks::Single, ""),
+        ("", Ranks::Launched, "pytorch"),
+        ("", Ranks::Existing, "pytorch"),
+        (" --launcher none", Ranks::Launched, "pytorch"),
+        (" --launcher slurm", Ranks::Launched, "pytorch"),
+        (" --launcher slurm", Ranks::Existing, ""),
+        (" --launcher=mpi", Ranks::Existing, ""),
+    ] {
+        let expected: &[&str] = if expected.is_empty() { &[] } else { &["--launcher", expected] };
+        assert_eq!(told(&format!("xtuner train c.py{given}"), ranks), expected, "{given} {ranks:?}");
+    }
+}
+
+#[test]
+fn xtuners_own_variables_name_the_rendezvous() {
+    let mut xtuner = xtuner();
+    xtuner.var("ADDR", "10.0.0.1").var("PORT", "2950");
+    let variables = xtuner.job("xtuner train c.py").variables;
+    let pairs: Vec<_> = variables.iter().map(|it| (it.name.as_str(), it.value.as_str())).collect();
+    assert_eq!(pairs, [("MASTER_ADDR", "10.0.0.1"), ("MASTER_PORT", "2950")]);
+}
+
+#[test]
+fn what_xtuners_parser_refuses_is_refused() {
+    let xtuner = xtuner();
+    let helps = |line: &str| {
+        let problems = xtuner.job(&format!("xtuner train c.py {line}")).problems;
+        problems.into_iter().map(|problem| problem.help).collect::<Vec<_>>()
+    };
+    assert_eq!(helps("--work-dir w --cfg-options a=1 b=2 --local_rank 0 --dee deepspeed_zero1"), [""; 0]);
+    assert_eq!(helps("--work_dir w"), ["did you mean `--work-dir`?"]);
+    assert_eq!(helps("--cfg_options a=1"), ["did you mean `--cfg-options`?"]);
+    assert_eq!(helps("--seed x"), ["--seed 4"]);
+    assert_eq!(helps("--launcher torchrun"), ["--launcher pytorch"]);
+    assert_eq!(helps("--learning_rate 1"), [""]);
+}
+
+#[test]
+fn every_block_is_recognised_by_its_examples() {
+    let sandbox = Sandbox::new();
+    for (name, block) in without_config::blocks() {
+        let examples: Vec<&str> = block.lines().filter_map(|line| line.strip_prefix("example ")).collect();
+        for example in &examples {
+            let (line, script) = example.split_once(" # ").unwrap_or((example, ""));
+            sandbox.put("cwd/script.py", script);
+            let job = sandbox.job(line);
+            assert_eq!(job.trainer.name, name, "{example}");
+            let said = job.no_config.unwrap();
+            assert!(
+                said.help == without_config::field(block, "help") && !said.why.contains(['{', '}']),
+                "{example}: {said:?}"
+            );
+            assert!(said.why.len() > 20 && said.help.len() > 20, "{example}: {said:?}");
+        }
+        let words =
+            ["console", "first", "module", "import", "text"].into_iter().map(|name| without_config::field(block, name));
+        for word in words.flat_map(str::split_ascii_whitespace) {
+            let has = |example: &&str| example.contains(word) || example.contains(&word.replace('.', "/"));
+            assert!(examples.iter().any(has), "{name}: there is no example of {word}");
+        }
+    }
+    assert_eq!(sandbox.job("python -m openrlhf.cli.serve_rm").trainer.name, "hf");
+    assert!(sandbox.job("fabric consolidate x").no_config.is_none());
+    let why = |line: &str| sandbox.job(line).no_config.unwrap().why;
+    assert!(why("lightning run model x.py").starts_with("`lightning run` starts its ranks itself"));
+    assert!(why("ray job submit x").starts_with("`ray` starts its workers"));
+}
+
+#[test]
+fn own_loops_are_told_from_trainers() {
+    let sandbox = Sandbox::new();
+    for (script, trainer) in [
+        ("from accelerate import Accelerator\nacc = Accelerator()\n", "accelerate"),
+        ("import accelerate\nacc = accelerate.Accelerator(mixed_precision='bf16')\n", "accelerate"),
+        (
+            "import transformers\nfrom accelerate import Accelerator\nclass Trainer:\n    pass\nAccelerator()\nTrainer()\n",
+            "accelerate",
+        ),
+        (
+            "from transformers import AutoModel\nfrom accelerate import Accelerator\nclass BaseTrainer(ABC):\n    a = Accelerator()\nclass Supervised(BaseTrainer):\n    pass\nBaseTrainer()\n",
+            "accelerate",
+        ),
+        ("from accelerate import Accelerator\nfrom trl import SFTTrainer\nAccelerator()\nSFTTrainer()\n", "hf"),
+        ("from accelerate import Accelerator\np.add_argument('--deepspeed_config')\nAccelerator()\n", "hf"),
+        ("from accelerate import PartialState\nPartialState()\n", "hf"),
+    ] {
+        sandbox.put("cwd/loop.py", script);
+        assert_eq!(sandbox.job("python loop.py").trainer.name, trainer, "{script}");
+    }
+    sandbox.put(
+        "cwd/loop.py",
+        "from accelerate import Accelerator\nAccelerator(deepspeed_plugin=DeepSpeedPlugin(hf_ds_config='c.json'))\n",
+    );
+    assert!(sandbox.job("python loop.py").no_config.unwrap().why.contains("hf_ds_config='c.json'"));
+}
+
+/// Seen in the sources of 0.8.0 to 0.9.5: `read_args`, before that `_parse_args`.
+#[test]
+fn a_run_file_takes_arguments_behind_it_since_0_9_3() {
+    let factory = |version: &str| {
+        let sandbox = Sandbox::with_trainer("llamafactory-cli", "llamafactory", version, &["llamafactory/launcher.py"]);
+        sandbox.file("x.yaml", "learning_rate: 1e-5\nmax_steps: 3\n");
+        sandbox
+    };
+    let rank = |version: &str| factory(version).rank("llamafactory-cli train x.yaml").1;
+    assert_eq!(rank("0.9.3"), "SITE/llamafactory/launcher.py x.yaml deepspeed=CONFIG");
+    assert_eq!(rank("0.9.2"), "SITE/llamafactory/launcher.py CONFIG");
+    let job = |version: &str, more: &str| factory(version).job(&format!("llamafactory-cli train x.yaml{more}"));
+    let says = |version: &str| job(version, " bf16=true").problems.into_iter().map(|it| it.rule).collect::<Vec<_>>();
+    assert_eq!((says("0.9.3"), says("0.9.2")), (Vec::new(), vec![zlaunch::testing::Rule::RunFile]));
+    // OmegaConf reads it as a number, PyYAML as text.
+    let rate = |version: &str| job(version, "").args.text("learning_rate").map(|rate| rate.value);
+    assert_eq!((rate("0.9.4").is_some(), rate("0.9.3")), (true, None));
+}

@@ -1,0 +1,101 @@
+//! Sizes, shell words and base64, as they are read and written.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+
+use zlaunch::testing::base64::{encode, object_in};
+use zlaunch::testing::shell::{line, plain_words, quoted};
+use zlaunch::testing::size::{Size, parse_bytes, parse_count, size};
+
+#[test]
+fn sizes_are_short_or_in_columns() {
+    for (bytes, short, column) in [
+        (0, "0 bytes", "0.0 GiB"),
+        (1023, "1023 bytes", "0.0 GiB"),
+        (64 << 20, "64 MiB", "0.1 GiB"),
+        (3 << 29, "1.5 GiB", "1.5 GiB"),
+        (144_000_000_000, "134 GiB", "134.1 GiB"),
+        (3 << 40, "3 TiB", "3.0 TiB"),
+        (u64::MAX, "16777215 TiB", "16777216.0 TiB"),
+    ] {
+        assert_eq!((size(bytes).as_str(), Size(bytes).to_string().as_str()), (short, column));
+    }
+}
+
+#[test]
+fn sizes_are_read_as_people_write_them() {
+    for (text, size) in
+        [("8B", 8_000_000_000), ("1.7b", 1_700_000_000), ("350M", 350_000_000), ("8e9", 8_000_000_000), ("5", 5)]
+    {
+        assert_eq!(parse_count(text), Some(size), "{text}");
+    }
+    for (text, size) in [
+        ("80GiB", 80 << 30),
+        ("80G", 80 << 30),
+        ("44GB", 44_000_000_000),
+        ("1.5 TiB", 3 << 39),
+        ("81559MiB", 81559 << 20),
+        ("85899345920", 80 << 30),
+    ] {
+        assert_eq!(parse_bytes(text), Some(size), "{text}");
+    }
+    for text in ["", "B", "GiB", "x8B", "-1B", "0", "nan", "inf", "1e30"] {
+        assert_eq!((parse_count(text), parse_bytes(text)), (None, None), "{text}");
+    }
+}
+
+#[test]
+fn plain_texts_are_split_and_others_are_not() {
+    for (text, words) in [
+        ("swift sft --x 1", &["swift", "sft", "--x", "1"][..]),
+        (" a  'b c' \"d 'e'\" f\\ g ''", &["a", "b c", "d 'e'", "f g", ""]),
+        (r#"a --set "{\"b\": 1}""#, &["a", "--set", "{\"b\": 1}"]),
+    ] {
+        assert_eq!(plain_words(text).unwrap(), words, "{text}");
+        let line = line(&words.iter().map(OsString::from).collect::<Vec<_>>());
+        assert_eq!(plain_words(line.to_str().unwrap()).unwrap(), words, "{text}");
+    }
+    for text in ["", "a; b", "a $b", "a \"$b\"", "a 'b", "a # b", "~/a", "a > b", "a && b", "a\nb", "a *"] {
+        assert_eq!(plain_words(text), None, "{text}");
+    }
+}
+
+#[test]
+fn shell_words() {
+    for (word, text) in [
+        ("a/b-c.json", "a/b-c.json"),
+        ("", "''"),
+        ("it's", r"'it'\''s'"),
+        ("$HOME", "'$HOME'"),
+        ("a\nb", "'a\nb'"),
+        ("~x", "'~x'"),
+        ("数据", "'数据'"),
+        ("a\x1b[\u{202e}\tb", r#"'a'"$(printf '\033')"'['"$(printf '\342\200\256\011')"'b'"#),
+    ] {
+        assert_eq!(String::from_utf8(quoted(OsStr::new(word))).unwrap(), text, "{word}");
+    }
+    assert_eq!(quoted(OsStr::from_bytes(b"\xff")), br#""$(printf '\377')""#);
+}
+
+#[test]
+fn base64_of_every_length() {
+    // The vectors of RFC 4648, and the two digits that differ for URLs.
+    for (bytes, text) in
+        [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("fooba", "Zm9vYmE=")]
+    {
+        assert_eq!(encode(bytes.as_bytes()), text);
+    }
+    assert_eq!(encode(&[0xfb, 0xff, 0xff]), "-___");
+}
+
+#[test]
+fn base64_of_either_alphabet() {
+    let text = "{\"a?>\":\"~~~?>>>ÿ\"}";
+    for coded in ["eyJhPz4iOiJ+fn4/Pj4+w78ifQ==", "eyJhPz4iOiJ-fn4_Pj4-w78ifQ==", "eyJhPz4iOiJ+fn4/\nPj4+w78ifQ==\n"] {
+        assert_eq!(object_in(coded).as_deref(), Some(text), "{coded}");
+    }
+    assert_eq!(object_in("CiB7fQo=").as_deref(), Some("\n {}\n"));
+    for other in ["", "zero2", "zero3_offload", "eyJhPz4iOiJ+fn4/Pj4+w78ifQ", "WzFd", "====", "e30=.json", "/ds/zero"] {
+        assert_eq!(object_in(other), None, "{other}");
+    }
+}
