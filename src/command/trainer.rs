@@ -14,10 +14,10 @@ use crate::command::target::{ParsedCommand, Target, base_name};
 use crate::host::{Host, is_shim};
 use crate::report::{self, NOT_EXECUTABLE, NOT_FOUND, Problem, Rule};
 
-pub use crate::command::front_end::{NoConfig, Ranks};
 pub(crate) use crate::command::front_end::{
     ArgumentParser, AutoFiller, DefaultArguments, Precision, TrainingDefaults, UnknownOptions,
 };
+pub use crate::command::front_end::{NoConfig, Ranks};
 pub use crate::command::job::{Job, Trainer};
 pub(crate) use hf::DEFAULTS as HF_DEFAULTS;
 

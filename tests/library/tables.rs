@@ -106,7 +106,9 @@ fn recorded_trainers() -> Vec<(String, String)> {
 /// What holds for a program in front of the command.
 fn prefix_rule(program: &PrefixProgram) -> String {
     match program {
-        PrefixProgram { container: true, .. } => "refused, with the command to paste: zlaunch must run inside".to_string(),
+        PrefixProgram { container: true, .. } => {
+            "refused, with the command to paste: zlaunch must run inside".to_string()
+        }
         PrefixProgram { keeps_variables: Some(option), .. } => format!("only with `{option}`"),
         PrefixProgram { own_python: true, .. } => {
             "brings its own Python: its packages are checked at launch, inside it".to_string()
@@ -183,9 +185,8 @@ fn with_tables<'a>(written: &str, tables: &'a [Table]) -> (String, Vec<&'a str>)
     while let Some((before, (mark, after))) =
         rest.split_once("<!-- ").and_then(|(before, rest)| Some((before, rest.split_once(" -->\n")?)))
     {
-        let is_named = |table: &&Table| {
-            mark.strip_prefix(table.name).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
-        };
+        let is_named =
+            |table: &&Table| mark.strip_prefix(table.name).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '));
         today += &format!("{before}<!-- {mark} -->\n");
         rest = after;
         // Other marks are for tests/cli/documents.rs.

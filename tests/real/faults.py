@@ -10,6 +10,7 @@ import ctypes
 import os
 import pwd
 import random
+import re
 import shutil
 import stat
 import subprocess
@@ -52,7 +53,7 @@ class Lab:
         return config
 
     def refused(self, ran, *words):
-        assert ran.returncode == 125 and ran.stderr.startswith("error") and "help: " in ran.stderr and "panicked" not in ran.stderr, ran
+        assert ran.returncode == 125 and re.search("(?m)^error", ran.stderr) and "help: " in ran.stderr and "panicked" not in ran.stderr, ran
         assert all(word in ran.stderr for word in words), ran
         assert not (self.root / "out/argv").exists(), "launched all the same"
 
@@ -176,16 +177,6 @@ def generate_needs_no_second_names(lab):
         again = subprocess.run(["strace", "-qq", "-o", "/dev/null", *faults, *generate], capture_output=True, text=True)
         assert again.returncode == 125 and ("already exists" in again.stderr) == (status == 0), again
         out.unlink(missing_ok=True)
-
-
-@check
-def a_write_that_is_cut_short_is_continued(lab):
-    needs("strace")
-    home = lab.fresh_home()
-    whole = lab.launched(lab.run(HOME=home)).read_bytes()
-    home = lab.fresh_home()
-    config = lab.launched(lab.run("strace", "-qq", "-o", "/dev/null", "-e", "trace=write", "-e", "inject=write:error=EINTR:when=1", HOME=home))
-    assert config.read_bytes() == whole
 
 
 @check

@@ -14,7 +14,6 @@ import os
 import re
 import shlex
 import socket
-import statistics
 import subprocess
 import sys
 import tempfile
