@@ -176,6 +176,7 @@ vars! {
     "DS_ACCELERATOR" READ "shown in every plan; with `cpu`, ranks need no GPUs";
     "ACCELERATE_USE_CPU" READ "ranks need no GPUs";
     "NCCL_*, TORCH_NCCL_*, CUDA_HOME, DEEPSPEED_TIMEOUT, HF_HUB_OFFLINE" READ "shown by `doctor`";
+    "TRANSFORMERS_OFFLINE" READ "as HF_HUB_OFFLINE: a model that is not in the cache is reported";
 }
 
 /// Every row. A variable of several engines stands in the row of the first.
