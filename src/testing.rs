@@ -6,7 +6,9 @@ pub use crate::base::source::Source;
 pub use crate::base::{
     base64, engines, hash, json, layout, options, python_value, recorded, rows, shell, size, source, vars, yaml,
 };
-pub use crate::command::{argv, model, python, target, trainer};
+pub use crate::command::{
+    argv, inputs, model, nested, option_names, python, script, script_source, shipped, target, trainer,
+};
 pub use crate::config::template::search::BUILT_IN;
 pub use crate::config::{auto, layers, patch, schema, template, zero};
 pub use crate::host::{Host, machine};

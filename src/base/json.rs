@@ -42,7 +42,7 @@ pub fn parse(text: &str) -> Result<Value, SyntaxError> {
 }
 
 /// JSON of ours that `parse` would read the same way, which a test has seen.
-pub(crate) fn parse_built_in(text: &str) -> Value {
+pub fn parse_built_in(text: &str) -> Value {
     let mut value = serde_json::from_str(text).unwrap_or_default();
     make_whole(&mut value);
     value

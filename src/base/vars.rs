@@ -128,7 +128,6 @@ vars! {
     PYTORCH_ALLOC_CONF READ_AND_SET "the same, axolotl with newer torch";
     OMP_NUM_THREADS READ_AND_SET "if unset: CPUs divided by ranks (torchrun alone would set 1)";
 
-    TORCH_LOGS READ "a name that torch does not know is reported: torch would stop on it";
     TORCH_EXTENSIONS_DIR READ "where DeepSpeed's operators are compiled: a lock left there is reported";
     TRITON_CACHE_DIR READ "shown by `doctor`, with its file system";
     CXX READ "the compiler that `doctor` looks for";
@@ -177,6 +176,7 @@ vars! {
     "DS_ACCELERATOR" READ "shown in every plan; with `cpu`, ranks need no GPUs";
     "ACCELERATE_USE_CPU" READ "ranks need no GPUs";
     "NCCL_*, TORCH_NCCL_*, CUDA_HOME, DEEPSPEED_TIMEOUT, HF_HUB_OFFLINE" READ "shown by `doctor`";
+    "TRANSFORMERS_OFFLINE" READ "as HF_HUB_OFFLINE: a model that is not in the cache is reported";
 }
 
 /// Every row. A variable of several engines stands in the row of the first.

@@ -36,6 +36,14 @@ struct Reading<'a> {
 }
 
 fn argument(subject: &Subject, found: &mut Findings) {
+    let last = subject.job.command_line().last().and_then(|word| word.to_str());
+    if last.is_some_and(|word| !word.is_empty() && word.trim().is_empty()) {
+        let what =
+            "the command ends with a word that is only a space, so what follows on the next line is no part of it";
+        let is_closed = matches!(subject.job.trainer.arguments.parser, ArgumentParser::Recorded { .. });
+        let severity = if is_closed { Severity::Error } else { Severity::Warning };
+        found.at_with_severity(severity, &["` `".to_string()], what, "take away the space behind the last `\\`");
+    }
     let Some(reading) = reading(subject) else { return };
     let versions = reading.parser.versions(subject.job.python.as_ref());
     for rejected in reading.parser.rejected(&reading.words, &versions) {
@@ -67,7 +75,7 @@ fn report_refusals(parser: &Parser, subject: &Subject, found: &mut Findings) {
         let in_file = subject.job.place_in_run_file(name.trim_start_matches('-'), subject.host);
         let help = refusal.help(subject, &name, &value);
         let joined = joined(&name, &value, parser.mapping);
-        let what = format!("the trainer refuses `{joined}`: {}{doubt}", refusal.why);
+        let what = format!("the trainer refuses `{joined}`: {}{doubt}", refusal.why());
         let place = in_file.filter(|_| parser.mapping).unwrap_or(joined);
         found.at_with_severity(severity, &[place], what, help);
     }
@@ -86,7 +94,7 @@ fn argument_missing(subject: &Subject, found: &mut Findings) {
     for refusal in missing.filter(|refusal| versions.certain() && refusal.holds(subject, is_left_out)) {
         let name = refusal.needed().unwrap_or_default();
         let name = if parser.mapping { name.to_string() } else { format!("--{name}") };
-        let what = format!("{} needs `{name}`: {}", versions.first(), refusal.why);
+        let what = format!("{} needs `{name}`: {}", versions.first(), refusal.why());
         found.at(&[subject.job.trainer.name.to_string()], what, refusal.help(subject, &name, ""));
     }
 }

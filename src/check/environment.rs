@@ -7,11 +7,10 @@ use serde_json::Value;
 use super::findings::{Check, Findings};
 use super::subject::Subject;
 use crate::base::vars;
-use crate::command::python::Presence;
 use crate::host::can_be_written;
 use crate::ranks::launcher::Launcher;
 use crate::ranks::topology::Role;
-use crate::report::{Rule, Severity, When, reading};
+use crate::report::{Rule, Severity, When};
 
 pub(super) const RULES: &[Check] = &[
     Check::code(Rule::DeadVariable, Severity::Warning, When::Silent, dead_variable)
@@ -34,12 +33,6 @@ pub(super) const RULES: &[Check] = &[
         .doc("RANK, LOCAL_RANK and WORLD_SIZE without MASTER_ADDR or MASTER_PORT: the ranks cannot meet"),
     Check::code(Rule::NohupUndone, Severity::Warning, When::Silent, nohup_undone)
         .doc("nohup in front of torchrun before torch 2.10, which handles SIGHUP anyway and ends"),
-    Check::code(Rule::ThreadCount, Severity::Warning, When::Start, thread_count).doc(
-        "an OMP_NUM_THREADS that is not a number: OpenMP ignores it, and accelerate stops on it when training on the \
-        CPU",
-    ),
-    Check::code(Rule::TorchLogs, Severity::Error, When::Start, torch_logs)
-        .doc("a TORCH_LOGS with a name that the installed torch does not know: torch stops on it"),
     Check::code(Rule::ExtensionsFolder, Severity::Warning, When::Start, extensions_folder)
         .doc("a TORCH_EXTENSIONS_DIR that cannot be created or written: the first compilation fails"),
 ];
@@ -185,37 +178,6 @@ fn nohup_undone(subject: &Subject, found: &mut Findings) {
     if let Some(torch) = (subject.host.ignores_hangup && by_torchrun).then(torch).flatten() {
         let what = format!("SIGHUP is ignored here (nohup), but torchrun of torch {torch} handles it anyway and ends");
         found.at(&["SIGHUP".to_string()], what, "--launcher local, or `setsid` instead of `nohup`");
-    }
-}
-
-fn thread_count(subject: &Subject, found: &mut Findings) {
-    let name = "OMP_NUM_THREADS";
-    let Some(value) = subject.variable(name).and_then(|value| value.to_str()) else { return };
-    // OpenMP takes a number for each level.
-    if !value.is_empty() && !value.split(',').all(|count| count.trim().parse::<u32>().is_ok()) {
-        let what = format!("`{value}` is not a number of threads");
-        found.variable(name, value, what, format!("--env {name}=8, or --unset-env {name}"));
-    }
-}
-
-fn torch_logs(subject: &Subject, found: &mut Findings) {
-    let name = vars::TORCH_LOGS;
-    let Some(value) = subject.variable(name).and_then(|value| value.to_str()) else { return };
-    let Some(python) = &subject.job.python else { return };
-    let Some(file) = python.file("torch/_logging/_registrations.py") else { return };
-    let text = reading::read_text(&file).unwrap_or_default();
-    let is_name = |name: &str| name == "help" || name == "all" || text.contains(&format!("\"{name}\""));
-    let wrong = value.split(',').map(|item| item.trim().trim_start_matches(['+', '-'])).find(|name| {
-        // Modules are names, too.
-        !name.is_empty()
-            && text.contains("register_log")
-            && !is_name(name)
-            && !name.contains(['.', ':'])
-            && python.seek(name, subject.host) == Presence::Missing
-    });
-    if let Some(wrong) = wrong {
-        let what = format!("torch has no log named `{wrong}`, and stops on it");
-        found.variable(name, value, what, format!("TORCH_LOGS=help lists all, or --unset-env {name}"));
     }
 }
 

@@ -1,7 +1,6 @@
 //! What a command names and what is not there, or cannot be loaded: its script, its module, the models and datasets of its
 //! arguments. Only where the ranks run on this machine.
 
-use std::io::Read;
 use std::path::Path;
 
 use serde_json::Value;
@@ -29,10 +28,6 @@ pub(super) const RULES: &[Check] = &[
     Check::code(Rule::ModelUnreadable, Severity::Error, When::Start, model_unreadable).doc(
         "the model is a file, or a folder with a config.json that is not JSON (a warning for a script), or with \
              none at all (a warning); or it is not here, and HF_HUB_OFFLINE keeps it from being downloaded",
-    ),
-    Check::code(Rule::ModelUnknown, Severity::Error, When::Start, model_unknown).doc(
-        "the config.json of the model names a model_type that the installed transformers does not have, or none \
-             (a warning for scripts and ms-swift)",
     ),
     Check::code(Rule::WeightsMissing, Severity::Error, When::Start, weights_missing)
         .doc("the model's folder has a tokenizer but no weights (LLaMA-Factory, ms-swift and TRL)"),
@@ -178,46 +173,6 @@ fn keeps_from_download(subject: &Subject, model: &str) -> Option<&'static str> {
 
 /// A folder with this file has an adapter, and its model elsewhere.
 const ADAPTER: &str = "adapter_config.json";
-/// Types that every version of transformers has which zlaunch knows: no need to look.
-const EVERYWHERE: &str =
-    "qwen2 qwen2_moe llama mistral mixtral gemma gemma2 phi phi3 gpt2 gpt_neox bert t5 opt bloom falcon";
-/// Where transformers lists its types.
-const LISTS: &[&str] = &["transformers/models/auto/configuration_auto.py", "transformers/models/auto/auto_mappings.py"];
-
-/// transformers must know a model by its type, unless code beside it brings its own.
-fn model_unknown(subject: &Subject, found: &mut Findings) {
-    let Some(folder) = subject.model_folder().filter(|_| subject.runs_here()) else { return };
-    let file = folder.join("config.json");
-    let config = reading::text_if_any(&file).and_then(|text| serde_json::from_str::<Value>(&text).ok());
-    let Some(config) = config.as_ref().and_then(Value::as_object) else { return };
-    let named = config.get("model_type").and_then(Value::as_str);
-    let is_everywhere = named.is_some_and(|named| EVERYWHERE.split(' ').any(|known| known == named));
-    if is_everywhere || config.contains_key("auto_map") || folder.join(ADAPTER).is_file() {
-        return;
-    }
-    let Some(python) = &subject.job.python else { return };
-    let lists: Vec<String> = LISTS.iter().filter_map(|list| reading::text_if_any(&python.file(list)?)).collect();
-    let known = |named: &str| lists.iter().any(|list| list.contains(&format!("\"{named}\"")));
-    if !known("qwen2") || named.is_some_and(known) {
-        return;
-    }
-    // Before 5, a type in the name of the model did.
-    let path = subject.job.args.text(subject.job.trainer.model.argument).map_or_else(String::new, |model| model.value);
-    let mut types = lists.iter().flat_map(|list| list.split("(\"").filter_map(|rest| rest.split('"').next()));
-    let (what, help) = match named {
-        Some(named) => {
-            let version = subject.package("transformers").map_or_else(String::new, |version| format!(" {version}"));
-            let help = "pip install --upgrade transformers, or fix its config.json";
-            (format!("transformers{version} has no model of type `{named}`"), help)
-        }
-        None if types.any(|known| !known.is_empty() && path.contains(known)) => return,
-        None => ("the config.json of the model has no `model_type`".to_string(), "mend the file"),
-    };
-    let certain = matches!(subject.job.trainer.name, "llamafactory" | "trl");
-    let severity = if certain { Severity::Error } else { Severity::Warning };
-    found.at_with_severity(severity, &[file.display().to_string()], what, help);
-}
-
 /// How files with weights end, in every format.
 const WEIGHTS: &[&str] = &["safetensors", "bin", "pt", "pth", "gguf", "h5", "msgpack", "index"];
 
@@ -324,27 +279,10 @@ fn of_swift(subject: &Subject, found: &mut Findings) {
         let place = format!("{option} {value}");
         if values.len() == 1 && std::fs::metadata(&path).is_ok_and(|file| file.is_file() && file.len() == 0) {
             found.at(&[place], format!("`{name}` is empty"), "name a file with data");
-        } else if is_called(&path, &["jsonl"]) && starts_with_no_json(&path) {
-            let what = format!("the first line of `{name}` is not JSON");
-            found.at_with_severity(Severity::Warning, &[place], what, "one JSON object a line");
         } else {
             report_missing(name, &path, place, found);
         }
     }
-}
-
-/// Whether the first line of a small file is no JSON, and nor is all of it.
-fn starts_with_no_json(path: &Path) -> bool {
-    const MOST: u64 = 64 << 10;
-    let Some((mut file, _)) = reading::open(path).ok().flatten().filter(|(_, size)| *size <= MOST) else {
-        return false;
-    };
-    let mut text = String::new();
-    let is_json = |text: &str| serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
-    let first = |text: &str| text.lines().find(|line| !line.trim().is_empty()).map(str::to_string);
-    file.read_to_string(&mut text).is_ok()
-        // Python takes NaN.
-        && first(&text).is_some_and(|line| !is_json(&line) && !is_json(&text) && !text.contains("NaN"))
 }
 
 /// A file without a folder in front of it could be a name of the hub, though none ends like that.

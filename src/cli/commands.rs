@@ -14,7 +14,7 @@ pub(super) enum Asked {
     /// Report problems with a launch or a config
     #[command(override_usage = "zlaunch check [OPTIONS] FILE.json...|-- COMMAND [ARGS]...", after_help = launch::ABOUT_CHECK)]
     Check(Box<launch::CheckArgs>),
-    /// Try a launch with the real trainer, on the CPU and without weights
+    /// Try a launch with the real trainer, on the CPU
     #[command(override_usage = "zlaunch rehearse [OPTIONS] -- COMMAND [ARGS]...", after_help = rehearse::ABOUT)]
     Rehearse(Box<rehearse::RehearseArgs>),
     /// Estimate memory, and find a template that fits

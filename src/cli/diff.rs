@@ -17,7 +17,7 @@ pub(super) const USAGE: &str = "zlaunch diff [OPTIONS] A B|A -- COMMAND [ARGS]..
 
 pub(super) const ABOUT: &str =
     "A config is a template, a file, JSON, `-` (standard input) or the folder of a record. With a command, B is what \
-    this launch would use, and all options of a launch are accepted. Of a record, the environment, the words and the \
+    this launch would use, and every launch option works. For a record, the environment, the arguments and the \
     versions are compared too.
 ~ differs, - only in A, + only in B, = only in one and the default anyway
 

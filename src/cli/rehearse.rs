@@ -13,9 +13,9 @@ use crate::request::Launch;
 use crate::tools::rehearse::RehearseRequest;
 
 pub(super) const ABOUT: &str =
-    "The installed trainer runs on the CPU as rank 0 of all ranks, without weights and GPUs, up to deepspeed.initialize and \
-    the first forward pass. Nothing is written, and nothing is launched. All options of a launch are accepted: `zlaunch --help`.
-Exit status: 1 if the launch is refused, by zlaunch or by the trainer; 0 if it arrives, or comes as far as it can.
+    "The installed trainer runs on the CPU as rank 0 of all ranks, without weights or GPUs, up to deepspeed.initialize and \
+    the first forward pass. Nothing is written or launched. All launch options work here: see `zlaunch --help`.
+Exit status: 1 if zlaunch or the trainer refuses the launch; 0 if it arrives, or gets as far as it can.
 
 Examples:
   zlaunch rehearse --nnodes 2 --nproc-per-node 8 --deepspeed zero3 -- swift sft --model Qwen/Qwen3-8B
@@ -26,10 +26,10 @@ const TIMEOUT: u32 = 300;
 
 #[derive(Args)]
 pub(super) struct RehearseArgs {
-    /// Let the trainer use the network, for configs, tokenizers and datasets that are not here
+    /// Let the trainer use the network for missing configs, tokenizers and datasets
     #[arg(long, help_heading = "Rehearsal")]
     online: bool,
-    /// End after so many seconds; 300 by default
+    /// Stop after this many seconds; 300 by default
     #[arg(long, value_name = "SECONDS", help_heading = "Rehearsal")]
     timeout: Option<Given>,
     #[command(flatten)]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::command::argv::Args;
 use crate::host::Host;
 
-pub(crate) struct Input {
+pub struct Input {
     /// With underscores.
     pub(crate) name: &'static str,
     reads: Reads,
@@ -41,10 +41,10 @@ enum Refused {
 }
 
 /// A value that is written as a path and is not there.
-pub(crate) struct MissingInput {
+pub struct MissingInput {
     /// As the option is spelled in the command.
     pub(crate) option: String,
-    pub(crate) value: String,
+    pub value: String,
     /// Where the trainer looks.
     pub(crate) path: PathBuf,
     /// Whether the trainer ends because of it.
@@ -54,7 +54,7 @@ pub(crate) struct MissingInput {
 }
 
 impl Input {
-    pub(crate) const fn plain(name: &'static str) -> Self {
+    pub const fn plain(name: &'static str) -> Self {
         Input { name, reads: Reads::Plain, refused: Refused::Always }
     }
 
@@ -66,15 +66,15 @@ impl Input {
         Input { name, reads: Reads::File, refused: Refused::Always }
     }
 
-    pub(crate) const fn swift_model(name: &'static str) -> Self {
+    pub const fn swift_model(name: &'static str) -> Self {
         Input { name, reads: Reads::SwiftModel, refused: Refused::Always }
     }
 
-    pub(crate) const fn swift_dataset(name: &'static str) -> Self {
+    pub const fn swift_dataset(name: &'static str) -> Self {
         Input { name, reads: Reads::SwiftDataset, refused: Refused::Without(PLUGINS) }
     }
 
-    pub(crate) const fn with_commas(name: &'static str) -> Self {
+    pub const fn with_commas(name: &'static str) -> Self {
         Input { name, reads: Reads::Commas, refused: Refused::Always }
     }
 
@@ -84,7 +84,7 @@ impl Input {
     }
 
     /// The values of this argument that are written as paths and are not there.
-    fn missing(&self, args: &Args, host: &Host) -> Vec<MissingInput> {
+    pub fn missing(&self, args: &Args, host: &Host) -> Vec<MissingInput> {
         let Some((option, values)) = args.list(self.name) else { return Vec::new() };
         let certain = match self.refused {
             Refused::Always => true,
@@ -126,7 +126,7 @@ impl Input {
 const PLUGINS: &[&str] = &["external_plugins", "custom_register_path"];
 
 /// Everything that the arguments name as a path and that is not there.
-pub(crate) fn missing(inputs: &[Input], args: &Args, host: &Host) -> Vec<MissingInput> {
+pub fn missing(inputs: &[Input], args: &Args, host: &Host) -> Vec<MissingInput> {
     let value_of = |word: &str| {
         let value = word.split_once('=').filter(|_| word.starts_with('-')).map_or(word, |it| it.1);
         is_path(value) || value.as_bytes().ends_with(b".py")
@@ -153,48 +153,4 @@ fn is_path(value: &str) -> bool {
 pub(crate) fn is_missing(path: &Path) -> bool {
     use std::io::ErrorKind::{NotADirectory, NotFound};
     std::fs::metadata(path).is_err_and(|why| matches!(why.kind(), NotFound | NotADirectory))
-}
-
-#[cfg(test)]
-mod tests {
-    use std::ffi::OsString;
-
-    use super::*;
-    use crate::command::argv::OptionList;
-    use crate::fake::Sandbox;
-
-    #[test]
-    fn values_are_looked_for_as_the_trainers_do() {
-        let sandbox = Sandbox::bare();
-        sandbox.file("m/sub/config.json", "{}");
-        sandbox.file("a#b.jsonl", "");
-        sandbox.put("home/m/config.json", "{}");
-        let host = sandbox.host();
-        let missing = |input: &Input, line: &str| {
-            let args = Args::read(line.split(' ').map(OsString::from).collect(), &[], OptionList::Open);
-            let found = missing(std::slice::from_ref(input), &args, &host);
-            found.iter().map(|it| it.value.clone()).collect::<Vec<_>>().join(" ")
-        };
-        let model = Input::swift_model("model");
-        for there in [
-            "--model ./m",
-            "--model=./m:sub",
-            "--model ~/m",
-            "--model org/name",
-            "--model m",
-            "--x ./no",
-            "--model s3://b/m",
-        ] {
-            assert_eq!(missing(&model, there), "", "{there}");
-        }
-        assert_eq!(missing(&model, "--model ./no"), "./no");
-        assert_eq!(missing(&model, "--model ./m:no"), "./m:no");
-        assert_eq!(missing(&model, "--model ./no --model ./m"), "", "the last one wins");
-        let dataset = Input::swift_dataset("dataset");
-        assert_eq!(missing(&dataset, "--dataset ./a#b.jsonl ./a#b.jsonl#100 ./m:sub#5 AI/x:zh#5"), "");
-        assert_eq!(missing(&dataset, "--dataset ./a#b.jsonl ./no.jsonl#100 ~/m ~/n --y 1"), "./no.jsonl#100 ~/n");
-        assert_eq!(missing(&Input::plain("model"), "--model=~/m"), "~/m", "nobody expands it");
-        assert_eq!(missing(&Input::with_commas("adapters"), "--adapters=./m,./no"), "./no");
-        assert_eq!(missing(&Input::plain("train_file"), "--train_file ${DATA}/x --train_file ./m/*.json"), "");
-    }
 }

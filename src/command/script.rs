@@ -1,9 +1,9 @@
 //! What a training script does with its arguments and with the config, as far as its text shows it.
 
 mod flow;
-mod kind;
+pub mod kind;
 mod options;
-pub(crate) mod signs;
+pub mod signs;
 mod tokens;
 
 pub(crate) use flow::ArgumentFlow;

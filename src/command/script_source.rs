@@ -11,10 +11,10 @@ use crate::report::reading;
 /// What is larger is no script.
 const LARGEST: u64 = 512 << 10;
 /// Of the modules that a script imports, directly or not, so many are read.
-const MOST_MODULES: usize = 16;
+pub const MOST_MODULES: usize = 16;
 
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct ScriptSource {
+pub struct ScriptSource {
     file: PathBuf,
     /// Where Python looks for the script's own modules first.
     folder: PathBuf,
@@ -24,21 +24,21 @@ pub(crate) struct ScriptSource {
 
 /// One file of a script.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct ScriptFile {
-    pub(crate) name: String,
+pub struct ScriptFile {
+    pub name: String,
     pub(crate) text: String,
 }
 
 impl ScriptSource {
     /// `python path`
-    pub(crate) fn of_script(path: &OsStr, host: &Host) -> Option<Self> {
+    pub fn of_script(path: &OsStr, host: &Host) -> Option<Self> {
         let file = host.absolute(Path::new(path));
         let folder = file.parent()?.to_path_buf();
         Self::read(file, folder)
     }
 
     /// `python -m name`, of a module in the current folder.
-    pub(crate) fn of_module(name: &OsStr, host: &Host) -> Option<Self> {
+    pub fn of_module(name: &OsStr, host: &Host) -> Option<Self> {
         let inside = name.to_str().filter(|name| !name.contains('/'))?.replace('.', "/");
         let files = [format!("{inside}.py"), format!("{inside}/__main__.py")];
         files.iter().find_map(|file| Self::read(host.cwd.join(file), host.cwd.clone()))
@@ -50,7 +50,7 @@ impl ScriptSource {
     }
 
     /// Its name without the folder.
-    pub(crate) fn name(&self) -> &str {
+    pub fn name(&self) -> &str {
         self.file.file_name().and_then(OsStr::to_str).unwrap_or_default()
     }
 
@@ -65,7 +65,7 @@ impl ScriptSource {
     }
 
     /// The modules that lie in the script's folder and are imported by it or by one of them.
-    pub(crate) fn modules(&self) -> &[ScriptFile] {
+    pub fn modules(&self) -> &[ScriptFile] {
         self.modules.get_or_init(|| {
             let (mut paths, mut found) = (self.imported(&self.text, &self.file), Vec::new());
             let mut at = 0;
@@ -129,43 +129,4 @@ fn text_of(path: &Path) -> Option<String> {
     let mut bytes = Vec::new();
     file.take(LARGEST).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::fake::Sandbox;
-
-    #[test]
-    fn modules_of_the_scripts_own_folder_are_read() {
-        let sandbox = Sandbox::bare();
-        sandbox.file(
-            "src/train.py",
-            "import os, engine\nfrom pkg.build import (\n    one,\n    two as three,\n)\nfrom pkg import deep\nif True:\n    from late import x\n",
-        );
-        sandbox.file("src/engine.py", "import train\nfrom . import beside\n");
-        sandbox.file("src/beside.py", "");
-        sandbox.file("src/late/__init__.py", "from .inner import y\n");
-        sandbox.file("src/late/inner.py", "import engine\n");
-        sandbox.file("src/pkg/build.py", "from ..engine import z\n");
-        sandbox.file("src/pkg/deep.py", "");
-        sandbox.file("src/unused.py", "");
-        let host = sandbox.host();
-        let source = ScriptSource::of_script(OsStr::new("src/train.py"), &host).unwrap();
-        let mut names: Vec<&str> = source.modules().iter().map(|module| module.name.as_str()).collect();
-        names.sort_unstable();
-        assert_eq!(
-            names,
-            ["beside.py", "engine.py", "late/__init__.py", "late/inner.py", "pkg/build.py", "pkg/deep.py"]
-        );
-        assert_eq!(source.name(), "train.py");
-        let module = ScriptSource::of_module(OsStr::new("src.train"), &host).unwrap();
-        assert!(module.modules().is_empty(), "Python looks in the current folder");
-        assert!(ScriptSource::of_module(OsStr::new("no.such"), &host).is_none());
-        let many: String = (0..40).map(|at| format!("import m{at}\n")).collect();
-        (0..40).for_each(|at| drop(sandbox.file(&format!("m{at}.py"), "")));
-        sandbox.file("many.py", many);
-        let source = ScriptSource::of_script(OsStr::new("many.py"), &host).unwrap();
-        assert_eq!(source.modules().len(), MOST_MODULES);
-    }
 }

@@ -20,11 +20,11 @@ pub enum Target {
 }
 
 impl Target {
-    pub(crate) fn script(path: impl Into<OsString>) -> Self {
+    pub fn script(path: impl Into<OsString>) -> Self {
         Target::Script { options: Vec::new(), path: path.into() }
     }
 
-    pub(crate) fn module(name: impl Into<OsString>) -> Self {
+    pub fn module(name: impl Into<OsString>) -> Self {
         Target::Module { options: Vec::new(), name: name.into() }
     }
 
@@ -40,7 +40,7 @@ impl Target {
     }
 
     /// Whether it is this module, by name or by file: `swift.cli.sft` or `…/swift/cli/sft.py`.
-    pub(crate) fn is_module(&self, dotted: &str) -> bool {
+    pub fn is_module(&self, dotted: &str) -> bool {
         match self {
             Target::Module { name, .. } => name == dotted,
             Target::Script { path, .. } => path.to_str().is_some_and(|path| is_file_of(path, dotted)),
@@ -49,7 +49,7 @@ impl Target {
     }
 
     /// Whether it is a console script of that name, with `python` in front of it or not.
-    pub(crate) fn is_console(&self, name: &str) -> bool {
+    pub fn is_console(&self, name: &str) -> bool {
         !matches!(self, Target::Module { .. }) && self.name() == name
     }
 }
@@ -65,10 +65,10 @@ fn is_file_of(path: &str, dotted: &str) -> bool {
 /// A command, split into what it runs, its arguments and the interpreter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParsedCommand {
-    pub(crate) target: Target,
-    pub(crate) args: Vec<OsString>,
+    pub target: Target,
+    pub args: Vec<OsString>,
     /// The interpreter the command names.
-    pub(crate) python: Option<OsString>,
+    pub python: Option<OsString>,
     /// The program whose first line names the interpreter, where the command does not.
     pub(crate) owner: Option<OsString>,
     /// The script, read when the first front end asks for it.
@@ -130,43 +130,11 @@ pub(crate) fn base_name(word: &OsStr) -> &str {
     Path::new(word).file_name().and_then(OsStr::to_str).unwrap_or_default()
 }
 
-pub(crate) fn is_python(word: &OsStr) -> bool {
+pub fn is_python(word: &OsStr) -> bool {
     let version = base_name(word).strip_prefix("python");
     version.is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit() || b == b'.'))
 }
 
 pub(crate) fn is_script(word: &OsStr) -> bool {
     Path::new(word).extension().is_some_and(|it| it == "py")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn words(line: &str) -> Vec<OsString> {
-        line.split(' ').map(OsString::from).collect()
-    }
-
-    #[test]
-    fn commands_are_taken_apart() {
-        let parts = ParsedCommand::parse(&words("python3.11 -u -X dev -m pkg.train --a 1"));
-        assert_eq!(parts.target, Target::Module { options: words("-u -X dev"), name: "pkg.train".into() });
-        assert_eq!((parts.args, parts.python), (words("--a 1"), Some("python3.11".into())));
-        let target = |line| ParsedCommand::parse(&words(line)).target;
-        assert_eq!(target("python x.py --a"), Target::script("x.py"));
-        assert_eq!(target("python -mpkg.train --a"), Target::module("pkg.train"));
-        assert_eq!(target("./x.py --a"), Target::script("./x.py"));
-        assert_eq!(target("python -c pass"), Target::Program("python".into()));
-        assert_eq!(target("bash run.sh"), Target::Program("bash".into()));
-        assert!(!is_python(OsStr::new("python-config")) && is_python(OsStr::new("/usr/bin/python3")));
-    }
-
-    #[test]
-    fn modules_are_known_by_their_file_too() {
-        assert!(Target::script("/a/swift/cli/sft.py").is_module("swift.cli.sft"));
-        assert!(Target::script("trl/scripts/sft.py").is_module("trl.scripts.sft"));
-        assert!(Target::module("swift.cli.sft").is_module("swift.cli.sft"));
-        assert!(!Target::script("/a/myswift/cli/sft.py").is_module("swift.cli.sft"));
-        assert!(Target::script("/a/bin/swift").is_console("swift") && !Target::module("swift").is_console("swift"));
-    }
 }

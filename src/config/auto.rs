@@ -21,10 +21,10 @@ pub use rules::RULES;
 
 /// One "auto" that was filled.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Fill {
-    pub(crate) key: &'static str,
-    pub(crate) value: Value,
-    pub(crate) from: String,
+pub struct Fill {
+    pub key: &'static str,
+    pub value: Value,
+    pub from: String,
 }
 
 /// One "auto" that was left to the trainer.
@@ -200,7 +200,7 @@ fn deepspeed_knows_auto(key: &str) -> bool {
         || ["data_types.keep_in_fp32_modules", "pipeline.stages"].contains(&key)
 }
 
-fn apply(config: &Value, fills: &[Fill]) -> Value {
+pub fn apply(config: &Value, fills: &[Fill]) -> Value {
     let mut filled = config.clone();
     for fill in fills {
         if let Some(value) = json::get_mut(&mut filled, fill.key).filter(|value| is_auto(value)) {
@@ -215,7 +215,7 @@ fn is_auto(value: &Value) -> bool {
 }
 
 /// Python's `==`: 1 equals 1.0 and True, "8" is not 8.
-fn python_equal(one: &Value, two: &Value) -> bool {
+pub fn python_equal(one: &Value, two: &Value) -> bool {
     match (one, two) {
         (Value::Array(one), Value::Array(two)) => {
             one.len() == two.len() && one.iter().zip(two).all(|(one, two)| python_equal(one, two))
@@ -227,7 +227,3 @@ fn python_equal(one: &Value, two: &Value) -> bool {
         },
     }
 }
-
-#[cfg(test)]
-#[path = "../../tests/unit/config_auto.rs"]
-mod tests;

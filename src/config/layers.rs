@@ -93,7 +93,7 @@ pub fn with_layers<'t>(template: &'t Template, layers: &Layers, host: &Host) -> 
 }
 
 /// Removes keys. What is left keeps its order.
-fn remove(config: &mut Value, keys: &[Sourced<String>]) -> Vec<Problem> {
+pub fn remove(config: &mut Value, keys: &[Sourced<String>]) -> Vec<Problem> {
     // That line is gone already.
     let missing: Vec<_> = keys.iter().filter(|key| !unset(config, &key.value) && key.value != SCHEMA_LINE).collect();
     let known = if missing.is_empty() { Vec::new() } else { json::leaves(config, |_| true) };
@@ -116,7 +116,7 @@ fn unset(config: &mut Value, key: &str) -> bool {
 }
 
 /// Sets a dotted key and creates the objects on the way. The error is the key whose value is not an object.
-fn set(config: &mut Value, key: &str, value: Value) -> Result<(), String> {
+pub fn set(config: &mut Value, key: &str, value: Value) -> Result<(), String> {
     let mut node = config;
     let mut walked = Vec::new();
     for part in key.split('.') {
@@ -130,7 +130,3 @@ fn set(config: &mut Value, key: &str, value: Value) -> Result<(), String> {
     *node = value;
     Ok(())
 }
-
-#[cfg(test)]
-#[path = "../../tests/unit/config_layers.rs"]
-mod tests;

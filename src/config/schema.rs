@@ -4,8 +4,8 @@
 
 mod coercion;
 mod json_schema;
-mod keys;
-mod value_type;
+pub mod keys;
+pub mod value_type;
 
 use serde_json::{Map, Value, json};
 

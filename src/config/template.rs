@@ -2,8 +2,8 @@
 //! with its chain of origins; nothing here knows what the config's keys mean.
 
 mod document;
-mod resolve;
-pub(crate) mod search;
+pub mod resolve;
+pub mod search;
 
 pub(crate) use document::{RequiredKey, SCHEMA_LINE, header_schema};
 pub use resolve::{Template, resolve};

@@ -71,8 +71,8 @@ impl Planner<'_> {
             }
         };
         let existing = understood.existing_launcher.as_ref();
-        warnings.extend(existing.and_then(|existing| existing.refuses_config(&understood.job, &understood.host)));
         warnings.extend(refused_option(understood));
+        self.diagnostics.add(existing.and_then(|existing| existing.refuses_config(&understood.job, &understood.host)));
         let missing = understood.missing_shipped_config(&spec);
         // A config of the trainer's package is read where the package is.
         if understood.runs_elsewhere() && missing.is_some() {

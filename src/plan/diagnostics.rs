@@ -25,6 +25,13 @@ impl Diagnostics {
         result.map_err(|mut found| self.errors.append(&mut found)).ok()
     }
 
+    /// Each refuses the launch or is printed beside the plan, as its severity says.
+    pub(super) fn add(&mut self, problems: impl IntoIterator<Item = Problem>) {
+        for problem in problems {
+            if problem.severity == Severity::Error { self.errors.push(problem) } else { self.warnings.push(problem) }
+        }
+    }
+
     /// Options of ours behind the command are one mistake with one fix, whatever followed from it.
     pub(super) fn join_misplaced(&mut self, line: impl Fn(&[String]) -> String) {
         let of_ours = |found: &Problem| report::option_of_ours(found).map(str::to_string);

@@ -92,17 +92,15 @@ impl Planner<'_> {
     fn judge_command(&mut self) {
         let understood = self.understood;
         let UnderstoodLaunch { launch, host, job, existing_launcher, .. } = understood;
-        let Diagnostics { errors, warnings, .. } = &mut self.diagnostics;
-        errors.extend(job.problems.iter().cloned());
-        warnings.extend(launch.warnings.iter().cloned());
-        warnings.extend(understood.ranks_without_effect());
-        warnings.extend(understood.dry_run_behind());
-        for problem in understood.not_understood() {
-            if problem.severity == Severity::Error { errors.push(problem) } else { warnings.push(problem) }
-        }
         let existing = existing_launcher.as_ref();
-        errors.extend(existing.and_then(|existing| existing.run_file_problem(job, host)));
-        warnings.extend(existing.and_then(|existing| existing.changed_by_shells(job, host)));
+        let found = &mut self.diagnostics;
+        found.errors.extend(job.problems.iter().cloned());
+        found.warnings.extend(launch.warnings.iter().cloned());
+        found.warnings.extend(understood.ranks_without_effect());
+        found.warnings.extend(understood.dry_run_behind());
+        found.add(understood.not_understood());
+        found.add(existing.and_then(|existing| existing.run_file_problem(job, host)));
+        found.warnings.extend(existing.and_then(|existing| existing.changed_by_shells(job, host)));
     }
 
     /// What this machine has to say about the config, as far as the ranks run on it. And why torch's allocator is to use

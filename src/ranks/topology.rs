@@ -1,14 +1,14 @@
 //! How many ranks on how many nodes, where they meet, and what this process is among them. `decision` decides it.
 
 mod decision;
-mod device_list;
+pub mod device_list;
 mod devices;
 mod engine;
 pub mod engines;
 mod flags;
-mod hostfile;
+pub mod hostfile;
 mod problems;
-mod rendezvous;
+pub mod rendezvous;
 mod unused_env;
 mod variables;
 

@@ -203,13 +203,13 @@ rules! {
         // environment.rs
         DeadVariable "dead-variable"; AllocatorConf "allocator-conf"; TwoAllocatorConfs "two-allocator-confs";
         MaxConnections "max-connections"; NcclContradiction "nccl-contradiction"; EnvFileUnread "env-file-unread";
-        IncompleteRanks "incomplete-ranks"; NohupUndone "nohup-undone"; ThreadCount "thread-count";
-        TorchLogs "torch-logs"; ExtensionsFolder "extensions-folder";
+        IncompleteRanks "incomplete-ranks"; NohupUndone "nohup-undone";
+        ExtensionsFolder "extensions-folder";
         // devices.rs
         VisibleDevices "visible-devices"; RanksShareGpus "ranks-share-gpus";
         // inputs.rs
         ScriptMissing "script-missing"; ModuleMissing "module-missing"; PathMissing "path-missing";
-        ModelUnreadable "model-unreadable"; ModelUnknown "model-unknown"; WeightsMissing "weights-missing";
+        ModelUnreadable "model-unreadable"; WeightsMissing "weights-missing";
         DatasetUnreadable "dataset-unreadable";
         // arguments.rs
         Argument "argument"; ArgumentMissing "argument-missing";

@@ -145,7 +145,7 @@ fn half_a_place_is_refused_with_what_is_missing() {
             &["--nnodes", "2", "--master-addr", "a", "--master-port", "1"],
             &["nothing says which of the 2 machines this is"],
         ),
-        (&[("JOB_COMPLETION_INDEX", "0")], &[], &["Indexed Job", "JOB_COMPLETION_INDEX=0"]),
+        (&[("JOB_COMPLETION_INDEX", "1")], &[], &["Indexed Job", "JOB_COMPLETION_INDEX=1"]),
         (&[("K_MPI_JOB_ROLE", "launcher")], &[], &["the launcher pod of an MPIJob", "mpirun zlaunch"]),
         (&[("AZ_BATCH_NODE_LIST", "10.0.0.1;10.0.0.2")], &[], &["Azure job on 2 machines", "AZ_BATCH_HOST_LIST"]),
         (&[("PBS_NODEFILE", "/nowhere")], &[], &["the machines of the PBS job cannot be read"]),
@@ -254,11 +254,17 @@ fn a_place_that_is_stated_needs_no_engine() {
 
 #[test]
 fn what_may_have_more_machines_is_told() {
-    let sandbox = with(&[("RAY_JOB_CONFIG_JSON_ENV_VAR", "{}")]);
-    let run = sandbox.launch(&[&["-n"], ZERO3].concat(), SWIFT);
-    assert!(run.stderr.contains("warning[uncounted-machines]: this is the driver of a Ray job"), "{run:?}");
-    let run = sandbox.launch(&[&["-n"], ZERO3, &["--nnodes", "1"]].concat(), SWIFT);
-    assert!(!run.stderr.contains("uncounted-machines"), "{run:?}");
+    for (name, what, is_refused) in [
+        ("RAY_JOB_CONFIG_JSON_ENV_VAR", "this is the driver of a Ray job", true),
+        ("FLUX_ENCLOSING_ID", "this is the shell of a Flux job", true),
+        ("RAY_RAYLET_PID", "this is a task of Ray", false),
+    ] {
+        let sandbox = with(&[(name, "1")]);
+        let run = sandbox.launch(&[&["-n"], ZERO3].concat(), SWIFT);
+        assert!(run.stderr.contains(what) && run.status == Some(if is_refused { 125 } else { 0 }), "{run:?}");
+        let run = sandbox.launch(&[&["-n"], ZERO3, &["--nnodes", "1"]].concat(), SWIFT);
+        assert!(!run.stderr.contains(what) && run.status == Some(0), "{run:?}");
+    }
     let notebook = with(&[("RAY_ADDRESS", "ray://head:10001")]).launch(&[&["-n"], ZERO3].concat(), SWIFT);
     assert!(!notebook.stderr.contains("uncounted-machines"), "{notebook:?}");
 }
@@ -440,8 +446,10 @@ fn a_hostfile_goes_to_deepspeeds_runner() {
     sandbox.launch(&options[2..], &command).succeeded();
     let argv: Vec<String> = sandbox.recorded().iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let file = sandbox.cwd().join("hosts");
-    let expected =
-        format!("-m deepspeed.launcher.runner --hostfile {} --include h0@h1:0,1 --no_local_rank x.py", file.display());
+    let expected = format!(
+        "-P -m deepspeed.launcher.runner --hostfile {} --include h0@h1:0,1 --no_local_rank x.py",
+        file.display()
+    );
     assert_eq!(argv[1..].join(" "), expected);
     let carried = &sandbox.recorded_env()["DS_ENV_FILE"];
     let text = std::fs::read_to_string(carried).unwrap();

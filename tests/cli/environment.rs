@@ -5,13 +5,13 @@ use crate::sandbox::{SWIFT, SYSTEM, Sandbox};
 #[test]
 fn the_user_beats_the_template_and_the_flag_beats_both() {
     let mut sandbox = Sandbox::new();
-    sandbox.file("t/e.json", r#"{"$zlaunch": {"extends": "zero2", "env": {"NCCL_DEBUG": "WARN", "NCCL_ALGO": "Ring", "NCCL_PROTO": "Simple", "N": 3}}}"#);
+    sandbox.file("t/e.json", r#"{"$zlaunch": {"extends": "zero2", "env": {"NCCL_DEBUG": "WARN", "NCCL_ALGO": "Ring", "NCCL_PROTO": "Simple", "NCCL_NTHREADS": 3}}}"#);
     sandbox.var("NCCL_DEBUG", "INFO").var("NCCL_ALGO", "x");
     let options = ["--template-dir", "t", "--deepspeed", "e", "--nproc-per-node", "2", "--env", "NCCL_ALGO=Tree"];
     sandbox.launch(&options, SWIFT).succeeded();
     let env = sandbox.recorded_env();
     assert_eq!((env["NCCL_DEBUG"].as_str(), env["NCCL_ALGO"].as_str()), ("INFO", "Tree"));
-    assert_eq!((env["NCCL_PROTO"].as_str(), env["N"].as_str()), ("Simple", "3"));
+    assert_eq!((env["NCCL_PROTO"].as_str(), env["NCCL_NTHREADS"].as_str()), ("Simple", "3"));
     let plan = sandbox.plan(&options, SWIFT);
     assert_eq!(plan["env"]["kept"]["NCCL_DEBUG"], "INFO");
     assert_eq!(

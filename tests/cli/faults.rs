@@ -66,7 +66,7 @@ const FAULTS: &[Fault] = &[
         Refused("File exists"),
     ),
     fault("a cache that is a link to others", |_, file| link(above(file), Path::new("/tmp")), Refused(NOT_OURS)),
-    fault("a cache that others may write", |_, file| mode(above(file), 0o777), Refused(NOT_OURS)),
+    fault("a cache that others may write", |_, file| mode(above(file), 0o777), Launched),
     fault(KILLED, leave_behind, Launched),
     // The clock
     fault("a config from the future", |_, file| touch(file, in_the_future()), Launched),

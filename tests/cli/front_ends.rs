@@ -18,7 +18,7 @@ fn swift_runs_its_inner_file_under_torchrun() {
         let plan =
             sandbox.plan(&["--deepspeed", "zero2", "--nproc-per-node", "2"], &["swift", command, "--model", "a/b"]);
         let expected = format!(
-            "-m torch.distributed.run --nnodes 1 --nproc_per_node 2 --standalone SITE/swift/cli/{command}.py --model a/b --deepspeed CONFIG"
+            "-P -m torch.distributed.run --nnodes 1 --nproc_per_node 2 --standalone SITE/swift/cli/{command}.py --model a/b --deepspeed CONFIG"
         );
         assert_eq!(line(&sandbox, &plan), expected);
         assert_eq!((&plan["trainer"]["name"], &plan["trainer"]["version"]), (&"swift".into(), &"4.6.0".into()));
@@ -26,7 +26,7 @@ fn swift_runs_its_inner_file_under_torchrun() {
     let plan = sandbox.plan(&["--nproc-per-node", "2"], &["swift", "infer", "--model", "a/b"]);
     assert_eq!(
         line(&sandbox, &plan),
-        "-m torch.distributed.run --nnodes 1 --nproc_per_node 2 --standalone SITE/swift/cli/infer.py --model a/b"
+        "-P -m torch.distributed.run --nnodes 1 --nproc_per_node 2 --standalone SITE/swift/cli/infer.py --model a/b"
     );
 }
 
@@ -63,18 +63,19 @@ fn the_trainers_own_argument_is_replaced_in_place() {
 #[test]
 fn wrapped_launchers_keep_their_flags_and_their_ranks() {
     let sandbox = Sandbox::new();
+    sandbox.file("h", "a slots=2\nb slots=2\n");
     let site = sandbox.site();
     let inner = format!("{}/swift/cli/sft.py", site.display());
     let tail = ["--per_device_train_batch_size", "2", "--gradient_accumulation_steps", "3", "--deepspeed", "zero2"];
     for (head, start, ranks) in [
         (
             "torchrun --nproc_per_node=5 swift sft",
-            "-m torch.distributed.run --nproc_per_node=5 SITE/swift/cli/sft.py",
+            "-P -m torch.distributed.run --nproc_per_node=5 SITE/swift/cli/sft.py",
             Some(5),
         ),
         (
             "torchrun --nproc-per-node 4 --nnodes 2 --rdzv_backend c10d --standalone swift sft",
-            "-m torch.distributed.run --nproc-per-node 4 --nnodes 2 --rdzv_backend c10d --standalone SITE/swift/cli/sft.py",
+            "-P -m torch.distributed.run --nproc-per-node 4 --nnodes 2 --rdzv_backend c10d --standalone SITE/swift/cli/sft.py",
             Some(8),
         ),
         ("torchrun --nproc_per_node 2 -m swift.cli.sft", "--nproc_per_node 2 -m swift.cli.sft", Some(2)),
@@ -94,7 +95,7 @@ fn wrapped_launchers_keep_their_flags_and_their_ranks() {
         ("deepspeed --hostfile h --num_gpus 2 x.py", "--hostfile h --num_gpus 2 x.py", None),
         (
             "deepspeed --num_gpus 2 swift sft",
-            "-m deepspeed.launcher.runner --num_gpus 2 SITE/swift/cli/sft.py",
+            "-P -m deepspeed.launcher.runner --num_gpus 2 SITE/swift/cli/sft.py",
             Some(2),
         ),
         ("deepspeed --module --num_gpus 2 pkg.train", "--module --num_gpus 2 pkg.train", Some(2)),
@@ -223,7 +224,7 @@ fn a_launcher_is_seen_however_it_is_written() {
         ("torchrun --nproc_per_node 2 -- x.py", "--nproc_per_node 2 x.py"),
         (
             "torchrun --nproc_per_node 2 --no-python swift sft",
-            "-m torch.distributed.run --nproc_per_node 2 SITE/swift/cli/sft.py",
+            "-P -m torch.distributed.run --nproc_per_node 2 SITE/swift/cli/sft.py",
         ),
         ("deepspeed -i localhost:0,0,1 x.py", "-i localhost:0,0,1 x.py"),
     ] {
@@ -259,6 +260,9 @@ fn what_a_wrapped_launcher_does_not_state_can_be_given() {
     };
     assert_eq!(batch(&sandbox, &["--nnodes", "2", "--nproc-per-node", "4"], "torchrun swift sft"), 48);
     assert_eq!(batch(&sandbox, &["--nproc-per-node", "4"], "torchrun --nproc_per_node 04 x.py"), 24);
+    // DeepSpeed goes on without a hostfile that is not there.
+    assert_eq!(batch(&sandbox, &[], "deepspeed -H hosts --num_gpus 4 x.py"), 24);
+    sandbox.file("hosts", "h0 slots=4\nh1 slots=4\n");
     assert_eq!(batch(&sandbox, &[], "deepspeed -H hosts --num_gpus 4 x.py"), "auto");
     assert_eq!(batch(&sandbox, &[], "deepspeed --num_gpus 0 x.py"), "auto");
     assert_eq!(batch(&sandbox, &[], "torchrun --nproc_per_node 0 x.py"), "auto");
@@ -320,7 +324,7 @@ fn a_run_file_of_swift_becomes_arguments() {
                 weight_decay: 1.0e-5\nbf16: yes\ndataset:\n  - x\n  - y\ndeepspeed: zero1\n";
     sandbox.file("c.yaml", yaml);
     let plan = sandbox.plan(&[], &["swift", "sft", "c.yaml", "--gradient_accumulation_steps", "6"]);
-    let expected = "-m torch.distributed.run --nnodes 1 --nproc_per_node 3 --standalone SITE/swift/cli/sft.py --model a/b --per_device_train_batch_size 2 \
+    let expected = "-P -m torch.distributed.run --nnodes 1 --nproc_per_node 3 --standalone SITE/swift/cli/sft.py --model a/b --per_device_train_batch_size 2 \
                     --gradient_accumulation_steps 5 --learning_rate 1e-5 --weight_decay 1e-05 --bf16 True --dataset x y --deepspeed CONFIG \
                     --gradient_accumulation_steps 6";
     assert_eq!(line(&sandbox, &plan), expected);
@@ -349,7 +353,7 @@ fn llamafactory_runs_its_launcher_module_without_train() {
     let plan = sandbox.plan(&["--nproc-per-node", "4"], &command);
     assert_eq!(
         line(&sandbox, &plan),
-        "-m torch.distributed.run --nnodes 1 --nproc_per_node 4 --standalone -m llamafactory.launcher x.yaml gradient_accumulation_steps=8 deepspeed=CONFIG"
+        "-P -m torch.distributed.run --nnodes 1 --nproc_per_node 4 --standalone -m llamafactory.launcher x.yaml gradient_accumulation_steps=8 deepspeed=CONFIG"
     );
     let config = &plan["config"];
     assert_eq!(
@@ -438,7 +442,7 @@ fn accelerate_launch_is_torchrun_and_variables_where_its_flags_alone_decide() {
     );
     assert_eq!(
         line(&sandbox, &plan),
-        "-m torch.distributed.run --nnodes 1 --nproc_per_node 2 --standalone s.py --per_device_train_batch_size 2"
+        "-P -m torch.distributed.run --nnodes 1 --nproc_per_node 2 --standalone s.py --per_device_train_batch_size 2"
     );
     let set = &plan["env"]["set"];
     assert_eq!(set["ACCELERATE_DEEPSPEED_CONFIG_FILE"], plan["config_path"]);
@@ -455,15 +459,16 @@ fn accelerate_launch_is_torchrun_and_variables_where_its_flags_alone_decide() {
         sandbox.plan(&[], &words)
     };
     let plan = launch("--main_process_port 0 --mixed_precision bf16 --gradient_clipping 1 --zero3_init_flag True");
-    let expected = "-m torch.distributed.run --nnodes 1 --nproc_per_node 4 --standalone -m pkg.train --a";
+    let expected = "-P -m torch.distributed.run --nnodes 1 --nproc_per_node 4 --standalone -m pkg.train --a";
     assert_eq!(line(&sandbox, &plan), expected);
     let names = ["ACCELERATE_MIXED_PRECISION", "ACCELERATE_GRADIENT_CLIPPING", "ACCELERATE_DEEPSPEED_ZERO3_INIT"];
     assert_eq!(names.map(|name| &plan["env"]["set"][name]), ["bf16", "1.0", "true"]);
     let machines = "--num_machines 2 --machine_rank 1 --main_process_ip h0 --main_process_port 29600";
     let plan = launch(&format!("{machines} --deepspeed_multinode_launcher standard"));
     let expected = "--nnodes 2 --nproc_per_node 2 --node_rank 1 --master_addr h0 --master_port 29600 -m pkg.train --a";
-    assert_eq!(line(&sandbox, &plan), format!("-m torch.distributed.run {expected}"));
+    assert_eq!(line(&sandbox, &plan), format!("-P -m torch.distributed.run {expected}"));
     // pdsh and a hostfile, a flag nobody looked at, and its run file are accelerate's own.
+    sandbox.file("none.yaml", "num_processes: 4\n");
     for kept in [machines, "--gpu_ids 0,1", "--mixed_precision fp8", "--config_file none.yaml"] {
         assert_eq!(launch(kept)["launcher"], "accelerate", "{kept}");
     }

@@ -34,7 +34,7 @@ fn the_command_behind_a_prefix_is_launched() {
     ] {
         sandbox.launch(OPTIONS, &behind(prefix, SWIFT)).succeeded_silently();
         let words = sandbox.recorded();
-        assert_eq!(words[1..3], ["-m", "torch.distributed.run"], "{prefix}");
+        assert_eq!(words[1..4], ["-P", "-m", "torch.distributed.run"], "{prefix}");
         assert_eq!(read_json(option(&words, "--deepspeed").unwrap())["train_batch_size"], 16, "{prefix}");
         assert_eq!(sandbox.recorded_env()["A"], "1", "{prefix}");
         sandbox.forget_execution();

@@ -83,15 +83,15 @@ fn launchers_on_request() {
     };
     assert_eq!(
         argv(&sandbox, &["--nproc-per-node", "2"]),
-        "-m torch.distributed.run --nnodes 1 --nproc_per_node 2 --standalone x.py --a"
+        "-P -m torch.distributed.run --nnodes 1 --nproc_per_node 2 --standalone x.py --a"
     );
     assert_eq!(
         argv(&sandbox, &["--nproc-per-node", "1", "--launcher", "torchrun"]),
-        "-m torch.distributed.run --nnodes 1 --nproc_per_node 1 --standalone x.py --a"
+        "-P -m torch.distributed.run --nnodes 1 --nproc_per_node 1 --standalone x.py --a"
     );
     assert_eq!(
         argv(&sandbox, &["--nproc-per-node", "2", "--master-port", "29501"]),
-        "-m torch.distributed.run --nnodes 1 --nproc_per_node 2 --master_port 29501 x.py --a"
+        "-P -m torch.distributed.run --nnodes 1 --nproc_per_node 2 --master_port 29501 x.py --a"
     );
     assert_eq!(
         argv(
@@ -111,21 +111,21 @@ fn launchers_on_request() {
                 "--max_restarts=3"
             ]
         ),
-        "-m torch.distributed.run --nnodes 2 --nproc_per_node 2 --node_rank 1 --master_addr h0 --master_port 2950 --max_restarts=3 x.py --a"
+        "-P -m torch.distributed.run --nnodes 2 --nproc_per_node 2 --node_rank 1 --master_addr h0 --master_port 2950 --max_restarts=3 x.py --a"
     );
     // {"machine0":[0,1]} and {"machine0":[5,7]}
     let (zero_one, five_seven) = ("eyJtYWNoaW5lMCI6WzAsMV19", "eyJtYWNoaW5lMCI6WzUsN119");
     assert_eq!(
         argv(&sandbox, &["--nproc-per-node", "2", "--launcher", "deepspeed"]),
         format!(
-            "-u -m deepspeed.launcher.launch --world_info={zero_one} --master_addr=127.0.0.1 --no_local_rank x.py --a"
+            "-u -P -m deepspeed.launcher.launch --world_info={zero_one} --master_addr=127.0.0.1 --no_local_rank x.py --a"
         )
     );
     sandbox.var("CUDA_VISIBLE_DEVICES", "5,7,1");
     assert_eq!(
         argv(&sandbox, &["--nproc-per-node", "2", "--launcher", "deepspeed"]),
         format!(
-            "-u -m deepspeed.launcher.launch --world_info={five_seven} --master_addr=127.0.0.1 --no_local_rank x.py --a"
+            "-u -P -m deepspeed.launcher.launch --world_info={five_seven} --master_addr=127.0.0.1 --no_local_rank x.py --a"
         )
     );
     sandbox.var("CUDA_VISIBLE_DEVICES", "GPU-1,GPU-2");
@@ -180,7 +180,7 @@ fn interpreter_options_reach_every_rank() {
     let words = argv(&plan);
     let python = &words[0];
     assert_eq!(
-        words[3..],
+        words[4..],
         [
             "--nnodes",
             "1",
@@ -249,7 +249,7 @@ fn stray_variables_of_torchrun_are_overruled() {
     sandbox.var("PET_NNODES", "2");
     let plan = sandbox.plan(&["--deepspeed", "zero2", "--nnodes", "1", "--nproc-per-node", "2"], SWIFT);
     let words = argv(&plan);
-    assert_eq!(words[3..5], ["--nnodes", "1"]);
+    assert_eq!(words[4..6], ["--nnodes", "1"]);
     sandbox.var("CUDA_VISIBLE_DEVICES", "0,1");
     sandbox
         .launch(&["--launcher", "deepspeed", "--nnodes", "1", "--nproc-per-node", "4"], SWIFT)
@@ -283,5 +283,69 @@ fn an_impossible_number_of_ranks_is_refused() {
             let options = [ZERO2, more, &["--launcher", launcher]].concat();
             sandbox.launch(&options, SWIFT).refused(&["4000000000", "--nnodes 2 --nproc-per-node 8"]);
         }
+    }
+}
+
+/// In a job of two machines, a launcher in the command that does not say them is judged like any other command.
+#[test]
+fn a_launcher_that_is_not_told_of_the_machines_is_refused() {
+    let slurm = [
+        ("SLURM_JOB_ID", "7"),
+        ("SLURM_JOB_NUM_NODES", "2"),
+        ("SLURM_STEP_ID", "0"),
+        ("SLURM_STEP_NUM_NODES", "2"),
+        ("SLURM_STEP_NODELIST", "gpu[07-08]"),
+        ("SLURM_STEP_TASKS_PER_NODE", "1(x2)"),
+        ("SLURM_NODEID", "1"),
+        ("SLURM_PROCID", "1"),
+    ];
+    let batch = [("SLURM_JOB_ID", "7"), ("SLURM_JOB_NUM_NODES", "2"), ("SLURM_NODEID", "0")];
+    let pods = [("KUBERNETES_SERVICE_HOST", "k"), ("RANK", "1"), ("WORLD_SIZE", "2"), ("MASTER_ADDR", "m")];
+    let elastic = [("PET_NNODES", "2"), ("PET_NODE_RANK", "1"), ("PET_MASTER_ADDR", "m"), ("PET_MASTER_PORT", "1")];
+    let tasks = [
+        ("OMPI_COMM_WORLD_RANK", "1"),
+        ("OMPI_COMM_WORLD_SIZE", "2"),
+        ("OMPI_COMM_WORLD_LOCAL_RANK", "1"),
+        ("OMPI_COMM_WORLD_LOCAL_SIZE", "2"),
+    ];
+    let unsaid = [
+        "torchrun --nproc_per_node 2 x.py --a",
+        "torchrun --standalone --nproc_per_node 2 x.py --a",
+        "python -m torch.distributed.run --nproc_per_node 2 x.py --a",
+        "deepspeed --num_gpus 2 x.py --a",
+        "deepspeed --hostfile /no/such --num_gpus 2 x.py --a",
+        "deepspeed --include localhost:0,1 x.py --a",
+        "accelerate launch --num_processes 2 x.py --a",
+        "env A=1 torchrun --nproc_per_node 2 x.py --a",
+    ];
+    for (variables, machines) in [(&slurm[..], 2), (&batch, 2), (&pods, 2), (&tasks, 1)] {
+        let mut sandbox = Sandbox::new();
+        sandbox.vars(variables);
+        for command in unsaid {
+            let run = sandbox.launch(&["--deepspeed", "zero2"], &command.split(' ').collect::<Vec<_>>());
+            run.refused(&["zlaunch --deepspeed zero2 -- ", "python x.py --a", "--nnodes 1"]);
+            let option = if command.starts_with("deepspeed") { "--num_nodes 2 --node_rank" } else { " 2 --" };
+            assert!(machines == 1 || run.stderr.contains(option), "{command}: {run:?}");
+            assert_eq!(
+                sandbox.launch(&["-n", "--nnodes", "1"], &command.split(' ').collect::<Vec<_>>()).status,
+                Some(0)
+            );
+        }
+    }
+    let mut sandbox = Sandbox::new();
+    sandbox.vars(&elastic).file("h", "a slots=2\nb slots=2\n");
+    // Alone, torchrun waits at localhost for those that PET_NNODES counts.
+    sandbox.launch(&["-n"], &["torchrun", "--standalone", "x.py"]).refused(&["PET_NNODES=2"]);
+    assert_eq!(sandbox.plan(&[], &["torchrun", "x.py"])["topology"]["nnodes"], 2);
+    sandbox.vars(&slurm);
+    for said in [
+        "torchrun --nnodes 2 --node_rank 1 --master_addr gpu07 x.py",
+        "torchrun --nnodes 1 x.py",
+        "torchrun --nnodes=1:2 --rdzv_backend c10d --rdzv_endpoint gpu07:29400 x.py",
+        "deepspeed --hostfile h x.py",
+        "accelerate launch --num_machines 1 --num_processes 2 x.py",
+    ] {
+        let command: Vec<&str> = said.split(' ').collect();
+        assert_eq!(sandbox.launch(&["-n", "--deepspeed", "zero2"], &command).status, Some(0), "{said}");
     }
 }

@@ -25,7 +25,7 @@ fn an_unchanged_script_gets_the_config_resolved() {
     let run = sandbox.script(SCRIPT);
     run.succeeded();
     let argv = sandbox.recorded();
-    assert_eq!(argv[1..3], ["-m", "torch.distributed.run"]);
+    assert_eq!(argv[1..4], ["-P", "-m", "torch.distributed.run"]);
     assert_eq!(read_json(option(&argv, "--deepspeed").unwrap())["train_batch_size"], 16);
     let env = sandbox.recorded_env();
     assert!(env["PATH"].contains("/shims"), "nothing is lost from PATH: {}", env["PATH"]);
@@ -193,7 +193,7 @@ fn a_shim_concerns_its_own_command_only() {
     sandbox.var("ZLAUNCH_SHIM_OF", "swift");
     sandbox.file("train.py", "");
     sandbox.launch(&["--nproc-per-node", "2"], &["python", "train.py"]).succeeded();
-    assert_eq!(sandbox.recorded()[1..3], ["-m", "torch.distributed.run"]);
+    assert_eq!(sandbox.recorded()[1..4], ["-P", "-m", "torch.distributed.run"]);
     assert!(!sandbox.recorded_env().contains_key("ZLAUNCH_SHIM_OF"));
     sandbox.launch(&["--launcher", "local", "--nproc-per-node", "1"], &["python", "train.py"]);
     assert!(!sandbox.recorded_env().contains_key("ZLAUNCH_SHIM_OF"));
@@ -207,7 +207,7 @@ fn a_shim_concerns_its_own_command_only() {
     executable(&sandbox.path("env/bin/trl"), inner);
     executable(&sandbox.path("env/bin/swift"), &format!("#!{}\n", sandbox.path("env/bin/python").display()));
     assert_eq!(sandbox.script("trl env").status, Some(0));
-    assert_eq!(sandbox.recorded()[1..3], ["-m", "torch.distributed.run"]);
+    assert_eq!(sandbox.recorded()[1..4], ["-P", "-m", "torch.distributed.run"]);
 }
 
 #[test]
@@ -317,7 +317,7 @@ fn every_shell_here_reads_the_shim() {
         reads(&sandbox, shell);
         let run = sandbox.script(SCRIPT);
         assert_eq!(run.status, Some(0), "{shell:?}: {run:?}");
-        assert_eq!(sandbox.recorded()[1..3], ["-m", "torch.distributed.run"], "{shell:?}");
+        assert_eq!(sandbox.recorded()[1..4], ["-P", "-m", "torch.distributed.run"], "{shell:?}");
     }
     assert!(!shells.is_empty());
 }

@@ -8,6 +8,8 @@
 )]
 
 mod argv;
+mod commands;
+mod configs;
 mod engines;
 mod examples;
 mod explain;
@@ -25,8 +27,10 @@ mod prefix;
 mod properties;
 mod python;
 mod python_value;
+mod ranks;
 mod recorded;
 mod schema;
+mod schema_keys;
 mod secrets;
 mod tables;
 mod texts;

@@ -195,14 +195,13 @@ def compare(bench, count, options, checks):
 def main():
     parser = Arguments(__doc__, "bin", "names")
     parser.add_argument("--stack", action="append", choices=STACKS, metavar="NAME", help="an environment that tests/real/setup makes (default: all of them)")
-    parser.add_argument("--env", type=Path, dest="other", metavar="FOLDER", help="another environment")
     parser.add_argument("--cases", type=int, help="how many for each (default: 5000 for the main environment, 1000 for others)")
     parser.add_argument("--seed", default="zlaunch")
     options = parser.parse_args()
     checks = Checks(options.names)
-    for stack in [None] if options.other else options.stack or STACKS:
-        bench = Bench(options.bin, options.other.resolve() if options.other else environment(*([] if stack == MAIN else [stack])))
-        said = compare(bench, options.cases or STACKS.get(stack, 1000), options, checks)
+    for stack in options.stack or STACKS:
+        bench = Bench(options.bin, environment(*([] if stack == MAIN else [stack])))
+        said = compare(bench, options.cases or STACKS[stack], options, checks)
         print(", ".join(f"{name} {version}" for name, version in bench.versions.items()) + f": {said}", flush=True)
     checks.finish()
 

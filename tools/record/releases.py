@@ -1,7 +1,7 @@
 """New releases of DeepSpeed and the trainers, all tables at once: downloads, records, prints what changed.
 
 The wheels are kept in a folder, so that the next run downloads only what is new. Versions that are recorded are read again. Of the newer ones, the last
-release of each minor version of transformers is read, and all of the others. DeepSpeed's new versions are installed and asked (`schema`), and `explain` brings its texts up to them. Then read the diff, and run the tests.
+release of each minor version of transformers is read, and all of the others. DeepSpeed's new versions are installed and asked (`schema`), and `explain` prints entries for its new keys. Then read the diff, and run the tests.
 """
 import importlib
 import re

@@ -9,7 +9,7 @@ pub(super) const PARSERS: &[&str] = &["HfArgumentParser", "TrlParser", HANDBOOK]
 pub(super) const HANDBOOK: &str = "H4ArgumentParser";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ScriptKind {
+pub enum ScriptKind {
     /// It uses the Trainer of transformers or TRL.
     Hf,
     /// It calls `deepspeed.initialize`, and no Trainer is seen.
@@ -60,7 +60,7 @@ pub(crate) fn run_file_reader(source: &ScriptSource) -> RunFileReader {
     }
 }
 
-fn of_text(text: &str) -> ScriptKind {
+pub fn of_text(text: &str) -> ScriptKind {
     let has = |signs: &[&str]| signs.iter().any(|sign| text.contains(sign));
     let hf = has(&["TrainingArguments"]) || has(PARSERS);
     match (hf, has(&["initialize(", "add_config_arguments("])) {
@@ -96,37 +96,4 @@ fn calls_deepspeed(tokens: &[Token]) -> bool {
         let is_method = call.start > 2 && is(call.start - 3, ".");
         if is_method { of_module } else { imported }
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn scripts_are_told_apart_by_what_they_call() {
-        for (script, expected) in [
-            ("import deepspeed\nengine, *_ = deepspeed.initialize(args)\n", ScriptKind::RawDeepSpeed),
-            ("import deepspeed as ds\nengine = ds.initialize(args)\n", ScriptKind::RawDeepSpeed),
-            ("from deepspeed import initialize\nengine = initialize(args)\n", ScriptKind::RawDeepSpeed),
-            ("import deepspeed\nparser = deepspeed.add_config_arguments(parser)\n", ScriptKind::RawDeepSpeed),
-            // Its own Trainer.
-            ("import deepspeed\nfrom trainer import Trainer\ndeepspeed.initialize()\n", ScriptKind::RawDeepSpeed),
-            ("import deepspeed\n# unlike HfArgumentParser\ndeepspeed.initialize()\n", ScriptKind::RawDeepSpeed),
-            ("from trainer import Trainer\n", ScriptKind::Unknown),
-            ("import torch.distributed as dist\ndist.initialize()\n", ScriptKind::Unknown),
-            ("# deepspeed.initialize()\n", ScriptKind::Unknown),
-            // A reference model beside the one that is trained.
-            (
-                "from trl import DPOConfig, DPOTrainer\nimport deepspeed\nref = deepspeed.initialize(model=ref)\n",
-                ScriptKind::Hf,
-            ),
-            ("from transformers import (\n    Trainer,\n)\nimport deepspeed\ndeepspeed.initialize()\n", ScriptKind::Hf),
-            ("import transformers\ndeepspeed.initialize()\ntransformers.Trainer()\n", ScriptKind::Hf),
-            ("from transformers import TrainingArguments\n", ScriptKind::Hf),
-            ("from transformers import Trainer\n", ScriptKind::Hf),
-            ("", ScriptKind::Unknown),
-        ] {
-            assert_eq!(of_text(script), expected, "{script}");
-        }
-    }
 }

@@ -5,7 +5,7 @@ use super::tokens::{self, Token, tokens};
 use crate::command::script_source;
 
 /// Whether the script imports one of these modules, or something below it.
-pub(crate) fn imports(text: &str, modules: &[&str]) -> bool {
+pub fn imports(text: &str, modules: &[&str]) -> bool {
     let is_below = |name: &str, module: &str| {
         name.strip_prefix(module).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     };
@@ -13,7 +13,7 @@ pub(crate) fn imports(text: &str, modules: &[&str]) -> bool {
 }
 
 /// What stands between the parentheses of every call of this name, which may be a dotted one.
-pub(crate) fn calls<'a>(text: &'a str, name: &str) -> impl Iterator<Item = &'a str> + use<'a> {
+pub fn calls<'a>(text: &'a str, name: &str) -> impl Iterator<Item = &'a str> + use<'a> {
     let mut found = Vec::new();
     // Most scripts have none, and need not be split into words.
     if text.contains(name) {
@@ -27,7 +27,7 @@ pub(crate) fn calls<'a>(text: &'a str, name: &str) -> impl Iterator<Item = &'a s
 }
 
 /// What a call gives to a keyword; nothing where it hands over more that is not written out.
-pub(crate) fn keyword<'a>(call: &'a str, name: &str) -> Option<&'a str> {
+pub fn keyword<'a>(call: &'a str, name: &str) -> Option<&'a str> {
     let tokens = call.contains(name).then(|| tokens(call))?;
     let value = tokens::keyword(&tokens, name)?;
     let start = tokens.len() - value.len();
@@ -42,46 +42,11 @@ fn between<'a>(text: &'a str, tokens: &[Token], start: usize, end: usize) -> &'a
 }
 
 /// A value as it is shown in a message: one line of it.
-pub(crate) fn shown(value: &str) -> String {
+pub fn shown(value: &str) -> String {
     value.split_once('\n').map_or_else(|| value.to_string(), |(line, _)| format!("{} …", line.trim_end()))
 }
 
 /// Whether a value is written out as text.
-pub(crate) fn is_text(value: &str) -> bool {
+pub fn is_text(value: &str) -> bool {
     value.starts_with(['"', '\''])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn imports_of_all_kinds() {
-        for text in
-            ["import ray\n", "import os, ray.data as d\n", "    from ray.util import x\n", "from ray import init"]
-        {
-            assert!(imports(text, &["lightning", "ray"]), "{text}");
-        }
-        for text in ["import rays\n", "# import ray\n", "from .ray import x\n", "x = 'import ray'\n", ""] {
-            assert!(!imports(text, &["ray"]), "{text}");
-        }
-    }
-
-    #[test]
-    fn calls_and_their_keywords() {
-        let text = "# Trainer(a=1)\nclass Trainer(Base):\n    x = L.Trainer(\n        strategy=\"ddp\", n=f(1)[2])\nMyTrainer(b=2)\n";
-        let found: Vec<_> = calls(text, "Trainer").collect();
-        assert_eq!(found.len(), 1, "{found:?}");
-        assert_eq!((keyword(found[0], "strategy"), keyword(found[0], "n")), (Some("\"ddp\""), Some("f(1)[2]")));
-        assert_eq!((keyword(found[0], "rategy"), keyword("a==1", "a")), (None, None));
-        assert_eq!(calls("f(1", "f").collect::<Vec<_>>(), ["1"]);
-        // Neither a docstring nor a text calls, and what is nested has commas of its own.
-        let text = "\"\"\"f(1)\"\"\"\nx = 'f(2)'\na.f(k={'b': 1, 'c': [2, 3]}, m=4)\nother.f(5)\n";
-        assert_eq!(calls(text, "a.f").collect::<Vec<_>>(), ["k={'b': 1, 'c': [2, 3]}, m=4"]);
-        assert_eq!(calls(text, "f").count(), 2);
-        assert_eq!(keyword("k={'b': 1, 'c': [2, 3]}, m=4", "k"), Some("{'b': 1, 'c': [2, 3]}"));
-        assert_eq!(keyword("**more, k=1", "k"), None);
-        assert!(is_text("\"ddp\"") && !is_text("args.strategy"));
-        assert_eq!((shown("a.json"), shown("{\n  'b': 1}")), ("a.json".to_string(), "{ …".to_string()));
-    }
 }

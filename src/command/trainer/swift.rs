@@ -18,13 +18,12 @@ use crate::command::front_end::{
 use crate::command::inputs::Input;
 use crate::command::job::{Job, Trainer};
 use crate::command::model::{HiddenSizeLookup, Hub};
-use crate::command::option_names;
 use crate::command::python::Python;
 use crate::command::run_file::{self, RunFile};
 use crate::command::shipped::ShippedConfigs;
 use crate::command::target::{ParsedCommand, Target};
 use crate::host::Host;
-use crate::report::{self, Problem, Rule};
+use crate::report::{Problem, Rule};
 
 pub(crate) const TRAINER: Trainer = Trainer {
     name: "swift",
@@ -45,7 +44,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
         inputs: INPUTS,
         fields: FIELDS,
         options,
-        refusals,
+        refusals: hf::TRAINER.arguments.refusals,
         parser: ArgumentParser::Recorded {
             class: |target, _| parser_of(target),
             unknown: UnknownOptions::Refused { unless: |args, _| tolerates(args), tolerant: TOLERANT },
@@ -91,9 +90,6 @@ const INPUTS: &[Input] = &[
 
 // `bool | None` in swift: a bare `--bf16` is refused by its parser.
 const FIELDS: &str = "deepspeed_config_path fp16 bf16 model use_hf? torch_dtype sequence_parallel_size callbacks rlhf_type ignore_args_error? load_args?";
-
-/// The version whose options were recorded; another one may know others.
-const RECORDED: &str = "4.6.0";
 
 /// The option that chooses LoRA or full training, by its names in 4 and 3.
 const TUNER_OPTIONS: &[&str] = &["tuner_type", "train_type"];
@@ -223,25 +219,6 @@ fn command_of(target: &Target) -> Option<&'static str> {
 fn options(target: &Target) -> OptionList<'static> {
     let command = command_of(target).unwrap_or("sft");
     OptionList::Known(COMMANDS.iter().find(|(name, _)| *name == command).map_or(&[], |(_, lists)| *lists))
-}
-
-/// swift refuses an option it does not know, but only after it has imported everything. Those of a training are judged by
-/// `check`, for more versions.
-fn refusals(args: &Args, target: &Target, python: Option<&Python>) -> Vec<Problem> {
-    let (OptionList::Known(lists), Some(python)) = (options(target), python) else { return Vec::new() };
-    if parser_of(target).is_some() || tolerates(args) {
-        return Vec::new();
-    }
-    let Some(version) = python.version_text("ms-swift").filter(|version| version == RECORDED) else {
-        return Vec::new();
-    };
-    let refused = |word: &str| {
-        let names = lists.iter().flat_map(|list| option_names::all(*list));
-        let all: Vec<String> = names.map(|name| format!("--{name}")).collect();
-        let suggestion = report::nearest(word, all.iter().map(String::as_str));
-        report::trainer_has_no_option(&format!("ms-swift {version}"), word, suggestion, TOLERANT)
-    };
-    args.unknown(lists).map(refused).collect()
 }
 
 fn tolerates(args: &Args) -> bool {

@@ -183,9 +183,24 @@ impl FillContext<'_> {
         }
     }
 
+    /// Whether TRL initialises a reference model with the config before transformers fills these sizes: there DeepSpeed drops
+    /// an "auto" and takes its defaults.
+    fn has_reference(&self) -> bool {
+        let target = self.job.target.name().to_string();
+        let is_one = |name: &str| ["dpo", "kto"].contains(&name);
+        match self.job.trainer.name {
+            "llamafactory" => self.job.args.text("stage").is_some_and(|stage| is_one(&stage.value)),
+            "trl" => target.trim_end_matches(".py").rsplit(['/', '.']).next().is_some_and(is_one),
+            _ => false,
+        }
+    }
+
     /// The three sizes that follow from the model. Below stage 3, accelerate fills the last two, and it does not look
     /// into a text model's section.
     fn sized(&self, at_every_stage: bool, of: fn(u64) -> (Value, &'static str)) -> Answer {
+        if self.has_reference() {
+            return Err(Unfilled::deferred("the reference model gets it as it stands here"));
+        }
         let hidden = self.hidden_size()?;
         if !at_every_stage && !self.is_stage3() && !hidden.at_top {
             return Err(Unfilled::deferred("below stage 3 accelerate does not look into text_config"));

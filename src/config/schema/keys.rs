@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use crate::base::recorded::{Table, Version};
 
 /// Sorted by key; the columns are explained in `tools/record/schema.py`.
-const TEXT: &str = include_str!("../../recorded/deepspeed-schema.txt");
+pub const TEXT: &str = include_str!("../../recorded/deepspeed-schema.txt");
 
 const TABLE: Table = Table(TEXT);
 
@@ -14,46 +14,42 @@ const TABLE: Table = Table(TEXT);
 static NAMED: LazyLock<Vec<(&str, &str)>> =
     LazyLock::new(|| TEXT.lines().map(|line| (name_of(key_of(line)), line)).collect());
 
-pub(super) fn key_of(line: &'static str) -> &'static str {
+pub fn key_of(line: &'static str) -> &'static str {
     line.split('\t').next().unwrap_or(line)
 }
 
 /// The last part of a dotted key.
-pub(crate) fn name_of(key: &str) -> &str {
+pub fn name_of(key: &str) -> &str {
     key.rsplit_once('.').map_or(key, |(_, name)| name)
 }
 
 /// The lines from the first one whose key is not smaller. Whole lines compare as their keys do: the tab behind a key is
 /// smaller than anything in one.
-pub(super) fn lines_from(key: &str) -> Lines<'static> {
+pub fn lines_from(key: &str) -> Lines<'static> {
     TABLE.from(key)
 }
 
 /// The names of the keys right below a section; `""` is the top.
-pub(crate) fn names_below(section: &str) -> impl Iterator<Item = &'static str> {
+pub fn names_below(section: &str) -> impl Iterator<Item = &'static str> {
     let prefix = if section.is_empty() { String::new() } else { format!("{section}.") };
     let names = lines_from(&prefix).map_while(move |line| Some(key_of(line.strip_prefix(&prefix)?)));
     names.filter(|name| !name.contains(['.', '@']))
 }
 
 /// The lines of every key with that last part.
-pub(super) fn lines_named(name: &str) -> impl Iterator<Item = &'static str> {
+pub fn lines_named(name: &str) -> impl Iterator<Item = &'static str> {
     let lines = NAMED.iter().filter(move |(own, line)| *own == name && !key_of(line).contains('@'));
     lines.map(|(_, line)| *line)
 }
 
 /// What a column says of a version. `new@0.17.1;old`: what holds since when, the newest first.
-pub(super) fn at(column: &'static str, version: Version) -> &'static str {
+pub fn at(column: &'static str, version: Version) -> &'static str {
     let mut parts = column.split(';').map(|part| part.rsplit_once('@').unwrap_or((part, "")));
     parts.find(|(_, since)| Version::parse(since) <= version).map_or("-", |(text, _)| text)
 }
 
 /// The seven columns of a line.
-pub(super) fn columns(line: &'static str) -> [&'static str; 7] {
+pub fn columns(line: &'static str) -> [&'static str; 7] {
     let mut columns = line.split('\t');
     std::array::from_fn(|_| columns.next().unwrap_or_default())
 }
-
-#[cfg(test)]
-#[path = "../../../tests/unit/config_schema_keys.rs"]
-mod tests;

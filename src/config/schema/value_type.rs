@@ -12,7 +12,7 @@ use crate::base::python_value::number;
 /// What a key takes, by the names that the file has for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum ValueType {
+pub enum ValueType {
     Bool,
     Int,
     Float,
@@ -85,7 +85,7 @@ pub enum ValueFault {
 
 impl ValueType {
     /// As the file writes it, without marks.
-    pub(super) fn parse(text: &str) -> Option<Self> {
+    pub fn parse(text: &str) -> Option<Self> {
         Self::deserialize(StrDeserializer::<de::value::Error>::new(text)).ok()
     }
 
@@ -204,7 +204,7 @@ fn are_texts(value: &Value) -> bool {
 
 /// Which values of its type a key takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum ValueRange {
+pub enum ValueRange {
     All,
     AtLeast(f64),
     Above(f64),
@@ -218,7 +218,7 @@ pub(super) enum ValueRange {
 
 impl ValueRange {
     /// `>=0`, `>0`, `0..1`, `(0..1)` or `a|b`.
-    pub(super) fn parse(text: &'static str) -> Option<Self> {
+    pub fn parse(text: &'static str) -> Option<Self> {
         if let Some(least) = text.strip_prefix(">=") {
             return least.parse().ok().map(ValueRange::AtLeast);
         }

@@ -37,7 +37,7 @@ pub(crate) fn header_schema() -> Value {
 
 /// A key that only the user can know.
 #[derive(Debug)]
-pub(crate) struct RequiredKey {
+pub struct RequiredKey {
     pub(crate) key: String,
     pub(crate) why: String,
     pub(crate) example: String,
@@ -130,7 +130,7 @@ impl Document {
             if !vars::is_name(&name) || value.contains('\0') {
                 problems.push(bad_header(origin, &key, "a variable that can be exported"));
             } else if !vars::only_tunes(&name) {
-                let what = format!("a template may not set `{name}`: it is not known only to tune");
+                let what = format!("a template may not set `{name}`: it is not a known tuning variable");
                 let help = format!("remove it there; for one launch: --env {name}={value}");
                 problems.push(Problem::error(Rule::Template, what).at(format!("{origin}, {key}")).help(help));
             } else {

@@ -18,20 +18,20 @@ use crate::report::{self, Problem, Rule, did_you_mean, nearest};
 /// A template with everything it extends already merged in.
 #[derive(Debug)]
 pub struct Template {
-    pub(crate) name: String,
+    pub name: String,
     pub(crate) origin: Origin,
     /// Names from this one down to the one that extends nothing.
-    pub(crate) chain: Vec<String>,
+    pub chain: Vec<String>,
     /// Where each of them is.
     pub(crate) origins: Vec<Origin>,
-    pub(crate) about: Option<String>,
-    pub(crate) about_zh: Option<String>,
+    pub about: Option<String>,
+    pub about_zh: Option<String>,
     pub config: Value,
     pub env: Vec<(String, String)>,
     /// Keys that only the user can fill in.
-    pub(crate) needs: Vec<RequiredKey>,
+    pub needs: Vec<RequiredKey>,
     /// Notes about how it was found.
-    pub(crate) notes: Vec<Problem>,
+    pub notes: Vec<Problem>,
 }
 
 impl Template {
@@ -251,7 +251,3 @@ pub(crate) fn list(search: &Search, host: &Host) -> String {
     }
     table.to_string()
 }
-
-#[cfg(test)]
-#[path = "../../../tests/unit/config_template_resolve.rs"]
-mod tests;

@@ -23,7 +23,7 @@ embedded! {
 }
 
 /// Spellings of older releases and of other projects, and what they mean here.
-pub(super) const ALIASES: &[(&str, &str)] = &[
+pub const ALIASES: &[(&str, &str)] = &[
     ("default-zero2", "zero2"),
     ("default-zero3", "zero3"),
     ("zero2-offload", "zero2_offload"),
@@ -242,7 +242,7 @@ pub(super) fn alias(old: &str) -> Option<&'static str> {
     ALIASES.iter().find(|(name, _)| *name == old).map(|(_, new)| *new)
 }
 
-pub(super) fn built_in_text(name: &str) -> &'static str {
+pub fn built_in_text(name: &str) -> &'static str {
     BUILT_IN.iter().find(|(built_in, _)| *built_in == name).map_or("", |(_, text)| *text)
 }
 

@@ -132,7 +132,12 @@ pub(super) fn settings_as_config(
     let device =
         |name: &str| setting(name).and_then(|it| Some(it.as_str()?.to_lowercase())).unwrap_or("none".to_string());
     let mut config = match named {
-        Some(_) => json!({}),
+        // It fills an "auto" before transformers compares it.
+        Some(named) => {
+            let open = ["gradient_accumulation_steps", "gradient_clipping"].into_iter();
+            let open = open.filter(|key| named.get(key).is_some_and(|value| value == "auto"));
+            open.filter_map(|key| setting(key).map(|_| (key.to_string(), number(key, Value::Null)))).collect()
+        }
         None => json!({
             "train_batch_size": "auto",
             "train_micro_batch_size_per_gpu": "auto",
@@ -179,12 +184,26 @@ pub(super) fn run_file_problem(args: &Args, job: &Job, host: &Host) -> Option<Pr
     if let Some(key) = unknown.filter(|_| settings.get("compute_environment").is_none_or(|it| it == "LOCAL_MACHINE")) {
         return refused(&format!("accelerate refuses its run file: `{key}` is no setting of it"), "drop it there");
     }
-    let has_type = settings.contains_key("distributed_type");
-    if has_type {
-        None
-    } else {
-        refused("accelerate refuses its run file without `distributed_type`", "distributed_type: DEEPSPEED")
+    let types = reading::text_if_any(&job.installed_file("accelerate/utils/dataclasses.py")?)?;
+    let is_type = |value: &Value| value.as_str().is_none_or(|kind| types.contains(&format!("= \"{kind}\"")));
+    let is_precision = |text: &str| ["no", "fp8", "fp16", "bf16"].contains(&text.to_lowercase().as_str());
+    let is_usual = |value: &Value| value.as_str().is_none_or(is_precision);
+    for (key, is_known, example) in [
+        ("distributed_type", settings.get("distributed_type").is_some_and(is_type), "DEEPSPEED"),
+        ("mixed_precision", settings.get("mixed_precision").is_none_or(is_usual), "bf16"),
+    ] {
+        if !is_known {
+            let what = format!("accelerate refuses its run file: `{key}` is missing or has an unknown value");
+            return refused(&what, &format!("{key}: {example}"));
+        }
     }
+    let section = settings.get("deepspeed_config").and_then(Value::as_object);
+    let is_option = |key: &str| SPEC.options.lines().any(|line| line.split(' ').next() == Some(key));
+    let unread = section.and_then(|section| section.keys().find(|key| !is_option(key)));
+    unread.and_then(|key| {
+        refused(&format!("accelerate does not read `{key}` of its deepspeed_config"), "drop it there")
+            .map(Problem::into_warning)
+    })
 }
 
 /// Flags besides those about the ranks whose whole effect is known: on a variable, or none with DeepSpeed.

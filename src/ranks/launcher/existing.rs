@@ -222,12 +222,13 @@ impl ExistingLauncher {
 
     /// Why the launcher refuses a config, whichever it is.
     pub(crate) fn refuses_config(&self, job: &Job, host: &Host) -> Option<Problem> {
-        let refused = self.is_given_config(job).then(|| accelerate::refused_in_run_file(&self.args, host)).flatten();
+        let refused = self.takes_config().then(|| accelerate::refused_in_run_file(&self.args, host)).flatten();
         let (file, entries) = refused?;
         let listed = entries.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
         let what = format!("`{}` refuses {listed} in its run file beside a DeepSpeed config", self.name());
         let help = "drop them there; the DeepSpeed config has them, and --mixed_precision works as a flag";
-        Some(Problem::warning(Rule::TwoConfigs, what).at(file.display()).help(help))
+        let problem = Problem::error(Rule::RunFile, what).at(file.display()).help(help);
+        Some(if job.trainer.uses_accelerate() { problem } else { problem.into_warning() })
     }
 
     /// What the launcher makes of its own settings, beside the config that is named; and where they stand.

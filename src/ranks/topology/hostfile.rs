@@ -18,7 +18,7 @@ pub struct HostFlags {
 
 /// Hosts by name, each with the names of its GPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ResourcePool(pub(crate) Vec<(String, Vec<String>)>);
+pub struct ResourcePool(pub Vec<(String, Vec<String>)>);
 
 impl HostFlags {
     /// The hosts of the file, after the filters.
@@ -43,7 +43,7 @@ impl HostFlags {
         file.chain(filters).filter(|(from, _)| from.is_flag()).map(|(_, place)| place)
     }
 
-    fn filtered(&self, pool: ResourcePool) -> Result<ResourcePool, Vec<Problem>> {
+    pub(super) fn filtered(&self, pool: ResourcePool) -> Result<ResourcePool, Vec<Problem>> {
         match (&self.include, &self.exclude) {
             (Some(include), Some(exclude)) => {
                 let problem = Problem::error(Rule::Hosts, "`--include` cannot be used with `--exclude`");
@@ -58,7 +58,7 @@ impl HostFlags {
 
 impl ResourcePool {
     /// Only what the filter names, or everything else. A host without a list of GPUs means all of them.
-    fn filtered(self, filter: &Sourced<String>, keep: bool) -> Result<Self, Vec<Problem>> {
+    pub fn filtered(self, filter: &Sourced<String>, keep: bool) -> Result<Self, Vec<Problem>> {
         let pool: BTreeMap<&str, &Vec<String>> = self.0.iter().map(|(host, slots)| (host.as_str(), slots)).collect();
         // The GPUs of each host; `None` for all of them.
         let mut named: BTreeMap<&str, Vec<Option<Vec<&str>>>> = BTreeMap::new();
@@ -100,13 +100,13 @@ impl ResourcePool {
         Problem::error(Rule::Hosts, format!("there is no machine `{name}`")).at(filter.place()).help(help)
     }
 
-    pub(crate) fn gpu_count(&self) -> usize {
+    pub fn gpu_count(&self) -> usize {
         self.0.iter().map(|(_, slots)| slots.len()).sum()
     }
 }
 
 /// Parses the file as the runner does: `name slots=N`, comments and blank lines.
-fn parse(text: &str, file: &str) -> Result<ResourcePool, Vec<Problem>> {
+pub fn parse(text: &str, file: &str) -> Result<ResourcePool, Vec<Problem>> {
     let mut pool: Vec<(String, Vec<String>)> = Vec::new();
     let (mut known, mut problems) = (BTreeSet::new(), Vec::new());
     for (number, line) in (1..).zip(text.lines()) {
@@ -146,37 +146,4 @@ fn parse_line(line: &str) -> Option<(&str, u32)> {
     let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
     let slots = digits[..end].parse::<u32>().ok().filter(|slots| (1..=1024).contains(slots))?;
     Some((name, slots))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::base::source::Source;
-
-    fn pool(text: &str) -> ResourcePool {
-        parse(text, "hostfile").unwrap_or_else(|problems| panic!("{problems:?}"))
-    }
-
-    #[test]
-    fn lines_are_parsed_as_the_runner_does() {
-        assert_eq!(pool("# all\n\nh0 slots=2\nh1\tslots=3 max\n").gpu_count(), 5);
-        for (text, count) in
-            [("h0 slots = 4", 1), ("h0\nh1 slots=x", 2), ("h0 slots=1\nh0 slots=2", 1), ("# none\n", 1)]
-        {
-            assert_eq!(parse(text, "hostfile").map_err(|problems| problems.len()), Err(count), "{text}");
-        }
-    }
-
-    #[test]
-    fn filters_include_or_exclude() {
-        let filtered = |filter: &str, keep| {
-            let filter = Sourced::new(filter.to_string(), Source::Default);
-            let left = pool("h0 slots=4\nh1 slots=4").filtered(&filter, keep).map_err(|problems| problems.len())?;
-            Ok(left.0.iter().map(|(host, slots)| format!("{host}:{}", slots.join(","))).collect::<Vec<_>>().join("@"))
-        };
-        assert_eq!(filtered("h1:0,2", true).as_deref(), Ok("h1:0,2"));
-        assert_eq!(filtered("h0@h1:1", true).as_deref(), Ok("h0:0,1,2,3@h1:1"));
-        assert_eq!(filtered("h0@h1:1", false).as_deref(), Ok("h1:0,2,3"));
-        assert_eq!((filtered("h2:0@h1:9", true), filtered("h0@h1", false)), (Err(2), Err(1)));
-    }
 }

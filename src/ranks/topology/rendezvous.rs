@@ -50,7 +50,7 @@ impl Rendezvous {
 }
 
 /// Whether only this machine itself reaches the address.
-pub(super) fn is_loopback(address: &str) -> bool {
+pub fn is_loopback(address: &str) -> bool {
     address.eq_ignore_ascii_case("localhost")
         || address.to_ascii_lowercase().starts_with("localhost.")
         || address.trim_matches(['[', ']']).parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
@@ -70,7 +70,7 @@ pub(super) fn reachable_address(own: Sourced<String>, second: impl FnOnce() -> O
 }
 
 /// Whether the first entry for this name in the hosts file is a loopback address.
-fn maps_to_loopback(hosts_file: &str, name: &str) -> bool {
+pub fn maps_to_loopback(hosts_file: &str, name: &str) -> bool {
     let lines = hosts_file.lines().map(|line| line.split('#').next().unwrap_or_default());
     let mut addresses = lines.filter_map(|line| {
         let mut words = line.split_ascii_whitespace();
@@ -93,43 +93,10 @@ fn local_address_towards(host: &str) -> Option<IpAddr> {
 
 /// The addresses of a host. `getent` is asked, because the packaged executable is static and cannot load the system's
 /// resolver.
-fn resolve(host: &str) -> Vec<IpAddr> {
+pub fn resolve(host: &str) -> Vec<IpAddr> {
     let getent =
         Command::new("/usr/bin/getent").args(["ahosts", host]).stdin(Stdio::null()).stderr(Stdio::null()).output();
     let text = getent.map(|output| output.stdout).unwrap_or_default();
     let lines = str::from_utf8(&text).unwrap_or_default().lines();
     lines.filter_map(|line| line.split_ascii_whitespace().next()?.parse().ok()).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_resolved() {
-        assert!(resolve("localhost").iter().any(IpAddr::is_loopback));
-        assert_eq!(resolve("10.1.2.3").first(), "10.1.2.3".parse().ok().as_ref());
-        assert_eq!(resolve("no such host"), Vec::<IpAddr>::new());
-    }
-
-    #[test]
-    fn loopback_is_known_by_every_name() {
-        for address in ["127.0.0.1", "127.0.1.1", "localhost", "LOCALHOST", "::1", "[::1]", "localhost.localdomain"] {
-            assert!(is_loopback(address), "{address}");
-        }
-        for address in ["10.0.0.1", "node01", "localhostess", "fe80::1", ""] {
-            assert!(!is_loopback(address), "{address}");
-        }
-    }
-
-    #[test]
-    fn the_first_entry_in_the_hosts_file_decides() {
-        let hosts = "127.0.0.1 localhost\n127.0.1.1 node01.lab node01 # own\n10.0.0.2\tnode02\n";
-        for (name, expected) in
-            [("node01", true), ("NODE01.lab", true), ("node02", false), ("node0", false), ("own", false)]
-        {
-            assert_eq!(maps_to_loopback(hosts, name), expected, "{name}");
-        }
-        assert!(!maps_to_loopback("10.0.0.1 node01\n127.0.1.1 node01\n", "node01"));
-    }
 }

@@ -15,7 +15,6 @@ WHEELS = {
     "mpich-4": ["mpich==4.3.2"],
     "mpich-5": ["mpich==5.0.2"],
     "impi": ["impi-rt==2021.18.1"],
-    "ray": ["ray[default]==2.60.0"],
     "submitit": ["submitit==1.5.4"],
 }
 

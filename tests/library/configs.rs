@@ -1,0 +1,116 @@
+//! Templates, layers and fills.
+
+mod resolve {
+    use serde_json::Value;
+    use zlaunch::testing::source::{Source, Sourced};
+    use zlaunch::testing::template::resolve::*;
+    use zlaunch::testing::template::search::{ALIASES, BUILT_IN, Search, built_in_text};
+    use zlaunch::testing::{Host, json};
+
+    fn named(name: &str) -> Template {
+        let spec = Sourced::new(name.to_string(), Source::Flag("--deepspeed".to_string()));
+        resolve(&spec, &Search::default(), &Host::default()).unwrap()
+    }
+
+    #[test]
+    fn built_in_templates_are_strict_json() {
+        for (name, text) in BUILT_IN {
+            assert_eq!(json::parse(text), Ok(json::parse_built_in(text)), "{name}");
+        }
+    }
+
+    #[test]
+    fn aliases_lead_to_built_in_templates() {
+        for (old, new) in ALIASES {
+            assert!(!built_in_text(new).is_empty(), "{old} -> {new}");
+            let template = named(old);
+            assert_eq!((template.name.as_str(), template.notes.len()), (*new, 1));
+        }
+    }
+
+    #[test]
+    fn a_chain_resolves_to_the_bottom() {
+        let template = named("zero3_nvme");
+        assert_eq!(template.chain, ["zero3_nvme", "zero3_offload", "zero3"]);
+        assert_eq!(json::get(&template.config, "zero_optimization.offload_param.device"), Some(&Value::from("nvme")));
+        assert_eq!(json::get(&template.config, "zero_optimization.offload_param.pin_memory"), Some(&Value::from(true)));
+        assert_eq!(json::get(&template.config, "zero_optimization.zero_quantized_weights"), None);
+        assert_eq!(template.needs.len(), 2);
+    }
+
+    #[test]
+    fn every_built_in_template_says_what_it_is() {
+        for (name, _) in BUILT_IN {
+            let template = named(name);
+            assert!(template.about.is_some_and(|about| about.len() > 20), "{name}");
+            assert!(template.about_zh.is_some_and(|about| !about.is_ascii()), "{name}");
+            assert!(template.config.get("$zlaunch").is_none(), "{name}");
+        }
+    }
+}
+
+mod auto {
+    use serde_json::json;
+
+    use zlaunch::testing::auto::*;
+
+    #[test]
+    fn equality_is_pythons() {
+        for (one, two) in [
+            (json!(1), json!(1.0)),
+            (json!(true), json!(1)),
+            (json!([0.9, 1]), json!([0.9, 1.0])),
+            (json!("a"), json!("a")),
+        ] {
+            assert!(python_equal(&one, &two), "{one} {two}");
+        }
+        for (one, two) in [
+            (json!("8"), json!(8)),
+            (json!("true"), json!(true)),
+            (json!([0.9]), json!([0.9, 0.9])),
+            (json!(1e-5), json!(1.1e-5)),
+        ] {
+            assert!(!python_equal(&one, &two), "{one} {two}");
+        }
+    }
+
+    #[test]
+    fn a_fill_changes_only_an_auto() {
+        let config = json!({"a": "auto", "b": {"c": "auto", "d": 1}});
+        let fill = |key, value| Fill { key, value, from: String::new() };
+        assert_eq!(apply(&config, &[fill("b.c", json!(2))]), json!({"a": "auto", "b": {"c": 2, "d": 1}}));
+        // A fill for a key that is not "auto" changes nothing.
+        assert_eq!(apply(&config, &[fill("b.d", json!(2)), fill("e", json!(2))]), config);
+    }
+}
+
+mod layers {
+    use serde_json::json;
+
+    use zlaunch::testing::layers::*;
+    use zlaunch::testing::source::{Source, Sourced};
+
+    #[test]
+    fn set_makes_the_way_and_stops_at_a_value() {
+        let mut config = json!({"a": 1, "b": {"c": 2}, "n": null});
+        set(&mut config, "b.d.e", json!(true)).unwrap();
+        set(&mut config, "n.x", json!("s")).unwrap();
+        assert_eq!(config, json!({"a": 1, "b": {"c": 2, "d": {"e": true}}, "n": {"x": "s"}}));
+        assert_eq!(set(&mut config, "b.c.x.y", json!(1)), Err("b.c".to_string()));
+    }
+
+    #[test]
+    fn what_is_not_removed_keeps_its_order() {
+        let removed = |keys: &[&str]| {
+            let mut config = json!({"a": {"x": 1, "y": 2, "z": 3}, "b": 1, "c": 2});
+            let keys: Vec<_> = keys.iter().map(|key| Sourced::new((*key).to_string(), Source::Default)).collect();
+            let problems = remove(&mut config, &keys);
+            (config.to_string(), problems.into_iter().map(|problem| problem.help).collect::<Vec<_>>())
+        };
+        assert_eq!(removed(&["a.x"]).0, r#"{"a":{"y":2,"z":3},"b":1,"c":2}"#);
+        assert_eq!(removed(&["a", "a.y"]).0, r#"{"b":1,"c":2}"#);
+        let (same, told) = removed(&["a.w", "b.c"]);
+        assert_eq!(same, r#"{"a":{"x":1,"y":2,"z":3},"b":1,"c":2}"#);
+        assert!(told.len() == 2 && told[0].contains("`a.x`"), "{told:?}");
+    }
+}
