@@ -36,9 +36,10 @@ pub(super) fn did_you_mean(mode: &str, options: &[OsString], command: &[OsString
     let is_template = || Search::default().knows(word);
     let path = host.absolute(Path::new(word));
     let parts: Vec<&str> = word.split_whitespace().collect();
-    // `plain` is no slip of `explain`.
-    let is_part = |near: &str| near.len() > word.len() + 1 && near.contains(word);
-    let near = || report::nearest(word, SUBCOMMANDS.iter().copied()).filter(|near| !is_part(near));
+    // `swfit` is no slip of `fit`; another name is far from it.
+    let is_slip =
+        |near: &str| strsim::damerau_levenshtein(word, near) < 3 && near.chars().next() != word.chars().next();
+    let near = || report::nearest(word, SUBCOMMANDS.iter().copied()).filter(|near| !is_slip(near));
     let near = || near().filter(|_| mode.is_empty() && options.is_empty());
     let ending = Path::new(word).extension().and_then(OsStr::to_str);
     let every;

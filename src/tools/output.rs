@@ -25,7 +25,8 @@ pub(crate) fn show(text: &str) -> Result<(), Vec<Problem>> {
 pub(crate) fn show_plan(text: &str) -> Result<(), Vec<Problem>> {
     let bold = Style::new().bold();
     let line = |line: &str| {
-        let title = if line.starts_with(' ') { 0 } else { line.find("  ").unwrap_or(line.len()) };
+        let is_titled = line.starts_with(|c: char| c.is_ascii_lowercase());
+        let title = if is_titled { line.find("  ").unwrap_or(line.len()) } else { 0 };
         let (title, rest) = line.split_at(title);
         if title.is_empty() { format!("{rest}\n") } else { format!("{bold}{title}{bold:#}{rest}\n") }
     };
