@@ -53,6 +53,9 @@ vars! {
     LC_MESSAGES READ "the same, if LC_ALL is not set";
     LANG READ "the same, if LC_MESSAGES is not set";
 
+    NO_COLOR READ "no colours";
+    FORCE_COLOR READ "colours also where the output is no terminal, unless NO_COLOR says otherwise";
+
     ZLAUNCH_SHIM READ "0: turns the PATH shims off; a shim sets it for what it starts";
     ZLAUNCH_SHIM_OF READ "set by a PATH shim: zlaunch runs the command unchanged unless it is a training with a config";
 
@@ -173,6 +176,7 @@ vars! {
     "DS_ACCELERATOR" READ "shown in every plan; with `cpu`, ranks need no GPUs";
     "ACCELERATE_USE_CPU" READ "ranks need no GPUs";
     "NCCL_*, TORCH_NCCL_*, CUDA_HOME, DEEPSPEED_TIMEOUT, HF_HUB_OFFLINE" READ "shown by `doctor`";
+    "TRANSFORMERS_OFFLINE" READ "as HF_HUB_OFFLINE: a model that is not in the cache is reported";
 }
 
 /// Every row. A variable of several engines stands in the row of the first.

@@ -206,3 +206,49 @@ fn the_default_of_its_class_counts_where_a_script_leaves_the_argument_alone() {
     assert!(!counts("from transformers import TrainingArguments\n".to_string()));
     assert!(!counts("from arguments import TrainingArguments\nTrainer()\n".to_string()));
 }
+
+/// What accelerate makes of its own settings is judged like a config: each was seen on accelerate 1.10 and 1.15.
+#[test]
+fn accelerates_own_settings_are_judged_like_a_config() {
+    let sandbox = Sandbox::new();
+    for (package, version) in [("transformers", "5.19.0"), ("accelerate", "1.15.0"), ("deepspeed", "0.19.8")] {
+        sandbox.installed(package, version);
+    }
+    let site = "env/lib/python3.11/site-packages/accelerate";
+    let keys = ["distributed_type", "mixed_precision", "num_processes", "deepspeed_config"];
+    let fields: String = keys.iter().map(|key| format!("\n    {key}: str")).collect();
+    sandbox.put(&format!("{site}/commands/config/config_args.py"), &format!("{fields}\n"));
+    sandbox.put(&format!("{site}/utils/dataclasses.py"), "    DEEPSPEED = \"DEEPSPEED\"\n");
+    sandbox.file("train.py", SCRIPT);
+    let usual = "distributed_type: DEEPSPEED\nnum_processes: 2\n";
+    let section = |line: &str| format!("{usual}deepspeed_config:\n  zero_stage: 2\n  {line}\n");
+    for (yaml, args, said) in [
+        (section("gradient_accumulation_steps: 2"), "--gradient_accumulation_steps 4", "error: `gradient_accumulation_steps` is 2"),
+        (section("gradient_accumulation_steps: 2"), "--gradient_accumulation_steps 2", ""),
+        (section("gradient_accumulation_steps: 2"), "", "warning[default-mismatch]: `gradient_accumulation_steps` is 2"),
+        (section("gradient_clipping: 0.5"), "--max_grad_norm 1.0", "error: `gradient_clipping` is 0.5"),
+        (section("offload_optimizer_device: gpu"), "", "error[wrong-value]: `zero_optimization.offload_optimizer.device` is \"gpu\""),
+        (section("zero_stge: 3"), "", "warning: accelerate does not read `zero_stge`"),
+        (format!("{usual}mixed_precision: bf16\n"), "--bf16 true", ""),
+        (format!("{usual}mixed_precision: bf16\n"), "--fp16 true", ""),
+        (format!("{usual}mixed_precision: bf16\n"), "--bf16 false", "error: `bf16.enabled` is true"),
+        (format!("{usual}mixed_precision: bfloat16\n"), "", "error: accelerate refuses its run file: `mixed_precision`"),
+        (format!("{usual}foo: 1\n"), "", "error: accelerate refuses its run file: `foo`"),
+        ("num_processes: 2\n".to_string(), "", "error: accelerate refuses its run file: `distributed_type`"),
+        ("distributed_type: [\n".to_string(), "", "error: not YAML"),
+        (String::new(), "", "error: the run file of accelerate has no settings"),
+    ] {
+        sandbox.file("acc.yaml", &yaml);
+        let words = format!("check -- accelerate launch --config_file acc.yaml train.py --per_device_train_batch_size 1 {args}");
+        let found = sandbox.run(words.split_whitespace()).stdout;
+        let lines: Vec<&str> = found.lines().filter(|line| line.starts_with(['e', 'w'])).collect();
+        assert_eq!(lines.len(), usize::from(!said.is_empty()), "{yaml}{args}: {found}");
+        assert!(lines.iter().all(|line| line.starts_with(said)), "{yaml}{args}: {found}");
+    }
+    let flags = "check -- accelerate launch --num_processes 2 --use_deepspeed --zero_stage 5 train.py";
+    let missing = "check -- accelerate launch --config_file no.yaml train.py";
+    for (words, said) in [(flags, "error[wrong-value]: `zero_optimization.stage` is 5"), (missing, "error: the run file of accelerate does not exist")] {
+        let found = sandbox.run(words.split_whitespace()).stdout;
+        assert!(found.contains(said), "{words}: {found}");
+    }
+}

@@ -468,6 +468,7 @@ fn accelerate_launch_is_torchrun_and_variables_where_its_flags_alone_decide() {
     let expected = "--nnodes 2 --nproc_per_node 2 --node_rank 1 --master_addr h0 --master_port 29600 -m pkg.train --a";
     assert_eq!(line(&sandbox, &plan), format!("-P -m torch.distributed.run {expected}"));
     // pdsh and a hostfile, a flag nobody looked at, and its run file are accelerate's own.
+    sandbox.file("none.yaml", "num_processes: 4\n");
     for kept in [machines, "--gpu_ids 0,1", "--mixed_precision fp8", "--config_file none.yaml"] {
         assert_eq!(launch(kept)["launcher"], "accelerate", "{kept}");
     }

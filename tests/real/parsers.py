@@ -5,6 +5,8 @@ arguments  every option of a trainer's parser, and every name that zlaunch has o
            parser alone says which it refuses, and `zlaunch check` must say the same
 defaults   a config that is "auto" everywhere shows what the real classes take for arguments that are not given. Then each value stands in the
            config, as it is and changed: the trainer accepts the first and refuses the second, and so must zlaunch
+next       the same options and a zlaunch whose tables end two versions before what is installed, as a user of the next releases has it: no
+           error where the parser takes an option, and the misses are counted. Builds that zlaunch; only when it is named
 stacks     the commands of the corpus on stacks of five times: zlaunch and the launcher's or trainer's own parser of that time take or refuse
            the same, and understand the same script and number of processes. Prints the table of docs/dev/fidelity.md
 """
@@ -88,12 +90,13 @@ def try_arguments(checks, options, front_end):
         server.stop()
 
 
-def compare_arguments(checks, bench, server, front_end, command, words, classes):
+def compare_arguments(checks, bench, server, front_end, command, words, classes, is_next=False):
     names, open_names = recorded()
     real_names = server.ask({"names": [front_end, command]})
     if "refused" in real_names:
         return checks.fail(f"{front_end} {command}", real_names["refused"])
     asked = sorted({*real_names, *(name for it in classes for name in names[it])} - OWN)
+    misses = refused = 0
     for values in VALUES:
         case = [(name, values) for name in asked]
         real = server.ask({"refuses": [front_end, command], "given": case})
@@ -105,11 +108,61 @@ def compare_arguments(checks, bench, server, front_end, command, words, classes)
         together = lambda why: any(text in why.replace("`", "").replace("--", "") for text in TOGETHER)
         missed = {name: why for name, why in real.items() if name not in said and name not in open_names and not twice(why)}
         invented = {name: why for name, why in said.items() if name not in real and name not in LATER and not together(why[1])}
+        if is_next:
+            misses, refused = misses + len(missed), refused + len(real)
+            false = {name: why for name, why in invented.items() if why[0] == "error"}
+            checks.judge(f"next {front_end} {command} {' '.join(values) or '(nothing)'}", f"false errors: {false}" if false else None)
+            continue
         # The parser takes a word for a mapping, and the trainer then refuses it.
         doubtful = {name: why for name, why in said.items() if why[0] != "error" and "no word makes" not in why[1]}
         wrong = [f"{what}: {some}" for what, some in (("missed", missed), ("invented", invented), ("in doubt", doubtful)) if some]
         checks.judge(f"arguments {front_end} {command} {' '.join(values) or '(nothing)'} ({len(asked)} options, {len(real)} refused)", "\n".join(wrong) or None)
+    if is_next:
+        print(f"next {front_end} {command}: {misses} of {refused} refusals missed", flush=True)
     return None
+
+
+# A release after ours.
+
+PACKAGES = {"hf": "transformers", "swift": "ms-swift", "trl": "trl", "llamafactory": "llamafactory"}
+
+
+def number(version):
+    return [int(part) for part in re.findall(r"\d+", version)[:3]]
+
+
+def without_newest(folder, installed):
+    """Takes the installed version of each package, the one before it and all after them out of the tables below the folder."""
+    newest = {}
+    for name in ("arguments", "defaults"):
+        table, lines = folder / f"src/recorded/{name}.txt", []
+        for package, what, *rest in (line.split(" ") for line in table.read_text().splitlines()):
+            if what == "*" and installed.get(package):
+                older = [version for version in rest if number(version) < number(installed[package])]
+                newest.setdefault(package, older[:-1][-1:] or rest[:1])
+                rest = [version for version in rest if number(version) <= number(newest[package][0])]
+                rest = rest if name == "arguments" else [*rest, *newest[package]]
+            is_hidden = lambda word: re.match(r"[\d.]+=", word) and package in newest and number(word.split("=")[0]) > number(newest[package][0])
+            kept = [word for word in rest if not is_hidden(word)]
+            if kept and (len(kept) == len(rest) or what == "*" or any("=" in word for word in kept)):
+                lines.append(" ".join([package, what, *kept]))
+        table.write_text("\n".join(lines) + "\n")
+
+
+def try_next(checks, options):
+    for front_end in options.front_end or PARSERS:
+        with tempfile.TemporaryDirectory() as folder:
+            bench = Bench(options, front_end if front_end == "llamafactory" else None, folder)
+            tree = Path(folder) / "tree"
+            subprocess.run(f"mkdir {tree} && git -C {ROOT} archive HEAD | tar -x -C {tree}", shell=True, check=True)
+            without_newest(tree, versions(bench.env, *dict.fromkeys(["transformers", PACKAGES[front_end]])))
+            target = ROOT / "target/next"
+            subprocess.run(["cargo", "build", "--quiet", "--locked", "--target-dir", target], cwd=tree, check=True)
+            bench.binary = target / "debug/zlaunch"
+            server = Server(bench.env, REAL, bench.variables, folder)
+            for command, words, classes in PARSERS[front_end]:
+                compare_arguments(checks, bench, server, front_end, command, words, classes, is_next=True)
+            server.stop()
 
 
 # Defaults.
@@ -239,7 +292,7 @@ def try_stacks(checks, options):
 
 def main():
     parser = Arguments(__doc__, "bin", "env", "corpus")
-    parser.add_argument("parts", nargs="*", choices=["arguments", "defaults", "stacks", []], metavar="PART", help="these only")
+    parser.add_argument("parts", nargs="*", choices=["arguments", "defaults", "next", "stacks", []], metavar="PART", help="these only")
     parser.add_argument("--front-end", action="append", choices=PARSERS, help="of arguments and defaults, these only")
     parser.add_argument("--stack", action="append", choices=STACKS, metavar="NAME", help="of the stacks, this one (default: all)")
     options, checks = parser.parse_args(), Checks()
@@ -249,6 +302,8 @@ def main():
         for part, function in (("arguments", try_arguments), ("defaults", try_defaults)):
             if wants(part):
                 function(checks, options, front_end)
+    if "next" in options.parts:
+        try_next(checks, options)
     if wants("stacks") and options.corpus:
         try_stacks(checks, options)
     elif wants("stacks"):

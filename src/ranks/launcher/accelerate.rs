@@ -132,7 +132,12 @@ pub(super) fn settings_as_config(
     let device =
         |name: &str| setting(name).and_then(|it| Some(it.as_str()?.to_lowercase())).unwrap_or("none".to_string());
     let mut config = match named {
-        Some(_) => json!({}),
+        // It fills an "auto" before transformers compares it.
+        Some(named) => {
+            let open = ["gradient_accumulation_steps", "gradient_clipping"].into_iter();
+            let open = open.filter(|key| named.get(key).is_some_and(|value| value == "auto"));
+            open.filter_map(|key| setting(key).map(|_| (key.to_string(), number(key, Value::Null)))).collect()
+        }
         None => json!({
             "train_batch_size": "auto",
             "train_micro_batch_size_per_gpu": "auto",
