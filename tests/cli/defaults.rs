@@ -223,23 +223,41 @@ fn accelerates_own_settings_are_judged_like_a_config() {
     let usual = "distributed_type: DEEPSPEED\nnum_processes: 2\n";
     let section = |line: &str| format!("{usual}deepspeed_config:\n  zero_stage: 2\n  {line}\n");
     for (yaml, args, said) in [
-        (section("gradient_accumulation_steps: 2"), "--gradient_accumulation_steps 4", "error: `gradient_accumulation_steps` is 2"),
+        (
+            section("gradient_accumulation_steps: 2"),
+            "--gradient_accumulation_steps 4",
+            "error: `gradient_accumulation_steps` is 2",
+        ),
         (section("gradient_accumulation_steps: 2"), "--gradient_accumulation_steps 2", ""),
-        (section("gradient_accumulation_steps: 2"), "", "warning[default-mismatch]: `gradient_accumulation_steps` is 2"),
+        (
+            section("gradient_accumulation_steps: 2"),
+            "",
+            "warning[default-mismatch]: `gradient_accumulation_steps` is 2",
+        ),
         (section("gradient_clipping: 0.5"), "--max_grad_norm 1.0", "error: `gradient_clipping` is 0.5"),
-        (section("offload_optimizer_device: gpu"), "", "error[wrong-value]: `zero_optimization.offload_optimizer.device` is \"gpu\""),
+        (
+            section("offload_optimizer_device: gpu"),
+            "",
+            "error[wrong-value]: `zero_optimization.offload_optimizer.device` is \"gpu\"",
+        ),
         (section("zero_stge: 3"), "", "warning: accelerate does not read `zero_stge`"),
         (format!("{usual}mixed_precision: bf16\n"), "--bf16 true", ""),
         (format!("{usual}mixed_precision: bf16\n"), "--fp16 true", ""),
         (format!("{usual}mixed_precision: bf16\n"), "--bf16 false", "error: `bf16.enabled` is true"),
-        (format!("{usual}mixed_precision: bfloat16\n"), "", "error: accelerate refuses its run file: `mixed_precision`"),
+        (
+            format!("{usual}mixed_precision: bfloat16\n"),
+            "",
+            "error: accelerate refuses its run file: `mixed_precision`",
+        ),
         (format!("{usual}foo: 1\n"), "", "error: accelerate refuses its run file: `foo`"),
         ("num_processes: 2\n".to_string(), "", "error: accelerate refuses its run file: `distributed_type`"),
         ("distributed_type: [\n".to_string(), "", "error: not YAML"),
         (String::new(), "", "error: the run file of accelerate has no settings"),
     ] {
         sandbox.file("acc.yaml", &yaml);
-        let words = format!("check -- accelerate launch --config_file acc.yaml train.py --per_device_train_batch_size 1 {args}");
+        let words = format!(
+            "check -- accelerate launch --config_file acc.yaml train.py --per_device_train_batch_size 1 {args}"
+        );
         let found = sandbox.run(words.split_whitespace()).stdout;
         let lines: Vec<&str> = found.lines().filter(|line| line.starts_with(['e', 'w'])).collect();
         assert_eq!(lines.len(), usize::from(!said.is_empty()), "{yaml}{args}: {found}");
@@ -247,7 +265,10 @@ fn accelerates_own_settings_are_judged_like_a_config() {
     }
     let flags = "check -- accelerate launch --num_processes 2 --use_deepspeed --zero_stage 5 train.py";
     let missing = "check -- accelerate launch --config_file no.yaml train.py";
-    for (words, said) in [(flags, "error[wrong-value]: `zero_optimization.stage` is 5"), (missing, "error: the run file of accelerate does not exist")] {
+    for (words, said) in [
+        (flags, "error[wrong-value]: `zero_optimization.stage` is 5"),
+        (missing, "error: the run file of accelerate does not exist"),
+    ] {
         let found = sandbox.run(words.split_whitespace()).stdout;
         assert!(found.contains(said), "{words}: {found}");
     }

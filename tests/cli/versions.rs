@@ -81,7 +81,10 @@ fn what_accelerate_refuses_beside_a_config_is_told() {
         sandbox.run([&["check"], options, &["--"], &command].concat()).stdout
     };
     let both = told(&["--deepspeed", "zero3"], &[]);
-    assert!(both.contains("error: `accelerate launch` refuses `zero_stage`, `mixed_precision` in its run file"), "{both}");
+    assert!(
+        both.contains("error: `accelerate launch` refuses `zero_stage`, `mixed_precision` in its run file"),
+        "{both}"
+    );
     let one = told(&["--deepspeed", "zero3"], &["--mixed_precision", "bf16"]);
     assert!(one.contains("refuses `zero_stage` in its run file"), "{one}");
     // Without a config they are what decides.
