@@ -232,44 +232,14 @@ fn is_long_with_one_dash(word: &str) -> bool {
     word.starts_with('-') && !word.starts_with("--") && word.chars().count() > 3
 }
 
-/// Whether the answer is for a program, as far as that can be told of words that may be wrong.
-pub(crate) fn asks_for_json(words: &[OsString]) -> bool {
-    let ours: Vec<&OsString> = words.iter().take_while(|word| *word != "--").collect();
-    ours.windows(2).any(|pair| pair[0] == "--format" && pair[1] == "json")
-        || ours.iter().any(|word| *word == "--format=json")
+/// What is said for an option, as far as that can be told of words that may be wrong.
+pub(crate) fn asked<'a>(words: &'a [OsString], option: &str) -> Option<&'a str> {
+    let ours = words.iter().take_while(|word| *word != "--").filter_map(|word| word.to_str());
+    let mut ours = ours.skip_while(|word| word.split('=').next() != Some(option));
+    let joined = ours.next()?.split_once('=').map(|(_, value)| value);
+    joined.or_else(|| ours.next())
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::base::options::SUBCOMMANDS;
-
-    #[test]
-    fn clap_accepts_the_structs() {
-        command().debug_assert();
-        let names: Vec<_> = command().get_subcommands().map(|command| command.get_name().to_string()).collect();
-        assert_eq!(names, SUBCOMMANDS);
-    }
-
-    #[test]
-    fn a_command_begins_where_our_options_end() {
-        for (line, expected) in [
-            ("swift sft --deepspeed x", "swift sft --deepspeed x"),
-            ("-- swift", "swift"),
-            ("--dry-run swift", "swift"),
-            ("-nq swift -n", "swift -n"),
-            ("-n checks", "checks"),
-            ("--deepspeed zero3 swift", "swift"),
-            ("--deepspeed=zero3 -n -- -x", "-x"),
-            ("--num_gpus 2 - swift", "- swift"),
-            ("--launcher-arg --foo --launcher-arg -- swift", "swift"),
-            ("--launcher-arg --foo -- -- swift", "-- swift"),
-            ("swift -- check", "swift -- check"),
-        ] {
-            let argv: Vec<OsString> = ["zlaunch"].into_iter().chain(line.split(' ')).map(OsString::from).collect();
-            let Ok(Request::Launch(launch)) = parse(&argv, &Host::default()) else { panic!("{line}") };
-            let command: Vec<_> = launch.command.iter().filter_map(|word| word.to_str()).collect();
-            assert_eq!(command.join(" "), expected, "{line}");
-        }
-    }
-}
+#[path = "../tests/unit/cli.rs"]
+mod tests;

@@ -29,7 +29,7 @@ use crate::plan::{FileKind, Plan, PlannedConfig};
 use crate::report::{self, OutputFile, Problem, Rule};
 
 use files::PendingFile;
-pub(crate) use files::{remove, write_new, write_program};
+pub(crate) use files::{remove, rewrite, write_new, write_program};
 pub(crate) use local::become_rank;
 
 /// Everything that must be done, and can fail, before the ranks are started: writes the files of the plan.
@@ -113,12 +113,12 @@ fn replace_record(record: &Record) -> io::Result<()> {
     new_config.map_or(Ok(()), PendingFile::put_in_place)
 }
 
-/// Lets one launch at a time write its record. Gives up after a second, or where the file system has no locks: a record
-/// is not worth holding up a launch.
+/// Lets one launch at a time write its record, also where hundreds start together. Gives up after ten seconds, or where the
+/// file system has no locks: a record is not worth holding up a launch.
 #[expect(deprecated, reason = "nix's newer `Flock` panics if the unlocking fails; closing the file unlocks it, too")]
 fn lock(folder: &Path) -> Option<File> {
     let file = File::open(folder).ok()?;
-    for _ in 0..100 {
+    for _ in 0..1000 {
         if flock(file.as_raw_fd(), FlockArg::LockExclusiveNonblock) != Err(Errno::EWOULDBLOCK) {
             break;
         }

@@ -60,12 +60,13 @@ pub fn run() -> ExitCode {
     if let Some(status) = exec::become_rank(&host.words) {
         return ExitCode::from(status);
     }
+    report::choose_colour(cli::asked(&host.words, "--color"), &host);
     match respond(&host) {
         Ok(status) => ExitCode::from(status),
         Err(problems) => {
             let secrets = Secrets::of(&host);
             report::report(&problems, &secrets);
-            if cli::asks_for_json(&host.words) {
+            if cli::asked(&host.words, "--format") == Some("json") {
                 // For a program; the status says that it was refused.
                 let _ = out(&format!("{:#}\n", secrets.hide(plan::refused_json(&problems))));
             }

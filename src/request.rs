@@ -125,6 +125,8 @@ pub(crate) struct Output {
     pub(crate) verbose: bool,
     /// Print what the rules find and do nothing; the format is `dry_run`'s.
     pub(crate) check: bool,
+    /// Mend the configs first.
+    pub(crate) fix: bool,
 }
 
 impl Output {

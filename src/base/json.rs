@@ -4,6 +4,7 @@
 //! (`2e8` is 200000000). Written: strict JSON. Nothing here knows what the keys mean.
 
 use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
 
 use serde_json::{Map, Value};
 
@@ -149,11 +150,66 @@ pub fn positions(text: &str) -> Option<Positions> {
     Some(found)
 }
 
+/// Where a dotted key and its value stand in a text.
+fn spans(text: &str, key: &str) -> Option<(Range<usize>, Range<usize>)> {
+    let plain = without_comments(text).ok()?;
+    let found = keys(&plain)?.into_iter().find(|found| found.path == key)?;
+    let name = found.at..found.at + found.width;
+    let start = name.end + plain[name.end..].find(':')? + 1;
+    let start = plain.len() - plain[start..].trim_start().len();
+    let mut depth = 0;
+    let end = tokens(&plain[start..]).find(|(_, token)| {
+        depth += i32::from(matches!(*token, "{" | "[")) - i32::from(matches!(*token, "}" | "]"));
+        depth < 0 || depth == 0 && *token == ","
+    });
+    Some((name, start..start + plain[start..start + end?.0].trim_end().len()))
+}
+
+/// A change of a config that leaves the rest of its text as it stands: comments, order, spacing.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Edit {
+    /// The last part of a dotted key gets another name.
+    Rename(String, String),
+    /// A key gets another value.
+    Set(String, String),
+    Remove(String),
+}
+
+impl Edit {
+    /// The text with this change, or nothing where the key is not found or the result would be no config.
+    pub fn apply(&self, text: &str) -> Option<String> {
+        let (Edit::Rename(key, _) | Edit::Set(key, _) | Edit::Remove(key)) = self;
+        let (name, value) = spans(text, key)?;
+        let mut new = text.to_string();
+        match self {
+            Edit::Rename(_, to) => new.replace_range(name, &Value::from(to.as_str()).to_string()),
+            Edit::Set(_, to) => new.replace_range(value, to),
+            Edit::Remove(_) => {
+                let plain = without_comments(text).ok()?;
+                let before = plain[..name.start].trim_end();
+                let behind = text[value.end..].len() - text[value.end..].trim_start().len();
+                let (start, end) = match text[value.end + behind..].strip_prefix(',') {
+                    Some(_) => (name.start, value.end + behind + 1),
+                    None if before.ends_with(',') => (before.len() - 1, value.end),
+                    None => (name.start, value.end),
+                };
+                // A line of its own goes with it.
+                let line = text[..start].rfind('\n').filter(|at| text[*at..start].trim().is_empty());
+                let is_last = text[end..].starts_with('\n');
+                new.replace_range(line.filter(|_| is_last).unwrap_or(start)..end, "");
+            }
+        }
+        parse(&new).is_ok().then_some(new)
+    }
+}
+
 /// A key in a text.
 struct Key {
     name: String,
     /// With the names of the sections around it.
     path: String,
+    /// Where its first quote is.
+    at: usize,
     line: usize,
     column: usize,
     /// Bytes from one quote to the other.
@@ -182,7 +238,7 @@ fn keys(text: &str) -> Option<Vec<Key>> {
                 path += &name;
                 let (path, column, width) = (path.clone(), at - line_start + 1, token.len());
                 let is_repeated = !names.insert(name.clone());
-                found.push(Key { name, path, line, column, width, is_repeated });
+                found.push(Key { name, path, at, line, column, width, is_repeated });
             }
             _ => {}
         }
@@ -301,19 +357,23 @@ fn friendly_message(why: &serde_json::Error, text: &str) -> SyntaxError {
         "EOF while parsing a string" => "it ends inside a string: a `\"` is missing",
         "EOF while parsing a value" => "it ends where a value is expected",
         "recursion limit exceeded" => "it is nested more than 128 levels deep",
-        "expected value" | "key must be a string" if rest.starts_with('\'') => {
-            "JSON uses double quotes, not single quotes"
+        "expected value" | "key must be a string" if rest.starts_with('\'') => SINGLE_QUOTES,
+        "expected value" | "key must be a string" if rest.starts_with(['“', '”', '‘', '’', '„']) => {
+            CURLY_QUOTES
         }
+        _ if rest.starts_with('#') => HASH,
+        "expected value" | "key must be a string" if rest.starts_with(',') => EXTRA_COMMA,
         "expected value" if rest.starts_with("True") || rest.starts_with("False") || rest.starts_with("None") => {
-            "JSON writes true, false and null, not True, False and None"
+            PYTHON_WORD
         }
-        "expected value" if looks_like_yaml(text) => "this looks like YAML",
+        "expected value" if looks_like_yaml(text) => YAML,
         "expected value" | "expected ident" => "a JSON value is expected here",
         "expected `,` or `}`" => "a `,` or a `}` is missing before this",
         "expected `,` or `]`" => "a `,` or a `]` is missing before this",
         "trailing characters" => "something follows the end of the value",
-        "trailing comma" => "one comma too many",
-        "key must be a string" => "a key in double quotes is expected here",
+        "trailing comma" => EXTRA_COMMA,
+        "expected `:`" => "a `:` is missing before this",
+        "key must be a string" => BARE_KEY,
         other => other,
     };
     SyntaxError { line: why.line(), column: why.column().max(1), what: what.to_string(), first: None }
@@ -324,6 +384,31 @@ fn looks_like_yaml(text: &str) -> bool {
     first.starts_with(|c: char| c.is_ascii_alphabetic()) && (first.trim_end().ends_with(':') || first.contains(": "))
 }
 
+const SINGLE_QUOTES: &str = "JSON uses double quotes, not single quotes";
+const CURLY_QUOTES: &str = "this is no quote of JSON, but one of a document";
+const HASH: &str = "`#` begins no comment";
+const EXTRA_COMMA: &str = "one comma too many";
+const PYTHON_WORD: &str = "JSON writes true, false and null, not True, False and None";
+const YAML: &str = "this looks like YAML";
+const BARE_KEY: &str = "a key in double quotes is expected here";
 /// accelerate sets an infinite `steps_per_print` in every config, so a config that was saved from a run has it.
-const PYTHON_ONLY: &str = "only Python reads NaN, Infinity and numbers this large: write another number \
-                       (\"steps_per_print\": 2000), or leave the key out";
+const PYTHON_ONLY: &str = "only Python reads NaN, Infinity and numbers this large";
+
+impl SyntaxError {
+    /// What to do about it.
+    pub(crate) fn help(&self) -> &'static str {
+        match self.what.as_str() {
+            SINGLE_QUOTES | CURLY_QUOTES => "write \"…\" around names and texts",
+            HASH => "write // in front of a comment, or /* */ around it",
+            EXTRA_COMMA => "leave it out; one comma may stand behind the last value",
+            PYTHON_WORD => "write it in small letters, and null for None",
+            YAML => {
+                "a DeepSpeed config is JSON: {\"zero_optimization\": {\"stage\": 2}}; a run file comes behind its trainer"
+            }
+            BARE_KEY => "put the name between double quotes: \"stage\": 2",
+            PYTHON_ONLY => "write another number (\"steps_per_print\": 2000), or leave the key out",
+            what if what.starts_with("a `,`") => "put a comma behind the value that comes before this",
+            _ => "JSON is expected; comments and trailing commas are allowed",
+        }
+    }
+}

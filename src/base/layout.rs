@@ -4,6 +4,11 @@
 use std::fmt;
 use std::ops::Range;
 
+/// `1 process`, `2 processes`.
+pub(crate) fn plural(count: u64, noun: &str, ending: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { ending })
+}
+
 /// Columns a text takes in a terminal.
 pub fn columns(text: &str) -> usize {
     if text.is_ascii() { text.len() } else { text.chars().map(|c| if is_wide(c) { 2 } else { 1 }).sum() }

@@ -14,7 +14,7 @@ use super::source::{Source, Sourced};
 /// The words that are sub-commands in the place of the first argument.
 #[rustfmt::skip]
 pub(crate) const SUBCOMMANDS: &[&str] = &[
-    "check", "rehearse", "templates", "explain", "fit", "generate", "doctor", "diff", "shims", "schema", "completions", "help",
+    "check", "rehearse", "fit", "templates", "explain", "diff", "generate", "doctor", "shims", "schema", "completions", "help",
 ];
 
 /// A value as it was given. It is read later: clap would stop at the first value that is wrong, while zlaunch tells all
@@ -156,6 +156,9 @@ pub(crate) struct OutputOptions {
     /// Silence a rule by its name
     #[arg(long, value_name = "RULE")]
     pub(crate) allow: Vec<Given>,
+    /// Use colours: auto, always or never
+    #[arg(long, value_name = "WHEN", alias = "colour")]
+    pub(crate) color: Option<Given>,
     /// Print only errors
     #[arg(long, short)]
     pub(crate) quiet: bool,

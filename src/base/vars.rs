@@ -53,6 +53,9 @@ vars! {
     LC_MESSAGES READ "the same, if LC_ALL is not set";
     LANG READ "the same, if LC_MESSAGES is not set";
 
+    NO_COLOR READ "no colours";
+    FORCE_COLOR READ "colours also where the output is no terminal, unless NO_COLOR says otherwise";
+
     ZLAUNCH_SHIM READ "0: turns the PATH shims off; a shim sets it for what it starts";
     ZLAUNCH_SHIM_OF READ "set by a PATH shim: zlaunch runs the command unchanged unless it is a training with a config";
 

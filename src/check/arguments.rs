@@ -73,10 +73,11 @@ fn report_refusals(parser: &Parser, subject: &Subject, found: &mut Findings) {
         let (severity, doubt) = certainty(&versions);
         let name = if parser.mapping { option[2..].to_string() } else { option };
         let in_file = subject.job.place_in_run_file(name.trim_start_matches('-'), subject.host);
+        let help = refusal.help(subject, &name, &value);
         let joined = joined(&name, &value, parser.mapping);
-        let what = format!("the trainer refuses `{joined}`: {}{doubt}", refusal.why);
+        let what = format!("the trainer refuses `{joined}`: {}{doubt}", refusal.why());
         let place = in_file.filter(|_| parser.mapping).unwrap_or(joined);
-        found.at_with_severity(severity, &[place], what, refusal.help);
+        found.at_with_severity(severity, &[place], what, help);
     }
 }
 
@@ -93,8 +94,8 @@ fn argument_missing(subject: &Subject, found: &mut Findings) {
     for refusal in missing.filter(|refusal| versions.certain() && refusal.holds(subject, is_left_out)) {
         let name = refusal.needed().unwrap_or_default();
         let name = if parser.mapping { name.to_string() } else { format!("--{name}") };
-        let what = format!("{} needs `{name}`: {}", versions.first(), refusal.why);
-        found.at(&[subject.job.trainer.name.to_string()], what, refusal.help);
+        let what = format!("{} needs `{name}`: {}", versions.first(), refusal.why());
+        found.at(&[subject.job.trainer.name.to_string()], what, refusal.help(subject, &name, ""));
     }
 }
 
@@ -202,7 +203,7 @@ fn report_rejection(
             }
             let listed: Vec<String> = names.iter().take(4).map(|name| format!("--{name}")).collect();
             let what = format!("the trainer refuses `{option}`: it may mean {}", listed.join(" or "));
-            let meant = nearest(&name, names.iter().copied()).map(|new| format!("did you mean `--{new}`?"));
+            let meant = suggestion(&name, &reading.parser, versions).map(|new| format!("did you mean `--{new}`?"));
             (what, option.clone(), meant.unwrap_or_else(|| "write the whole name".to_string()))
         }
         Rejection::NoValue(kind) => {

@@ -38,10 +38,6 @@ pub(super) const RULES: &[Check] = &[
         "stage 3 without stage3_gather_16bit_weights_on_model_save: transformers saves ZeRO's shards instead of a \
              model",
     ),
-    Check::code(Rule::OverlapComm, Severity::Note, When::Silent, overlap_comm).doc(
-        "overlap_comm is on by default at stage 3 and off below; when on, it takes more memory and was reported to \
-        diverge",
-    ),
     Check::code(Rule::LargeBucket, Severity::Note, When::Silent, large_bucket)
         .doc("buckets above DeepSpeed's default of 500,000,000 elements, and the memory they take"),
     Check::code(Rule::PinnedMemory, Severity::Note, When::Silent, pinned_memory)
@@ -185,20 +181,6 @@ fn gathered_weights(subject: &Subject, found: &mut Findings) {
     let what = "a full model is saved as ZeRO's shards (zero_to_fp32.py makes weights of them): \
                 `stage3_gather_16bit_weights_on_model_save` is not on";
     found.key_with_severity(severity, &[key], what, format!("--set {key}=true"));
-}
-
-fn overlap_comm(subject: &Subject, found: &mut Findings) {
-    let key = "zero_optimization.overlap_comm";
-    let what = match subject.get(key) {
-        None | Some(Value::Null) if subject.zero().section.is_some() => {
-            format!("`{key}` is {} by default at this stage", if subject.stage_is(&[3]) { "on" } else { "off" })
-        }
-        Some(value) if truth(value) == Some(true) => format!(
-            "`{key}` takes about 4.5 × the buckets in memory, and was reported to diverge (DeepSpeed#4298, #5347)"
-        ),
-        _ => return,
-    };
-    found.key(&[key], what, format!("--set {key}=false"));
 }
 
 fn large_bucket(subject: &Subject, found: &mut Findings) {

@@ -84,9 +84,17 @@ impl Findings<'_> {
         help: impl Into<String>,
     ) {
         let places: Vec<String> = keys.iter().map(|key| (self.subject.place)(key)).collect();
-        let help = match places.iter().zip(keys).find(|(place, key)| place.starts_with(&format!("--set {key}="))) {
-            Some((place, key)) => instead_of_set(&help.into(), place, key),
-            None => help.into(),
+        let said = |place: &str, key: &str| place.strip_prefix("--set ")?.strip_prefix(key).map(str::to_string);
+        let help = match places.iter().zip(keys).find_map(|(place, key)| Some((place, key, said(place, key)?))) {
+            Some((place, key, rest)) if rest.starts_with('=') => instead_of_set(&help.into(), place, key),
+            // A key inside of it was set: the same one, in the section that is meant.
+            Some((_, _, rest)) if rest.starts_with('.') => {
+                let help = help.into();
+                let meant = help.rsplit_once("--set ").and_then(|(before, set)| Some((before, set.split_once('=')?.0)));
+                let before = |before: &str| before.split("--unset").next().unwrap_or_default().to_string();
+                meant.map_or(help.clone(), |(said, key)| format!("{}--set {key}{rest}", before(said)))
+            }
+            _ => help.into(),
         };
         self.at_with_severity(severity, &places, what, help);
     }

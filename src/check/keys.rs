@@ -96,7 +96,9 @@ fn advice(key: &Key, subject: &Subject, are_many: bool) -> String {
     if key.entry.is_some_and(|entry| entry.since.is_some() || entry.known() == Known::Paused) {
         return remove;
     }
-    let reads = |entry: &KeySpec| entry.key != key.path && entry.removed.is_none() && subject.reads(entry.key);
+    // Deeper, the same name means many things.
+    let is_near = |entry: &KeySpec| entry.key != key.path && entry.key.split('.').count() < 3;
+    let reads = |entry: &KeySpec| is_near(entry) && entry.removed.is_none() && subject.reads(entry.key);
     let elsewhere = schema::named(name, subject.version()).find(reads);
     if let Some(entry) = elsewhere {
         return format!("its place is `{}`: {remove} --set {}={}", entry.key, entry.key, key.value);
@@ -150,14 +152,5 @@ fn old_key(subject: &Subject, found: &mut Findings) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn comments_are_no_keys() {
-        for name in ["_comment", "//", "zero_optimization.#note", "comment"] {
-            assert!(is_comment(name), "{name}");
-        }
-        assert!(!is_comment("use_dynamic_tiling") && !is_comment("zero_optimization.comment_x"));
-    }
-}
+#[path = "../../tests/unit/check_keys.rs"]
+mod tests;

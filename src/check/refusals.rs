@@ -6,24 +6,26 @@ use crate::base::rows;
 use crate::command::argv::hf_bool;
 use crate::command::python::Presence;
 use crate::command::trainer::Trainer;
+use crate::report::{nearest, reading};
 
 const TABLE: &str = include_str!("refusals.txt");
 
 /// Who refuses what all that use it refuse.
 const TRANSFORMERS: &str = "transformers";
 
-/// One block of the table.
+/// One block of the table. Its lines are read when they are asked for: most blocks are about arguments that are not given.
+#[derive(Clone, Copy)]
 pub(super) struct Refusal {
     trainer: &'static str,
-    /// All must hold.
-    conditions: Vec<Condition>,
-    pub(super) why: &'static str,
-    pub(super) help: &'static str,
+    lines: &'static str,
 }
 
 enum Condition {
     On(&'static str),
+    Given(&'static str),
     Is(&'static str, &'static str),
+    /// The installed file, or the first of them that is there, does not list the value.
+    Unlisted(&'static str, &'static str),
     LeftOut(&'static str),
     /// None of these modules is installed.
     Missing(&'static str),
@@ -38,53 +40,75 @@ enum Condition {
 pub(super) fn all(trainer: &Trainer) -> impl Iterator<Item = Refusal> {
     let is_of = |block: &&str, name: &str| block.strip_prefix(name).is_some_and(|rest| rest.starts_with('\n'));
     let blocks = rows::blocks(TABLE).filter(move |block| is_of(block, TRANSFORMERS) || is_of(block, trainer.name));
-    blocks.map(Refusal::read)
+    blocks.filter_map(|block| block.split_once('\n')).map(|(trainer, lines)| Refusal { trainer, lines })
 }
 
 impl Refusal {
-    fn read(block: &'static str) -> Self {
-        let mut lines = block.lines();
-        let trainer = lines.next().unwrap_or_default();
-        let mut refusal = Refusal { trainer, conditions: Vec::new(), why: "", help: "" };
-        for (field, text) in lines.filter_map(|line| line.split_once(' ')) {
-            match field {
-                "if" | "and" => refusal.conditions.push(Condition::read(text.trim_start())),
-                "why" => refusal.why = text.trim_start(),
-                "help" => refusal.help = text.trim_start(),
-                // The examples.
-                _ => break,
-            }
-        }
-        refusal
+    fn fields(self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        self.lines.lines().filter_map(|line| line.split_once(' ')).map(|(name, text)| (name, text.trim_start()))
+    }
+
+    fn field(self, name: &str) -> &'static str {
+        self.fields().find(|(field, _)| *field == name).map_or("", |(_, text)| text)
+    }
+
+    /// All must hold.
+    fn conditions(self) -> impl Iterator<Item = Condition> {
+        let conditions = self.fields().take_while(|(name, _)| matches!(*name, "if" | "and"));
+        conditions.map(|(_, text)| Condition::read(text))
+    }
+
+    pub(super) fn why(self) -> &'static str {
+        self.field("why")
     }
 
     /// Whether the parser must have the arguments of transformers.
-    pub(super) fn is_of_transformers(&self) -> bool {
+    pub(super) fn is_of_transformers(self) -> bool {
         self.trainer == TRANSFORMERS
     }
 
     /// The argument that must not be left out.
-    pub(super) fn needed(&self) -> Option<&'static str> {
-        self.conditions.first().and_then(|first| if let Condition::LeftOut(name) = first { Some(*name) } else { None })
+    pub(super) fn needed(self) -> Option<&'static str> {
+        self.conditions().next().and_then(|first| if let Condition::LeftOut(name) = first { Some(name) } else { None })
     }
 
     /// Whether this is what the trainer will see. `is_left_out`: whether no abbreviation may mean an argument.
-    pub(super) fn holds(&self, subject: &Subject, is_left_out: impl Fn(&str) -> bool) -> bool {
-        self.conditions.iter().all(|condition| condition.holds(subject, &is_left_out))
+    pub(super) fn holds(self, subject: &Subject, is_left_out: impl Fn(&str) -> bool) -> bool {
+        self.conditions().all(|condition| condition.holds(subject, &is_left_out))
+    }
+
+    /// What to do; of a list, the nearest.
+    pub(super) fn help(self, subject: &Subject, option: &str, value: &str) -> String {
+        let known = match self.conditions().next() {
+            Some(Condition::Unlisted(_, files)) => listed(subject, files),
+            _ => Vec::new(),
+        };
+        let near = nearest(value, known.iter().map(String::as_str)).map(|near| format!("{option} {near}"));
+        near.unwrap_or_else(|| self.field("help").to_string())
     }
 
     /// The argument as it is given and its value, if it is refused.
-    pub(super) fn refuses(&self, subject: &Subject) -> Option<(String, String)> {
-        let (option, values) = subject.job.args.list(self.conditions.first()?.given_argument()?)?;
+    pub(super) fn refuses(self, subject: &Subject) -> Option<(String, String)> {
+        let (option, values) = subject.job.args.list(self.conditions().next()?.given_argument()?)?;
         let value = values.first().map_or_else(String::new, |value| value.to_string_lossy().into_owned());
         self.holds(subject, |_| true).then_some((option, value))
     }
+}
+
+/// The names that the first of these files that is there assigns: `qwen2 = 'qwen2'`.
+fn listed(subject: &Subject, files: &str) -> Vec<String> {
+    let text = files.split('|').find_map(|file| reading::text_if_any(&subject.job.installed_file(file)?));
+    let text = text.unwrap_or_default();
+    text.split(" = '").skip(1).filter_map(|rest| rest.split('\'').next()).map(str::to_string).collect()
 }
 
 impl Condition {
     fn read(text: &'static str) -> Self {
         if let Some((files, said)) = text.split_once(" says ") {
             return Condition::Says(files, said);
+        }
+        if let Some((name, files)) = text.split_once(" unlisted ") {
+            return Condition::Unlisted(name, files);
         }
         if let Some((name, value)) = text.split_once('=') {
             return Condition::Is(name, value);
@@ -93,6 +117,7 @@ impl Condition {
             Some(("no", name)) => Condition::LeftOut(name),
             Some(("missing", modules)) => Condition::Missing(modules),
             Some(("without", key)) => Condition::WithoutKey(key),
+            Some(("given", name)) => Condition::Given(name),
             Some(("ranks <", name)) => Condition::FewerRanks(name),
             Some(("not", "zero3")) => Condition::Zero3(false),
             _ if text == "zero3" => Condition::Zero3(true),
@@ -103,7 +128,11 @@ impl Condition {
 
     fn given_argument(&self) -> Option<&'static str> {
         match self {
-            Condition::On(name) | Condition::Is(name, _) | Condition::FewerRanks(name) => Some(name),
+            Condition::On(name)
+            | Condition::Given(name)
+            | Condition::Is(name, _)
+            | Condition::Unlisted(name, _)
+            | Condition::FewerRanks(name) => Some(name),
             _ => None,
         }
     }
@@ -116,6 +145,11 @@ impl Condition {
             |name| given(name).map(|value| value.unwrap_or("true")).filter(|text| seen(name) && !text.contains('$'));
         match self {
             Condition::On(name) => value(name).and_then(hf_bool) == Some(true),
+            Condition::Given(name) => value(name).is_some_and(|value| value != "None"),
+            Condition::Unlisted(name, files) => value(name).is_some_and(|value| {
+                let known = listed(subject, files);
+                !known.is_empty() && !known.iter().any(|known| known == value)
+            }),
             Condition::Is(name, wanted) => value(name).is_some_and(|value| match wanted.strip_suffix('*') {
                 Some(start) => value.starts_with(start),
                 None => value == *wanted,

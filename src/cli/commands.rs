@@ -7,34 +7,34 @@ use clap::{Arg, ArgAction, Args, Command, Subcommand};
 
 use super::launch::{self, LaunchArgs};
 use super::{diff, fit, generate, rehearse, tools};
-use crate::base::options::{self, SUBCOMMANDS};
+use crate::base::options::{self, AnyValue, SUBCOMMANDS};
 
 #[derive(Subcommand)]
 pub(super) enum Asked {
     /// Report problems with a launch or a config
-    #[command(override_usage = "zlaunch check [OPTIONS] FILE.json...|-- COMMAND [ARGS]...", after_help = launch::ABOUT_CHECK)]
-    Check(Box<LaunchArgs>),
-    /// Try a launch with the real trainer, on the CPU and without weights
+    #[command(override_usage = "zlaunch check [OPTIONS] [--fix] FILE.json...|-- COMMAND [ARGS]...", after_help = launch::ABOUT_CHECK)]
+    Check(Box<launch::CheckArgs>),
+    /// Try a launch with the real trainer, on the CPU
     #[command(override_usage = "zlaunch rehearse [OPTIONS] -- COMMAND [ARGS]...", after_help = rehearse::ABOUT)]
     Rehearse(Box<rehearse::RehearseArgs>),
+    /// Estimate memory, and find a template that fits
+    #[command(override_usage = "zlaunch fit [OPTIONS] [-- COMMAND [ARGS]...]", after_help = fit::ABOUT)]
+    Fit(Box<fit::FitArgs>),
     /// List the templates, or print one
     #[command(override_usage = "zlaunch templates [OPTIONS] [NAME]")]
     Templates(tools::TemplatesArgs),
     /// Explain a config key, a variable, a template or a rule
     #[command(override_usage = "zlaunch explain [OPTIONS] [WORD]...", after_help = tools::ABOUT_EXPLAIN)]
     Explain(tools::ExplainArgs),
-    /// Estimate memory, and find a template that fits
-    #[command(override_usage = "zlaunch fit [OPTIONS] [-- COMMAND [ARGS]...]", after_help = fit::ABOUT)]
-    Fit(Box<fit::FitArgs>),
+    /// Compare two configs key by key, or a record with a launch
+    #[command(override_usage = diff::USAGE, after_help = diff::ABOUT)]
+    Diff(Box<diff::DiffArgs>),
     /// Write a complete DeepSpeed config from a few numbers
     #[command(override_usage = "zlaunch generate [OPTIONS]", after_help = generate::ABOUT)]
     Generate(Box<generate::GenerateArgs>),
     /// Report what zlaunch sees on this machine
     #[command(override_usage = "zlaunch doctor [OPTIONS] [-- COMMAND [ARGS]...]", after_help = launch::ABOUT_DOCTOR)]
     Doctor(Box<LaunchArgs>),
-    /// Compare two configs key by key, or a record with a launch
-    #[command(override_usage = diff::USAGE, after_help = diff::ABOUT)]
-    Diff(Box<diff::DiffArgs>),
     /// Install shims that put zlaunch into existing scripts
     #[command(override_usage = tools::SHIMS_USAGE)]
     Shims(tools::ShimsArgs),
@@ -96,7 +96,10 @@ pub(super) fn described(command: Command) -> Command {
         }),
         _ => command,
     };
-    options::spelled(command).disable_help_flag(true).arg(help_flag())
+    let has_colour = command.get_arguments().any(|arg| arg.get_id() == "color");
+    let color =
+        (!has_colour).then(|| Arg::new("color").long("color").value_parser(AnyValue(launch::COLORS)).hide(true));
+    options::spelled(command).disable_help_flag(true).arg(help_flag()).args(color)
 }
 
 /// The sub-command that the words begin with; empty for a launch.

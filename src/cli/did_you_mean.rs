@@ -7,6 +7,7 @@ use std::path::Path;
 use crate::base::options::{SUBCOMMANDS, launch_option, launch_options, takes_value};
 use crate::base::shell;
 use crate::base::size::parse_count;
+use crate::base::vars;
 use crate::config::template::Search;
 use crate::fit::cards;
 use crate::host::Host;
@@ -50,6 +51,10 @@ pub(super) fn did_you_mean(mode: &str, options: &[OsString], command: &[OsString
         Some("json") => ("a config, not a command", mode, &["--deepspeed", word], &[]),
         Some("yaml" | "yml") => ("a run file, which needs its trainer in front", mode, &[], &["swift", "sft", word]),
         Some("sh") if path.is_file() => ("a script that cannot be executed", mode, &[], &["bash", word]),
+        _ if word == "version" && alone => ("an option", "", &["--version"], &[]),
+        _ if word.split_once('=').is_some_and(|(name, _)| vars::is_name(name)) && !alone => {
+            ("a variable, which is an option", mode, &["--env", word], &[])
+        }
         _ if !said.is_empty() => ("given without its option", mode, &said, &[]),
         _ if SUBCOMMANDS.contains(&word) => ("a sub-command, which comes before the options", word, &[], &[]),
         _ if is_template() && alone => ("a template, not a command", "templates", &[], &[word]),
@@ -110,6 +115,7 @@ pub(super) fn options_first(words: &[OsString], is_config: impl Fn(&OsString) ->
         options.extend_from_slice(&words[at..at + count]);
         at += count;
         match words.get(at) {
+            Some(word) if word == "--fix" => options.push(word.clone()),
             Some(word) if is_config(word) => configs.push(word.clone()),
             Some(_) => return words.to_vec(),
             None => break,

@@ -31,11 +31,21 @@ pub(super) struct LaunchArgs {
     pub(super) command: Vec<OsString>,
 }
 
+#[derive(Args)]
+pub(super) struct CheckArgs {
+    /// Make the safe corrections in the files of the configs first
+    #[arg(long, help_heading = "Output")]
+    fix: bool,
+    #[command(flatten)]
+    launch: LaunchArgs,
+}
+
 pub(super) const ABOUT_CHECK: &str = "Nothing is launched. All launch options work here: see `zlaunch --help`.
 Exit status: 1 if there is an error (with --strict: or a warning), else 0.
 
 Examples:
   zlaunch check ds_config.json
+  zlaunch check --fix ds_config.json
   zlaunch check --deepspeed zero3 -- swift sft --model Qwen/Qwen3-8B";
 
 pub(super) const ABOUT_DOCTOR: &str =
@@ -49,7 +59,7 @@ Examples:
 fn shown(subcommand: &str) -> &'static str {
     match subcommand {
         "check" | "rehearse" => {
-            "deepspeed template_dir patch unset set no_fill nproc_per_node nnodes launcher trainer env format strict allow quiet"
+            "deepspeed template_dir patch unset set no_fill nproc_per_node nnodes launcher trainer env format strict allow color quiet"
         }
         "doctor" => {
             "deepspeed template_dir nproc_per_node nnodes node_rank master_addr master_port launcher trainer env unset_env format"
@@ -81,6 +91,7 @@ pub(super) fn with_words(command: Command) -> Command {
         "trainer" => arg.value_parser(AnyValue(TRAINERS)),
         "format" => arg.value_parser(AnyValue(FORMATS)),
         "allow" => arg.value_parser(AnyValue(RULES)),
+        "color" => arg.value_parser(AnyValue(COLORS)),
         _ => arg,
     })
 }
@@ -89,6 +100,7 @@ const CONFIGS: Words<()> = || [("auto", ())].into_iter().chain(TEMPLATES()).coll
 pub(super) const TEMPLATES: Words<()> = || BUILT_IN.iter().map(|(name, _)| (*name, ())).collect();
 const FORMATS: Words<Format> = || vec![("text", Format::Text), ("json", Format::Json), ("shell", Format::Shell)];
 pub(super) const REPORT_FORMATS: Words<Format> = || vec![("text", Format::Text), ("json", Format::Json)];
+pub(super) const COLORS: Words<()> = || vec![("auto", ()), ("always", ()), ("never", ())];
 const LAUNCHERS: Words<Option<Launcher>> = || Launcher::NAMES.to_vec();
 const TRAINERS: Words<&trainer::Trainer> = || trainer::ALL.iter().map(|trainer| (trainer.name, *trainer)).collect();
 const RULES: Words<Rule> = || check::allowable().into_iter().map(|rule| (rule.name(), rule)).collect();
@@ -143,10 +155,19 @@ pub(super) fn read(args: LaunchArgs, mut reader: Reader, mode: Mode) -> Result<B
 }
 
 /// `check` looks at a launch, or at configs in the place of the command or in that of `--deepspeed` alone.
-pub(super) fn read_check(args: LaunchArgs, reader: Reader) -> Result<Box<Launch>, Refused> {
+pub(super) fn read_check(CheckArgs { fix, launch: args }: CheckArgs, reader: Reader) -> Result<Box<Launch>, Refused> {
+    let host = reader.host;
     let config = &args.options.config.deepspeed;
     let alone = args.command.is_empty() && config.as_ref().is_some_and(|config| config.from.is_flag());
-    read(args, reader, if alone { Mode::CheckConfigs } else { Mode::Check })
+    let mut launch = read(args, reader, if alone { Mode::CheckConfigs } else { Mode::Check })?;
+    launch.output.fix = fix;
+    if fix && !is_configs(&launch, host) {
+        let what = "`--fix` mends the files of configs, not a command";
+        return Err(
+            vec![Problem::error(Rule::Usage, what).at("--fix").help("zlaunch check --fix ds_config.json")].into()
+        );
+    }
+    Ok(launch)
 }
 
 /// Whether every word of the command is a config.
@@ -245,11 +266,14 @@ fn read_output(options: &mut LaunchOptions, reader: &mut Reader, mode: Mode) -> 
                 .help("add --dry-run"),
         );
     }
+    // Who prints has looked at it already.
+    reader.one(options.output.color.take(), one_of(COLORS));
     let format = reader.one(given, one_of(if is_launch { FORMATS } else { REPORT_FORMATS }));
     Output {
         dry_run: dry_run.then(|| format.map_or(Format::Text, |format| format.value)),
         quiet: options.output.quiet,
         verbose: options.output.verbose,
         check: matches!(mode, Mode::Check | Mode::CheckConfigs | Mode::Rehearse),
+        fix: false,
     }
 }

@@ -121,6 +121,25 @@ pub(crate) fn resolve(context: &FillContext, place: impl Fn(&str) -> String) -> 
     (Resolved { config, fills, left, mismatched, warnings }, problems)
 }
 
+/// The samples of a step, and what they are the product of. By the trainer's defaults too, as far as they are known.
+pub(crate) fn batch(context: &FillContext) -> Option<(Value, String)> {
+    if context.job.trainer.is_hf() {
+        let rule = RULES.iter().find(|rule| rule.key == "train_batch_size")?;
+        let FilledValue { value, from, arguments } = rule.value(&context.comparing()).ok()?;
+        let unless = arguments.iter().find_map(|from| from.doubt().or(from.trainer_default()?.unless));
+        return Some((value, unless.map_or(from.clone(), |unless| format!("{from}, unless {unless}"))));
+    }
+    let size = |key: &str| context.config.get(key).and_then(Value::as_u64);
+    let world = context.topology.world_size.as_ref()?.value;
+    let steps = size("gradient_accumulation_steps").unwrap_or(1);
+    let alone =
+        ["sequence_parallel_size", "pipeline", "tensor_parallel"].iter().all(|key| context.config.get(key).is_none());
+    let micro = size("train_micro_batch_size_per_gpu").filter(|_| alone && !context.job.trainer.is_passthrough())?;
+    let whole = world.checked_mul(micro)?.checked_mul(steps)?;
+    let agrees = size("train_batch_size").is_none_or(|said| said == whole);
+    agrees.then(|| (whole.into(), format!("{world} × {micro} × {steps} (the config)")))
+}
+
 /// Whether somebody else sets a key whose "auto" is open. Where that happens only to a key that is not there, it is taken
 /// out of the config.
 fn take_out(config: &mut Value, left: &mut LeftAuto, trainer: &Trainer) -> bool {

@@ -32,7 +32,12 @@ impl<'a> Places<'a> {
 
     pub(crate) fn of(&self, key: &str) -> String {
         if let Some(sourced) = self.set_at(key) {
-            return sourced.from.with(format!("{}={}", sourced.value.0, sourced.value.1));
+            let (name, value) = &sourced.value;
+            // As it was typed, if it was.
+            let words = self.host.words.iter().rev().filter_map(|word| word.to_str());
+            let mut typed = words.map(|word| word.strip_prefix("--set=").unwrap_or(word));
+            let typed = typed.find(|word| word.strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with('=')));
+            return sourced.from.with(typed.map_or_else(|| format!("{name}={value}"), str::to_string));
         }
         let patched = || json::get(self.config, key) != json::get(&self.template.config, key);
         if let Some(patch) = self.layers.patch.last().filter(|_| patched()) {

@@ -50,6 +50,15 @@ pub(crate) fn write_new(path: &Path, text: &str, force: bool) -> Result<(), Prob
     }
 }
 
+/// Replaces the text of a file of the user's; it keeps its mode, and a link to it stays one.
+pub(crate) fn rewrite(path: &Path, text: &str) -> Result<(), Problem> {
+    let written = path.canonicalize().and_then(|path| {
+        let mode = fs::metadata(&path)?.mode() & 0o777;
+        write_atomically(&path, text.as_bytes(), mode)
+    });
+    written.map_err(|why| report::cannot_write(OutputFile::FIXED, path, &why))
+}
+
 /// Writes a file of the launch, unless it is already there with this content.
 pub(super) fn write(path: &Path, text: &str, kind: FileKind, what: OutputFile) -> Result<(), Problem> {
     let failed = |why: &io::Error| report::cannot_write(what, path, why);

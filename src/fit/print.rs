@@ -133,7 +133,8 @@ impl FitReport {
             let verdict = view.painted(&words, row.verdict().style());
             line.strip_suffix(&words).map_or_else(|| line.to_string(), |line| format!("{line}{verdict}")) + "\n"
         });
-        format!("{head}\n{}", painted.collect::<String>())
+        let moment = "a row is the fullest moment of a step";
+        format!("{head}\n{}{}", painted.collect::<String>(), wrapped(moment, 0, view.width.unwrap_or(usize::MAX)))
     }
 
     fn table_of(&self, with_parts: bool) -> TextTable {
@@ -166,21 +167,25 @@ impl FitReport {
     fn conclusions(&self) -> Vec<(usize, String)> {
         let remedies = || self.remedies.iter().map(|remedy| (2, format!("with {}", remedy.sentence())));
         let mut lines = Vec::new();
-        if let Some(row) = self.named() {
-            lines.push((0, self.judgement_of(row)));
-            lines.extend(remedies());
-        }
-        lines.push((0, self.recommendation()));
         let is_real = self.accounting == Accounting::Real;
-        if let Some(chosen) = self.recommended.as_ref().filter(|_| is_real) {
-            lines.push((0, format!("the largest micro batch that fits is {}", chosen.largest_micro_batch)));
-        }
-        if self.named.is_none() {
-            lines.extend(remedies());
-        }
-        lines.extend(self.rules_of_thumb.iter().map(|rule| (0, format!("rule of thumb: {rule}"))));
         if is_real && self.gpu_memory.is_some() {
             lines.push((0, self.allocator_line()));
+        }
+        // One that says otherwise than the table would only confuse.
+        let agrees = |rule: &&&str| {
+            self.recommended.as_ref().is_some_and(|chosen| rule.split([' ', ',']).any(|word| word == chosen.template))
+        };
+        lines.extend(self.rules_of_thumb.iter().filter(agrees).map(|rule| (0, format!("rule of thumb: {rule}"))));
+        lines.extend(self.named().map(|row| (0, self.judgement_of(row))));
+        let most = self.recommended.as_ref().filter(|_| is_real).map(|chosen| chosen.largest_micro_batch);
+        let most = most.map_or_else(String::new, |most| format!(", up to a micro batch of {most}"));
+        // The last line is what to use.
+        if self.recommended.is_some() {
+            lines.extend(remedies());
+        }
+        lines.push((0, self.recommendation() + &most));
+        if self.recommended.is_none() {
+            lines.extend(remedies());
         }
         lines
     }
@@ -280,11 +285,14 @@ impl FitReport {
         let need = row.map_or(0, |row| row.need.gpu());
         let memory = self.gpu_memory.as_ref().map_or(0, |memory| memory.value);
         format!(
-            "{} needs about {} of {} on each of {} GPUs for {} parameters: {}",
+            "{} needs about {} of {} on {} for {} parameters: {}",
             chosen.template,
             Size(need),
             Size(memory),
-            self.cluster.world_size(),
+            match self.cluster.world_size() {
+                1 => "the GPU".to_string(),
+                gpus => format!("each of {gpus} GPUs"),
+            },
             billions(self.weights.params),
             chosen.why
         )

@@ -4,6 +4,7 @@ use super::allocator::{Allocator, EXPANDABLE};
 use super::choice::{LARGEST_MICRO_BATCH, Scenario, largest};
 use super::need::{Cluster, MemoryNeed};
 use super::settings::{TrainingSettings, Tuner};
+use crate::base::layout::plural;
 use crate::base::size::Size;
 use crate::base::vars;
 
@@ -125,7 +126,8 @@ fn more_gpus(scenario: &Scenario) -> Option<Remedy> {
     wider.chain(more).find_map(|cluster| {
         let Cluster { nodes, gpus } = cluster;
         fit(&Scenario { cluster, ..*scenario }, || {
-            if nodes > 1 { format!("{nodes} machines with {gpus} GPUs each") } else { format!("{gpus} GPUs") }
+            let gpus = plural(gpus, "GPU", "s");
+            if nodes > 1 { format!("{nodes} machines with {gpus} each") } else { gpus }
         })
     })
 }

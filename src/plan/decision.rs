@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use serde_json::Value;
+
 use super::environment::Environment;
 use super::file::PlannedConfig;
 use super::record::Record;
@@ -16,6 +18,8 @@ use crate::report::Problem;
 pub struct Plan {
     pub(crate) trainer: TrainerFacts,
     pub(crate) topology: Topology,
+    /// The samples of a step and their product, where somebody reads the plan.
+    pub(crate) batch: Option<(Value, String)>,
     pub(crate) launcher: Launcher,
     /// The ranks, where zlaunch starts them itself.
     pub(crate) local: Option<LocalRanks>,

@@ -4,6 +4,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 
+use crate::base::layout::plural;
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::command::trainer::Job;
@@ -228,7 +229,7 @@ impl Environment {
             (host.cpus, format!("{} CPUs of this task", host.cpus))
         } else {
             let share = (host.cpus / nproc.value as usize).max(1);
-            (share, format!("{} CPUs ÷ {} ranks", host.cpus, nproc.value))
+            (share, format!("{} ÷ {}", plural(host.cpus as u64, "CPU", "s"), plural(nproc.value.into(), "rank", "s")))
         };
         self.set(vars::OMP_NUM_THREADS, threads.to_string(), why);
     }

@@ -14,6 +14,7 @@ use crate::check::machine;
 use crate::command::arguments;
 use crate::command::prefix::Prefix;
 use crate::command::trainer::{self, Job, Ranks};
+use crate::config::auto::{self, FillContext};
 use crate::fit;
 use crate::fit::launch::LaunchConfig;
 use crate::host::{self, Host};
@@ -164,8 +165,12 @@ impl Planner<'_> {
             Some(prefix) => self.wrapped_argv(prefix),
             None => self.argv(kind, translated, context, path)?,
         };
+        let value = config.as_ref().map_or(&Value::Null, |config| &config.value);
+        let is_read = launch.output.is_read() && !self.understood.job.trainer.is_passthrough();
+        let batch = is_read.then(|| auto::batch(&FillContext::new(job, &topology, value, host))).flatten();
         let mut plan = Plan {
             trainer: self.trainer_facts(),
+            batch,
             launcher: kind,
             local: (kind == Launcher::Local).then(|| LocalRanks::new(&topology, host)),
             config,
@@ -175,7 +180,7 @@ impl Planner<'_> {
             // What is missing here may be there where it runs.
             blocker: self.blocker(Some(kind)),
             environment_files: files,
-            opens: topology.opens_port(kind == Launcher::Torchrun).cloned(),
+            opens: topology.opens_port(matches!(kind, Launcher::Torchrun | Launcher::Local)).cloned(),
             topology,
             record: None,
             home: host.home(),

@@ -50,6 +50,7 @@ impl Plan {
 
     fn head(&self, width: Option<usize>) -> String {
         let mut rows = Vec::new();
+        rows.extend(self.batch.as_ref().map(|(size, from)| ("batch", format!("{size} = {from}"))));
         if let Some(config) = &self.config {
             let extends = config.template.chain[1..].join(" → ");
             let extends = if extends.is_empty() { String::new() } else { format!(", extends {extends}") };
@@ -151,6 +152,7 @@ impl Plan {
             })),
             "trainer": self.trainer_json(),
             "topology": self.topology_json(),
+            "batch": self.batch.as_ref().map(|(size, from)| json!({"value": size, "from": from})),
             "launcher": self.launcher.to_string(),
             "local": self.local.as_ref().map(|local| json!({
                 "ranks": local.count,
@@ -292,7 +294,7 @@ fn shell_word(pieces: &[Piece], names: &mut Names) -> Vec<u8> {
 /// A refused plan: every field is there, and the diagnostics say why.
 pub(crate) fn refused_json(problems: &[Problem]) -> Value {
     json!({
-        "version": 1, "template": null, "trainer": null, "topology": null, "launcher": null, "local": null,
+        "version": 1, "template": null, "trainer": null, "topology": null, "batch": null, "launcher": null, "local": null,
         "config": null, "config_path": null, "run_file_path": null, "fills": [], "changed": [], "left_auto": [],
         "env": null, "argv": null, "diagnostics": diagnostics_json(problems),
     })

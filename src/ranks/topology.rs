@@ -120,10 +120,10 @@ impl Topology {
         self.master_addr.as_ref().filter(|address| several || address.from.is_flag())
     }
 
-    /// The port on which a rank of this machine will listen for other nodes. `starts`: a launcher starts the ranks.
+    /// The port on which a rank of this machine will listen. `starts`: a launcher starts the ranks.
     pub(crate) fn opens_port(&self, starts: bool) -> Option<&Sourced<u16>> {
         let here = match &self.role {
-            Role::Starter => starts && self.has_several_nodes() && self.node_rank.value == 0,
+            Role::Starter => starts && self.node_rank.value == 0,
             Role::Task(task) => task.rank.value == 0 && task.world_size.value > 1,
             Role::Rank { .. } | Role::Shell { .. } => false,
         };

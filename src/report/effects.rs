@@ -38,6 +38,7 @@ impl OutputFile {
         OutputFile("the run file that names the config", "set XDG_CACHE_HOME to another folder");
     pub(crate) const VARIABLES: Self = OutputFile("the file of variables for the other machines", Self::RUN_FILE.1);
     pub(crate) const GENERATED: Self = OutputFile("the generated config", "choose another place: -o FILE");
+    pub(crate) const FIXED: Self = OutputFile("the config", "check its permissions, or leave --fix out");
     pub(crate) const RECORD: Self = OutputFile("the launch record", "choose another folder: --record DIR");
     pub(crate) const REHEARSAL: Self = OutputFile("the files of the rehearsal", "set TMPDIR to another folder");
     pub(crate) const PROGRAM: Self = OutputFile("the shim", "choose another folder, or change its permissions");
@@ -61,9 +62,9 @@ pub(crate) fn cache_not_ours(part: &Path, folder: &Path) -> Problem {
 }
 
 pub(crate) fn port_in_use(port: &Sourced<u16>) -> Problem {
-    Problem::error(Rule::Port, format!("port {} on this machine is already in use", port.value))
-        .at(port.place())
-        .help("choose another one on all machines: --master-port or MASTER_PORT")
+    Problem::error(Rule::Port, format!("port {} on this machine is already in use", port.value)).at(port.place()).help(
+        format!("without {} a single machine takes a free one; several need another one, the same for all", port.from),
+    )
 }
 
 pub(crate) fn cannot_execute(program: &OsStr, why: &io::Error) -> Problem {

@@ -1,12 +1,28 @@
 //! Prints problems, without their secrets.
 
 use std::io;
+use std::path::Path;
 
+use anstream::ColorChoice;
 use anstyle::{AnsiColor, Style};
 
 use super::problem::{Problem, Severity};
+use super::reading;
 use super::secrets::Secrets;
-use crate::base::layout::{wrapped, wrapped_help};
+use crate::base::layout::{columns, escape_controls, plural, wrapped, wrapped_help};
+use crate::base::vars;
+use crate::host::Host;
+
+/// Colours go to a terminal, unless the user says otherwise; anstream knows NO_COLOR and CLICOLOR_FORCE.
+pub(crate) fn choose_colour(asked: Option<&str>, host: &Host) {
+    let says = |name| host.nonempty_var(name).filter(|value| *value != "0").is_some();
+    match asked.or_else(|| host.nonempty_var("ZLAUNCH_COLOR")) {
+        Some("always") => ColorChoice::Always.write_global(),
+        Some("never") => ColorChoice::Never.write_global(),
+        _ if says(vars::FORCE_COLOR) && !says(vars::NO_COLOR) => ColorChoice::Always.write_global(),
+        _ => {}
+    }
+}
 
 /// Nobody reads more of them at once.
 const MOST: usize = 50;
@@ -47,6 +63,11 @@ pub(crate) fn write(problems: &[Problem], secrets: &Secrets, width: Option<usize
             let it = wrapped(&secrets.hide_in_text(it), 6, width);
             let _ = write!(stderr, "  {place}-->{place:#} {}", it.trim_start());
         }
+        if let Some((number, line, mark)) = problem.places.first().and_then(|it| excerpt(it, secrets)) {
+            let margin = " ".repeat(number.len());
+            let _ = writeln!(stderr, " {margin} {place}|{place:#}\n {place}{number} |{place:#} {line}");
+            let _ = writeln!(stderr, " {margin} {place}|{place:#} {word}{mark}{word:#}");
+        }
         if !problem.help.is_empty() {
             let help = wrapped_help(&secrets.hide_in_text(&problem.help), 8, width);
             let _ = write!(stderr, "  {bold}help{bold:#}: {}", help.trim_start());
@@ -57,8 +78,26 @@ pub(crate) fn write(problems: &[Problem], secrets: &Secrets, width: Option<usize
     }
 }
 
+/// The line that a place `FILE:LINE:COLUMN` is about: its number, its text, and a mark under what is meant.
+fn excerpt(place: &str, secrets: &Secrets) -> Option<(String, String, String)> {
+    const MOST: usize = 100;
+    let mut parts = place.rsplitn(3, ':');
+    let (column, number) = (parts.next()?.parse::<usize>().ok()?, parts.next()?.parse::<usize>().ok()?);
+    let text = reading::text_if_any(Path::new(parts.next()?))?;
+    let line = text.lines().nth(number.checked_sub(1)?)?.replace('\t', " ");
+    let (before, rest) = line.split_at_checked(column.checked_sub(1)?)?;
+    let in_quotes = rest.strip_prefix('"').and_then(|rest| Some(rest[..rest.find('"')?].chars().count() + 2));
+    let in_word = || rest.chars().take_while(|c| c.is_alphanumeric() || "_.-+".contains(*c)).count();
+    let skipped = before.chars().count().saturating_sub(MOST / 2);
+    let shown: String = line.chars().skip(skipped).take(MOST).collect();
+    let mark =
+        " ".repeat(columns(before) - skipped) + &"^".repeat(in_quotes.unwrap_or_else(in_word).clamp(1, MOST / 2));
+    let is_open = secrets.hide_in_text(&line) == line;
+    is_open.then(|| (number.to_string(), escape_controls(shown.trim_end()), mark))
+}
+
 /// `2 errors, 1 warning, 0 notes`.
 pub(crate) fn counted(errors: usize, warnings: usize, notes: usize) -> String {
-    let word = |count: usize, name: &str| format!("{count} {name}{}", if count == 1 { "" } else { "s" });
+    let word = |count: usize, name: &str| plural(count as u64, name, "s");
     format!("{}, {}, {}", word(errors, "error"), word(warnings, "warning"), word(notes, "note"))
 }

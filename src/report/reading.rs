@@ -25,9 +25,7 @@ impl SyntaxError {
             Some(first) => {
                 Problem::error(Rule::Json, &self.what).at(place(first)).at(place(here)).help("drop one of them")
             }
-            None => Problem::error(Rule::Json, format!("not JSON: {}", self.what))
-                .at(place(here))
-                .help("JSON is expected; comments and trailing commas are allowed"),
+            None => Problem::error(Rule::Json, format!("not JSON: {}", self.what)).at(place(here)).help(self.help()),
         }
     }
 

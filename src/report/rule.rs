@@ -197,7 +197,7 @@ rules! {
         // effects.rs
         NoEffect "no-effect"; IdleKey "idle-key"; ClippingIgnored "clipping-ignored";
         DefaultClipping "default-clipping"; NoZero "no-zero"; GatheredWeights "gathered-weights";
-        OverlapComm "overlap-comm"; LargeBucket "large-bucket"; PinnedMemory "pinned-memory";
+        LargeBucket "large-bucket"; PinnedMemory "pinned-memory";
         // operators.rs
         FirstCompile "first-compile";
         // environment.rs

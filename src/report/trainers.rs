@@ -12,6 +12,7 @@ pub(crate) fn no_way_to_hand_over(spec: &Sourced<String>, command: &str, right_o
     let of_swift = command.strip_prefix("swift").filter(|rest| rest.is_empty() || rest.starts_with(' '));
     let help = match of_swift.map(|word| nearest(word.trim(), ["sft", "pt", "rlhf"])) {
         Some(Some(near)) => format!("did you mean `swift {near}`?"),
+        _ if right_order.starts_with("zlaunch ") => right_order.to_string(),
         Some(None) => {
             "give the config to `swift sft`, `pt` or `rlhf`, with its arguments on the command line".to_string()
         }

@@ -86,7 +86,7 @@ pub(crate) fn not_a_number_of_ranks(sourced: &Sourced<String>) -> Problem {
     let meant = match number {
         Some(number) => number.to_string(),
         None if sourced.value.eq_ignore_ascii_case("all") => "gpu".to_string(),
-        None => "2".to_string(),
+        None => "N".to_string(),
     };
     is_not("a number of ranks: a whole number of at least 1, `gpu` or `cpu`", sourced, &meant)
 }
@@ -97,7 +97,7 @@ pub(crate) fn not_an_assignment(sourced: &Sourced<String>, form: &str, next: Opt
     // `key: value`, also as JSON.
     let inner = sourced.value.trim_matches(['{', '}', ' ']);
     if let Some((key, value)) =
-        inner.split_once(':').filter(|(key, value)| !key.contains('=') && !value.is_empty() && !value.contains('{'))
+        inner.split_once([':', '=']).filter(|(key, value)| !key.is_empty() && !value.is_empty() && !value.contains('{'))
     {
         let bare = |text: &str| text.trim().trim_matches('"').to_string();
         return is_not(form, sourced, &format!("{}={}", bare(key), bare(value)));
@@ -108,6 +108,8 @@ pub(crate) fn not_an_assignment(sourced: &Sourced<String>, form: &str, next: Opt
 
 /// `containing`: the names that the word is a part of.
 pub(crate) fn unknown_subject(words: &str, nearest: Option<&str>, containing: &[&str]) -> Problem {
+    // A word that is a part of others is no slip.
+    let nearest = nearest.filter(|near| containing.is_empty() || containing.contains(near));
     let help = match containing {
         [] => "`zlaunch explain` lists what can be explained".to_string(),
         [one] if nearest.is_none() => format!("did you mean `{one}`?"),

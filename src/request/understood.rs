@@ -190,6 +190,8 @@ impl<'a> UnderstoodLaunch<'a> {
         let job = &self.job;
         let once = job.trainer.is_passthrough() && !job.trainer.launch.has_own_launcher;
         let once = once && self.launch.launcher.is_none() && self.existing_launcher.is_none();
+        // That it is not there, or takes no config, says more.
+        let once = once && job.blocker.is_none() && self.launch.deepspeed.is_none();
         let asked = self.launch.topology.nproc_per_node.as_ref().filter(|_| once)?;
         let starts_ranks = job.starts_ranks || job.no_config.is_some();
         Some(report::ranks_without_effect(&asked.from, job.target.name(), starts_ranks))

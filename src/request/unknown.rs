@@ -2,6 +2,7 @@
 //! cannot go or look.
 
 use std::ffi::{OsStr, OsString};
+use std::path::Path;
 
 use super::Launch;
 use super::understood::UnderstoodLaunch;
@@ -16,6 +17,10 @@ use crate::report::{self, Problem, Rule};
 
 /// Programs that start a training, besides the console scripts of the front ends and Python.
 const LAUNCHERS: &[&str] = &["torchrun", "deepspeed", "accelerate", "srun"];
+
+/// What trains, of programs that do other things too.
+const SUB_COMMANDS: &[(&str, &str)] =
+    &[("accelerate", "launch"), ("axolotl", "train"), ("llamafactory-cli", "train"), ("swift", "sft"), ("trl", "sft")];
 
 impl UnderstoodLaunch<'_> {
     /// Warnings and errors about what is not understood.
@@ -138,6 +143,16 @@ impl UnderstoodLaunch<'_> {
         if let Some(at) = (program + 1..command.len()).find(starts) {
             let words = [&command[..at], &launch.words_with(&[], &command[at..])].concat();
             return format!("if it starts a training, put zlaunch after it: {}", shell::text(&words));
+        }
+        let lacks =
+            |program: &str, word: &str| base_name(&command[0]) == program && !command.iter().any(|it| it == word);
+        let needed = SUB_COMMANDS.iter().find(|(program, word)| lacks(program, word)).filter(|_| {
+            let is_file = |word: &OsString| Path::new(word).extension().is_some();
+            command.get(1).is_none_or(|next| is_option(next) || is_file(next))
+        });
+        if let Some((_, word)) = needed {
+            let command = [&command[..1], &[word.into()], &command[1..]].concat();
+            return shell::text(&launch.words_with(&[], &command));
         }
         if let [python] = &command[..]
             && is_python(python)

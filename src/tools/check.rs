@@ -1,13 +1,18 @@
 //! `zlaunch check`: what the rules find is the data here.
 
 use std::io::Write;
+use std::path::Path;
 
-use super::output::{out, out_bytes, styled};
+use serde_json::Value;
+
+use super::output::{err, out, out_bytes, styled};
+use crate::base::json::Edit;
 use crate::base::layout::wrapped;
+use crate::exec;
 use crate::host::{Host, terminal};
 use crate::plan::{Plan, configs, refused_json};
 use crate::report::secrets::Secrets;
-use crate::report::{self, Problem, Severity};
+use crate::report::{self, Problem, Rule, Severity, reading};
 use crate::request::{Format, Launch};
 
 /// `zlaunch check`: what was found is the data here.
@@ -31,12 +36,83 @@ pub(crate) fn check_launch(launch: &Launch, host: &Host) -> Result<u8, Vec<Probl
 /// `zlaunch check FILE.json…`.
 pub(crate) fn check_configs(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     let secrets = Secrets::of(host);
-    let problems = configs::check_configs(launch, host);
+    let mut problems = configs::check_configs(launch, host);
+    if launch.output.fix && fix(&problems, &secrets)? {
+        problems = configs::check_configs(launch, host);
+    }
+    problems.iter_mut().for_each(speak_of_the_file);
     if launch.output.dry_run == Some(Format::Json) {
         out(&format!("{:#}\n", secrets.hide(configs::json(&problems))))?;
         return Ok(verdict(&problems, launch));
     }
     show_checked(problems, Some(configs::NOT_JUDGED), launch, &secrets)
+}
+
+/// Makes the corrections that are safe, and says so. Whether there was one.
+fn fix(problems: &[Problem], secrets: &Secrets) -> Result<bool, Problem> {
+    let mut files: Vec<(&Path, String)> = Vec::new();
+    for (problem, path, edit) in problems.iter().filter_map(|it| Some((it, file_of(it)?, edit_of(it)?))) {
+        let at = files.iter().position(|(known, _)| *known == path);
+        let text = at.map_or_else(|| reading::read_text(path), |at| Ok(files[at].1.clone()))?;
+        let Some(new) = edit.apply(&text) else { continue };
+        let said = match &edit {
+            Edit::Rename(key, to) => format!("`{key}` is `{to}` now"),
+            Edit::Set(key, to) => format!("`{key}` is {to} now"),
+            Edit::Remove(key) => format!("`{key}` is removed"),
+        };
+        err(&secrets.hide_in_text(&format!("fixed: {said} ({})\n", problem.places[0])));
+        match at {
+            Some(at) => files[at].1 = new,
+            None => files.push((path, new)),
+        }
+    }
+    files.iter().try_for_each(|(path, text)| exec::rewrite(path, text))?;
+    Ok(!files.is_empty())
+}
+
+/// The file that a problem has a line of.
+fn file_of(problem: &Problem) -> Option<&Path> {
+    let place = problem.places.first()?;
+    let (file, column) = place.rsplit_once(':')?;
+    let (file, line) = file.rsplit_once(':')?;
+    (column.parse::<usize>().is_ok() && line.parse::<usize>().is_ok()).then(|| Path::new(file))
+}
+
+/// The one correction that is meant, where DeepSpeed refuses or ignores what stands there.
+fn edit_of(problem: &Problem) -> Option<Edit> {
+    let help = problem.help.split_once("`? ").map_or(problem.help.as_str(), |(_, rest)| rest);
+    let (unset, set) = (help.strip_prefix("--unset "), help.strip_prefix("--set "));
+    match problem.rule {
+        Rule::UnknownKey | Rule::IgnoredKey | Rule::OldKey => {
+            let (key, rest) = unset?.split_once(" --set ")?;
+            let (new, _) = rest.trim_start_matches('\'').split_once('=')?;
+            let [section, new_section] = [key, new].map(|key| key.rsplit_once('.').map(|(section, _)| section));
+            let name = new.rsplit('.').next()?;
+            (section == new_section).then(|| Edit::Rename(key.to_string(), name.to_string()))
+        }
+        Rule::WrongType | Rule::OddValue => {
+            let (key, value) = set?.split_once(", or ").map_or(set?, |(set, _)| set).split_once('=')?;
+            let json =
+                serde_json::from_str::<Value>(value).map_or_else(|_| Value::from(value).to_string(), |_| value.into());
+            Some(Edit::Set(key.to_string(), json))
+        }
+        Rule::RemovedKey => unset.filter(|key| !key.contains(' ')).map(|key| Edit::Remove(key.to_string())),
+        _ => None,
+    }
+}
+
+/// What stands in a file is mended there, and not by options.
+fn speak_of_the_file(problem: &mut Problem) {
+    if let (Some(path), Some(edit)) = (file_of(problem), edit_of(problem)) {
+        let what = match edit {
+            Edit::Rename(_, to) => format!("write \"{to}\""),
+            Edit::Set(_, to) => format!("write {to}"),
+            Edit::Remove(_) => "remove it".to_string(),
+        };
+        problem.help = format!("{what}: zlaunch check --fix {}", path.display());
+        return;
+    }
+    problem.help = problem.help.replace("--unset ", "remove ").replace("--set ", "set ");
 }
 
 /// Prints what was found, what was not judged, and the counts.

@@ -16,7 +16,7 @@ use crate::report::{self, Problem, Rule};
 
 use explanation::Explanation;
 pub use glossary::{GlossaryEntry, entries};
-use glossary::{Topic, keys_by_section};
+use glossary::{Topic, grouped};
 pub(crate) use language::Language;
 use versions::Versions;
 pub(crate) use versions::fate;
@@ -112,21 +112,27 @@ fn unknown(word: &str, search: &Search) -> Problem {
     let lower = word.to_lowercase();
     let contains = |name: &&str| lower.len() >= 3 && name.to_lowercase().contains(&lower) && !name.contains('.');
     let mut containing: Vec<&str> = known.iter().copied().filter(contains).collect();
-    containing.sort_unstable();
+    // Keys and rules before variables.
+    containing.sort_by_key(|name| (name.starts_with(|c: char| c.is_ascii_uppercase()), *name));
     containing.dedup();
     report::unknown_subject(word, report::nearest(word, known), &containing)
 }
 
 /// Everything that can be explained.
 fn subjects(search: &Search) -> String {
-    let first = "zlaunch explain WORD: the last part of a key is enough if no other key ends in it";
+    let first =
+        "zlaunch explain WORD: a name, the last part of a key, or a part of a name, which lists those that have it";
     let mut text = wrapped(first, 0, width());
     for topic in Topic::LISTED {
         text += &format!("\n{}\n", topic.plural());
-        match topic {
-            Topic::Key => text += &keys_by_section(width()),
-            _ => text += &filled(&names_of(topic, search).join(", "), 2, width()),
-        }
+        let names = names_of(topic, search);
+        let listed = match topic {
+            Topic::Key => grouped(&names, '.'),
+            Topic::Variable => grouped(&names, '_'),
+            Topic::Rule => grouped(&names, '-'),
+            _ => names.join(", "),
+        };
+        text += &filled(&listed, 2, width());
     }
     text
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::output::{err, out};
 use crate::base::json;
-use crate::base::layout::wrapped;
+use crate::base::layout::{plural, wrapped};
 use crate::base::source::Sourced;
 use crate::config::layers::{self, Layers};
 use crate::config::template::{self, Search};
@@ -46,7 +46,7 @@ impl Batch {
 impl std::fmt::Display for Batch {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Batch { micro, accum, world } = self;
-        write!(f, "train_batch_size {} = {micro} × {accum} × {world} GPUs", self.global())
+        write!(f, "train_batch_size {} = {micro} × {accum} × {}", self.global(), plural(*world, "GPU", "s"))
     }
 }
 

@@ -1,18 +1,18 @@
 //! A launch: what was found and decided is said, then it is carried out.
 
-use super::output::{err, out_bytes};
+use super::output::{err, out_bytes, show_plan};
 use crate::exec;
 use crate::host::Host;
 use crate::plan::Plan;
 use crate::ranks::launcher::Launcher;
 use crate::report::secrets::Secrets;
 use crate::report::{self, Problem};
-use crate::request::{Launch, Output};
+use crate::request::{Format, Launch, Output};
 
 pub(crate) fn run(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     let secrets = Secrets::of(host);
     let plan = Plan::new(launch, host)?;
-    let Output { dry_run, quiet, verbose, check: _ } = launch.output;
+    let Output { dry_run, quiet, verbose, .. } = launch.output;
     if dry_run.is_none() && matches!(plan.launcher, Launcher::Prefix(_)) {
         // zlaunch reports everything again behind the prefix.
         return carry_out(&plan, None);
@@ -28,7 +28,10 @@ pub(crate) fn run(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
         // A plan can be read on another machine than the one it is for.
         let blocker = plan.blocker.clone().filter(|_| !quiet).map(Problem::into_warning);
         report::report(blocker.as_slice(), &secrets);
-        return out_bytes(&plan.render(format, &secrets)).map(|()| 0);
+        let rendered = plan.render(format, &secrets);
+        let shown =
+            if format == Format::Text { show_plan(&String::from_utf8_lossy(&rendered)) } else { out_bytes(&rendered) };
+        return shown.map(|()| 0);
     }
     if verbose && !quiet {
         err(&plan.text(&secrets, report::width_of_stderr()));

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use anstream::AutoStream;
+use anstyle::Style;
 
 use crate::base::layout::escape_controls;
 use crate::report::{self, Problem};
@@ -18,6 +19,23 @@ pub(crate) fn styled(write: impl FnOnce(&mut AutoStream<Vec<u8>>) -> std::io::Re
 /// Writes a text that is harmless but for its colours, which only a terminal gets.
 pub(crate) fn show(text: &str) -> Result<(), Vec<Problem>> {
     out_bytes(&styled(|stream| stream.write_all(text.as_bytes())))
+}
+
+/// Writes a plan with its titles in bold and its sources dimmed, where colours are shown.
+pub(crate) fn show_plan(text: &str) -> Result<(), Vec<Problem>> {
+    let (bold, dim) = (Style::new().bold(), Style::new().dimmed());
+    let line = |stream: &mut AutoStream<Vec<u8>>, line: &str| match line.rfind("  ") {
+        _ if line.is_empty() => writeln!(stream),
+        Some(at) if line.starts_with("  ") && !line.starts_with("   ") && at > 1 => {
+            writeln!(stream, "{}{dim}{}{dim:#}", &line[..at], &line[at..])
+        }
+        _ if line.starts_with(' ') => writeln!(stream, "{line}"),
+        at => {
+            let title = line.find("  ").filter(|_| at.is_some()).unwrap_or(line.len());
+            writeln!(stream, "{bold}{}{bold:#}{}", &line[..title], &line[title..])
+        }
+    };
+    out_bytes(&styled(|stream| text.lines().try_for_each(|text| line(stream, text))))
 }
 
 /// Writes a text to standard output. What is in it came from files, variables and arguments, so nothing of it may deceive

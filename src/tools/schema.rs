@@ -35,7 +35,9 @@ fn schema(request: &SchemaRequest, host: &Host) -> Result<(Value, Option<String>
         .filter(|wanted| *wanted != version)
         .map(|wanted| format!("note: DeepSpeed {wanted} was not recorded: this is the schema of {version}"));
     let writer = Writer { version, language: Language::of(host)?, template: request.template };
-    Ok((writer.document(), note))
+    let mut document = writer.document();
+    make_strict(&mut document);
+    Ok((document, note))
 }
 
 #[derive(Clone, Copy)]
@@ -46,7 +48,7 @@ struct Writer {
 }
 
 /// Names of comments in the sections that ignore unknown keys, as `check` takes them for such.
-const COMMENT: &str = "^([^A-Za-z]|$|(comments?|description)$)";
+const COMMENT: &str = r"^([^A-Za-z$]|\$(?!schema$|zlaunch$)|$|(comments?|description)$)";
 
 impl Writer {
     fn document(self) -> Value {
@@ -73,19 +75,23 @@ impl Writer {
     fn section(self, section: &str, told: &str, policy: UnknownKeys) -> Value {
         let keys: Vec<KeySpec> =
             schema::names_below(section).filter_map(|name| schema::find(&below(section, name), self.version)).collect();
-        let mut properties: Map<String, Value> = keys
-            .iter()
-            .filter_map(|key| Some((key.name().to_string(), self.property(key, &below(told, key.name()))?)))
-            .collect();
-        let mut object = Map::from_iter([("type".to_string(), json!("object"))]);
+        let (mut properties, mut patterns) = (Map::new(), Map::new());
+        for key in &keys {
+            let Some(property) = self.property(key, &below(told, key.name())) else { continue };
+            // An editor offers no pattern.
+            match key.known() {
+                Known::Yes => properties.insert(key.name().to_string(), property),
+                _ => patterns.insert(format!("^{}$", key.name()), property),
+            };
+        }
         match policy {
-            UnknownKeys::Ignored => {
-                object.insert("patternProperties".to_string(), json!({COMMENT: {"$ref": "#/$defs/concrete"}}));
-            }
-            UnknownKeys::Refused => {
-                properties.insert("strict".to_string(), json!({"doNotSuggest": true}));
-            }
-            UnknownKeys::RefusedPlainly => {}
+            UnknownKeys::Ignored => patterns.insert(COMMENT.to_string(), json!({"$ref": "#/$defs/concrete"})),
+            UnknownKeys::Refused => patterns.insert("^strict$".to_string(), json!(true)),
+            UnknownKeys::RefusedPlainly => None,
+        };
+        let mut object = Map::from_iter([("type".to_string(), json!("object"))]);
+        if !patterns.is_empty() {
+            object.insert("patternProperties".to_string(), Value::Object(patterns));
         }
         object.insert("properties".to_string(), Value::Object(properties));
         object.insert("additionalProperties".to_string(), json!(false));
@@ -101,18 +107,15 @@ impl Writer {
         let mut property = match key.known() {
             Known::Yes => self.value(key, told),
             Known::Later(_) => return None,
-            Known::Dropped(_) | Known::Refused(_) | Known::Paused => {
-                Map::from_iter([("not".to_string(), json!({})), ("doNotSuggest".to_string(), json!(true))])
-            }
+            Known::Dropped(_) | Known::Refused(_) | Known::Paused => Map::from_iter([("not".to_string(), json!({}))]),
         };
         let about = explain::about(key.key, self.language).or_else(|| explain::about(told, self.language));
-        property.extend(about.map(|about| ("description".to_string(), json!(about))));
+        let gone = explain::fate(key, self.language);
+        let about: Vec<String> = gone.iter().cloned().chain(about).collect();
+        property.extend((!about.is_empty()).then(|| ("description".to_string(), json!(about.join("\n\n")))));
         let default = serde_json::from_str::<Value>(key.default).ok().filter(|_| key.known() == Known::Yes);
         property.extend(default.map(|default| ("default".to_string(), default)));
-        if let Some(gone) = explain::fate(key, self.language) {
-            property.insert("deprecated".to_string(), json!(true));
-            property.insert("deprecationMessage".to_string(), json!(gone));
-        }
+        property.extend(gone.map(|_| ("deprecated".to_string(), json!(true))));
         Some(Value::Object(property))
     }
 
@@ -138,6 +141,12 @@ impl Writer {
             Ok([Value::Object(only)]) => only,
             Ok(_) => Map::new(),
             Err(forms) if forms.is_empty() => Map::from_iter([("not".to_string(), json!({}))]),
+            // A mistake in a section is told at its key, and not as one of the whole.
+            Err(mut forms) if forms[0].get("properties").is_some() => {
+                let (section, others) = (forms.remove(0), json!({"anyOf": forms}));
+                let parts = [("if", json!({"type": "object"})), ("then", section), ("else", others)];
+                parts.map(|(name, part)| (name.to_string(), part)).into_iter().collect()
+            }
             Err(forms) => Map::from_iter([("anyOf".to_string(), Value::Array(forms))]),
         }
     }
@@ -159,6 +168,49 @@ impl Writer {
         }
         free_object(properties)
     }
+}
+
+/// The keywords that a type has, as far as they are used here; the others are for every type.
+const OF_TYPES: &[(&str, &[&str])] = &[
+    ("string", &["pattern"]),
+    ("object", &["properties", "patternProperties", "additionalProperties"]),
+    ("number", &["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"]),
+    ("integer", &["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"]),
+];
+
+/// Strict validators want one type in each place, beside its own keywords, and no keyword of an editor.
+fn make_strict(schema: &mut Value) {
+    if let Value::Array(list) = schema {
+        list.iter_mut().for_each(make_strict);
+    }
+    let Some(object) = schema.as_object_mut() else { return };
+    for (name, value) in object.iter_mut() {
+        match (name.as_str(), value) {
+            ("properties" | "patternProperties" | "$defs", Value::Object(named)) => {
+                named.values_mut().for_each(make_strict);
+            }
+            ("default" | "const" | "enum" | "required", _) => {}
+            (_, value) => make_strict(value),
+        }
+    }
+    let is_of_type = |name: &str| OF_TYPES.iter().any(|(_, names)| names.contains(&name));
+    let kinds: Vec<String> = match object.get("type") {
+        Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).map(str::to_string).collect(),
+        // Anything, with a word about one type.
+        None if object.keys().any(|name| name != "properties" && is_of_type(name)) => {
+            ["object", "array", "string", "number", "boolean", "null"].map(str::to_string).to_vec()
+        }
+        _ => return,
+    };
+    object.shift_remove("type");
+    let forms = kinds.iter().map(|kind| {
+        let own = OF_TYPES.iter().filter(|(of, _)| of == kind).flat_map(|(_, names)| names.iter());
+        let own = own.filter_map(|name| Some(((*name).to_string(), object.get(*name)?.clone())));
+        Value::Object([("type".to_string(), json!(kind))].into_iter().chain(own).collect())
+    });
+    let forms: Vec<Value> = forms.collect();
+    object.retain(|name, _| !is_of_type(name));
+    object.insert("anyOf".to_string(), Value::Array(forms));
 }
 
 /// The old name of `bf16` is read only where that one is missing.

@@ -146,3 +146,22 @@ fn a_key_is_judged_by_the_installed_deepspeed() {
     sandbox.installed("deepspeed", "0.99.0");
     assert!(asked("amp").contains("(judged as 0.19.8: this one was not"), "{}", asked("amp"));
 }
+
+/// Why it matters, what is wrong and right; the errors were seen, so they name a version.
+#[test]
+fn rules_are_explained_with_examples() {
+    let sandbox = Sandbox::new();
+    let blocks = include_str!("../../src/tools/explain/rules.txt").trim_start_matches("# ").split("\n# ");
+    for block in blocks {
+        let (name, fields) = block.split_once('\n').unwrap();
+        let names: Vec<&str> = fields.lines().map(|line| line.split(": ").next().unwrap()).collect();
+        assert!(names[..3] == ["why", "wrong", "right"] && names.len() <= 4, "{name}: {names:?}");
+        let page = sandbox.run(["explain", name]).stdout;
+        assert!(page.contains("(a rule)") && names.iter().all(|field| page.contains(&format!("  {field} "))), "{page}");
+        let error = fields.lines().find_map(|line| line.strip_prefix("error: "));
+        assert!(
+            error.is_none_or(|error| error.ends_with(')') && error.contains(|c: char| c.is_ascii_digit())),
+            "{name}"
+        );
+    }
+}

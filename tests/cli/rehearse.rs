@@ -149,7 +149,7 @@ fn what_check_refuses_is_not_run() {
     assert_eq!((check.status, &check.stdout), (Some(1), &rehearse.stdout));
     assert_eq!(check.status, rehearse.status);
     assert!(!sandbox.cwd().join("ran").exists());
-    sandbox.run(["rehearse"]).refused(&["nothing to launch"]);
+    sandbox.run(["rehearse"]).refused(&["no command to launch"]);
     sandbox.run([&["rehearse", "--timeout", "0", "--"], SWIFT].concat()).refused(&["--timeout"]);
 }
 

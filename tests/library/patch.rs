@@ -56,7 +56,7 @@ fn operations_are_read_or_told() {
         (r#"[{"op": "add", "path": "/a"}]"#, "operation 1: `value` is missing"),
         (r#"[{"op": "remove"}]"#, "operation 1: `path` is missing"),
         (r#"[{"path": "/a"}]"#, "operation 1: `op` is missing"),
-        (r#"[{"op": "remove", "path": "a"}]"#, "operation 1: its `path` or `from` is no JSON pointer"),
+        (r#"[{"op": "remove", "path": "a"}]"#, "operation 1: its `path` or `from` is not a JSON pointer"),
         (r#"[{"op": "move", "path": "/a", "from": 1}]"#, "operation 1: invalid type: integer `1`, expected a string"),
     ] {
         let told = apply(operations).unwrap_err().what;

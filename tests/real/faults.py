@@ -251,10 +251,42 @@ def nobody_else_writes_what_is_read(lab):
     templates.mkdir(parents=True)
     (templates / "zero2.json").write_text("{}")
     templates.parent.chmod(0o777)
-    lab.refused(lab.run(*as_user(user), ZLAUNCH_TEMPLATE_DIR=templates), "anybody could have written")
+    lab.refused(lab.run(*as_user(user), ZLAUNCH_TEMPLATE_DIR=templates), "could have written")
     templates.parent.chmod(0o755)
     templates.chmod(0)
     lab.refused(lab.run(*as_user(user), options=["--template-dir", templates], HOME=""), "cannot be read")
+
+
+TORCHRUN = '''import subprocess, sys, tempfile
+def main():
+    sys.exit(subprocess.call([sys.executable, "-u", "sub/t.py"]))
+if __name__ == "__main__":
+    main()
+'''
+
+
+@check
+def nothing_in_the_folder_is_imported(lab):
+    """With every interpreter here, with and without the script of torchrun: the launcher imports nothing from where one stands, and the ranks' `sys.path` is the plain one."""
+    pythons = [Path("/usr/bin/python3"), *Path.home().glob(".pyenv/versions/3.*/bin/python3")]
+    for number, python in enumerate(pythons):
+        env, cwd = lab.root / f"env{number}", lab.root / f"stands{number}"
+        if subprocess.run([python, "-m", "venv", "--without-pip", env], cwd="/").returncode:
+            continue
+        [site] = env.glob("lib/python3*/site-packages")
+        for file, text in {"torch/__init__.py": "", "torch/distributed/__init__.py": "", "torch/distributed/run.py": TORCHRUN}.items():
+            (site / file).parent.mkdir(parents=True, exist_ok=True)
+            (site / file).write_text(text)
+        (cwd / "sub").mkdir(parents=True)
+        (cwd / "sub/t.py").write_text("import sys; print(sys.path)")
+        for name in ("torch", "tempfile", "runpy", "subprocess"):
+            (cwd / f"{name}.py").write_text("raise SystemExit('planted')")
+        said = lambda *words: subprocess.run([str(word) for word in words], env={"PATH": f"{env}/bin:/usr/bin:/bin", "HOME": str(cwd)}, cwd=cwd, capture_output=True, text=True)
+        for script in (None, env / "bin/torchrun"):
+            if script:
+                script.write_text(f"#!{env}/bin/python3\nfrom torch.distributed.run import main\nmain()\n")
+            plain, ran = said("python", "sub/t.py"), said(lab.bin, "-q", "--launcher", "torchrun", "--trainer", "hf", "--nproc-per-node", "2", "--", "python", "sub/t.py")
+            assert ran.stdout == plain.stdout != "" and ran.returncode == 0, (python, script, ran, plain)
 
 
 @check

@@ -281,12 +281,6 @@ def import_from(name, module):
     return importlib.import_module(module)
 
 
-def node_modules(package):
-    """The folder that npm makes for a package."""
-    needs("node", "npm")
-    return kept(lambda folder: run("npm", "install", "--no-fund", "--no-audit", "--ignore-scripts", package, cwd=folder) and "", "npm", package) / "node_modules"
-
-
 def mirror():
     """Where this machine's packages come from."""
     sites = run("apt-get", "indextargets", "--format", "$(REPO_URI) $(ORIGIN)", "Created-By: Packages").stdout.splitlines()

@@ -68,6 +68,8 @@ def serve(path, learnt):
     """Runs rehearsals in children of this process, which imports what the first one imported."""
     from zygote import learn
 
+    # A rehearsal replaces these.
+    real_open, real_rename = open, os.rename
     spec = importlib.util.spec_from_file_location("rehearsal", PROGRAM)
     rehearsal = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(rehearsal)
@@ -100,8 +102,9 @@ def serve(path, learnt):
             rehearsal.end_with_zlaunch()
             rehearsal.main()
             if not os.path.exists(learnt + ".done"):
-                Path(learnt + ".new").write_text("\n".join(name for name in sys.modules if name != "__main__"))
-                os.rename(learnt + ".new", learnt)
+                with real_open(learnt + ".new", "w") as file:
+                    file.write("\n".join(name for name in sys.modules if name != "__main__"))
+                real_rename(learnt + ".new", learnt)
             rehearsal.finish()
         caller.close()
         for descriptor in descriptors:

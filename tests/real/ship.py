@@ -18,7 +18,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from harness import HERE, ROOT, Skip, check, kept, mirror, node_modules, programs, run, run_checks
+from harness import HERE, ROOT, Skip, check, kept, mirror, programs, run, run_checks
 from lab import Lab, different
 
 DIST = ROOT / "target/dist"

@@ -162,9 +162,9 @@ fn load(link: &Link, inline: &str) -> Result<Document, Vec<Problem>> {
         Origin::File(path) => reading::read(path)?,
         Origin::BuiltIn => json::parse_built_in(built_in_text(&link.name)),
         Origin::Inline | Origin::Piped => json::parse(inline).map_err(|fault| {
-            let wanted = "strict JSON is expected: double quotes, true, false, null, every bracket closed";
             // It uses json_repair, which guesses.
-            fault.problem("the command line").help(format!("{wanted} (ms-swift alone would repair some of it)"))
+            let help = format!("{} (ms-swift alone would repair some of it)", fault.help());
+            fault.problem("the command line").help(help)
         })?,
     };
     Document::new(value, &link.origin)

@@ -247,18 +247,5 @@ pub fn built_in_text(name: &str) -> &'static str {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_embedded_list_is_the_folder() {
-        let mut files: Vec<String> = fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/templates"))
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .collect();
-        files.sort();
-        let mut embedded: Vec<_> = BUILT_IN.iter().map(|(name, _)| format!("{name}.json")).collect();
-        embedded.sort();
-        assert_eq!(files, embedded);
-    }
-}
+#[path = "../../../tests/unit/config_template_search.rs"]
+mod tests;

@@ -6,6 +6,7 @@ use std::slice::from_ref;
 
 use super::output::OutputFlags;
 use crate::base::recorded::Version;
+use crate::command::python::Python;
 use crate::command::target::Target;
 use crate::command::trainer::Job;
 use crate::host::Host;
@@ -39,7 +40,7 @@ impl LaunchContext<'_> {
     /// one's name, if it has one.
     pub(super) fn launcher_words(&self, script: Option<&str>, module: &str) -> Vec<OsString> {
         let python = self.job.python.as_ref();
-        let version = python.and_then(|python| python.own_version()).map(|version| Version::parse(&version));
+        let version = python.and_then(Python::own_version).map(|version| Version::parse(&version));
         let has_safe_path = version.is_some_and(|version| !version.is_before([3, 11, 0]));
         let own = python.and_then(|python| Some(python.program.parent()?.join(script?))).filter(|own| own.is_file());
         let words: [OsString; 3] = match own {

@@ -2,7 +2,7 @@
 
 use anstyle::{AnsiColor, Style};
 
-use super::glossary::{GlossaryEntry, Topic, keys_below};
+use super::glossary::{GlossaryEntry, Topic, keys_below, of_rules};
 use super::language::Language;
 use super::versions::{Versions, fate};
 use crate::base::layout::{Line, TextTable, columns, escape_controls, wrapped};
@@ -108,8 +108,12 @@ impl Explanation {
     }
 
     pub(super) fn of_rule(name: &str, doc: &str, language: Language) -> Self {
+        let entry = of_rules().find(|entry| entry.name() == name);
+        let labels = [("why", "原因"), ("wrong", "错误"), ("right", "正确"), ("error", "报错")];
+        let row = |(english, chinese)| Some((language.word(english, chinese), entry?.field(english)?.to_string()));
+        let mut rows: Vec<_> = labels.into_iter().filter_map(row).collect();
         let option = check::allowable().iter().any(|rule| rule.name() == name).then(|| format!("--allow {name}"));
-        let rows = option.map(|option| (language.word("silence", "忽略"), option)).into_iter().collect();
+        rows.extend(option.map(|option| (language.word("silence", "忽略"), option)));
         Explanation { name: name.to_string(), topic: Topic::Rule, text: doc.to_string(), rows }
     }
 

@@ -2,10 +2,7 @@
 //! `# name | other name`, its lines are `field: text`, and `field.zh` is the same in Chinese. `example: =VALUE` stands for
 //! `--set NAME=VALUE`.
 
-use std::collections::BTreeSet;
-
 use super::language::Language;
-use crate::base::layout::filled;
 
 const ENTRIES: &str = include_str!("entries.txt");
 
@@ -53,7 +50,16 @@ pub struct GlossaryEntry {
 }
 
 pub fn entries() -> impl Iterator<Item = GlossaryEntry> {
-    let first = ENTRIES.strip_prefix("# ").unwrap_or(ENTRIES);
+    entries_of(ENTRIES)
+}
+
+/// Why a rule matters, what is wrong and right, and the trainer's own error, where that was seen.
+pub(super) fn of_rules() -> impl Iterator<Item = GlossaryEntry> {
+    entries_of(include_str!("rules.txt"))
+}
+
+fn entries_of(text: &'static str) -> impl Iterator<Item = GlossaryEntry> {
+    let first = text.strip_prefix("# ").unwrap_or(text);
     first.split("\n# ").map(|text| {
         let (names, body) = text.split_once('\n').unwrap_or((text, ""));
         GlossaryEntry { names, body }
@@ -110,16 +116,17 @@ pub(super) fn keys_below(section: &str) -> Option<String> {
     (!keys.is_empty()).then(|| keys.join(", "))
 }
 
-/// All keys: first those outside of any section, then a paragraph for each section.
-pub(super) fn keys_by_section(width: usize) -> String {
-    let keys: Vec<&str> = entries().filter(|it| it.topic() == Topic::Key).map(|entry| entry.name()).collect();
-    let is_section =
-        |key: &str| keys.iter().any(|other| other.strip_prefix(key).is_some_and(|rest| rest.starts_with('.')));
-    let sections: BTreeSet<&str> = keys.iter().filter_map(|key| Some(key.rsplit_once('.')?.0)).collect();
-    let top: Vec<&str> = keys.iter().filter(|key| !key.contains('.') && !is_section(key)).copied().collect();
-    let mut text = filled(&top.join(", "), 2, width);
-    for section in sections {
-        text += &format!("  {section}\n{}", filled(&keys_below(section).unwrap_or_default(), 4, width));
+/// Names in few words: of those with the same beginning, up to a separator, that and their number; and how many others.
+pub(super) fn grouped(names: &[String], separator: char) -> String {
+    let mut groups: Vec<(&str, usize)> = Vec::new();
+    for beginning in names.iter().filter_map(|name| name.split(separator).next()) {
+        match groups.iter_mut().find(|(group, _)| *group == beginning) {
+            Some((_, count)) => *count += 1,
+            None => groups.push((beginning, 1)),
+        }
     }
-    text
+    let several =
+        groups.iter().filter(|(_, count)| *count > 2).map(|(group, count)| format!("{group}{separator}… {count}"));
+    let others = groups.iter().filter(|(_, count)| *count <= 2).map(|(_, count)| count).sum::<usize>();
+    several.chain([format!("and {others} more")]).collect::<Vec<_>>().join(", ")
 }

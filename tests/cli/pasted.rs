@@ -1,0 +1,247 @@
+//! What an answer suggests is pasted: the user's own line, corrected. It keeps every option, `-n` above all, its problem is gone, and nothing is started.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::sandbox::{Run, Sandbox};
+
+const TRAIN: &str = "swift sft --model Qwen/Qwen3-8B --tuner_type full";
+const OURS: &str = "-n --format json --nproc-per-node 2";
+
+/// Options that are misspelt in several ways, each with a value.
+const MISSPELT: &[&str] = &[
+    "--deepspeed zero2",
+    "--template-dir .",
+    "--set bf16.enabled=true",
+    "--unset zero_optimization",
+    "--no-fill",
+    "--gpu-memory 80GiB",
+    "--host-memory 1TiB",
+    "--nnodes 1",
+    "--node-rank 0",
+    "--master-addr localhost",
+    "--master-port 29511",
+    "--launcher torchrun",
+    "--launcher-arg --max-restarts=1",
+    "--prefix",
+    "--trainer swift",
+    "--env A=b",
+    "--unset-env A",
+    "--record records",
+    "--strict",
+    "--allow given-twice",
+    "--color never",
+    "--verbose",
+];
+
+/// What other tools call options, and what they are called here, by front end.
+const OTHER_NAMES: &[(&str, &str)] = &[
+    (
+        "swift sft --model m/m",
+        "lr=1e-5 batch_size=4 bs=2 epochs=3 num_epochs=1 grad_accum=4 gradient_accumulation=2 max_seq_length=512 seq_len=512 cutoff_len=99 bfloat16=true warmup=10 \
+     wd=0.1 grad_clip=1.0 clip_grad=1.0 finetuning_type=lora lora_r=8 lora_target=all-linear base_model=m/m output=out optimizer=adamw_torch lr_scheduler=cosine log_interval=5 \
+     save_interval=100 num_workers=4 evaluation_strategy=no data_path=d/d grad_checkpointing=true random_seed=1",
+    ),
+    (
+        "trl sft --model_name_or_path m/m --dataset_name d/d",
+        "lr=1e-5 batch_size=4 epochs=3 grad_accum=4 max_seq_length=512 cutoff_len=99 wd=0.1 grad_clip=1.0 output=out optimizer=adamw_torch \
+     lr_scheduler=cosine num_workers=4 grad_checkpointing=true",
+    ),
+];
+
+/// Options of ours that stand behind the command.
+const BEHIND: &[&str] = &[
+    "--set zero_optimization.stage=3",
+    "--nnodes 1",
+    "--env A=b",
+    "--launcher torchrun",
+    "--template-dir .",
+    "--no-fill",
+    "--strict",
+    "--unset gradient_clipping",
+    "--launcher-arg --max-restarts=1",
+    "--config-out resolved.json",
+    "--trainer swift",
+];
+
+/// Values that are wrong, in front of the command and behind it.
+const VALUES: &[&str] = &[
+    "--deepspeed zero22",
+    "--deepspeed zreo2",
+    "--deepspeed zero-3",
+    "--deepspeed stage2",
+    "--deepspeed zero3_ofload",
+    "--deepspeed zero2.jsn",
+    "--deepspeed z4",
+    "--set zero_optimization.stage=three",
+    "--set zero_optimization.stage=\"2\"x",
+    "--set zero_optimization.reduce_bucket_size=200M",
+    "--set zero_optimization.overlap_comm=ture",
+    "--set zero_optimization.reduce_bucket_size=5,000",
+    "--set stage=3",
+    "--set offload_optimizer.device=cpu",
+    "--set zero_optimization.overlapp_comm=true",
+    "--set zero_optimization.offload_optimizer.device=gpu",
+    "--launcher torch",
+    "--launcher slurm",
+    "--trainer transformers",
+    "--nnodes 1:2",
+    "--nproc-per-node 8gpus",
+    "--nproc-per-node two",
+    "--gpu-memory 80",
+    "--gpu-memory 80gigs",
+    "--allow given-twce",
+    "--format jsno",
+    "--color sometimes",
+    "--env A",
+    "--set a",
+];
+const ARGUMENTS: &[&str] = &[
+    "--optim adam",
+    "--optim adamw",
+    "--optim AdamW",
+    "--fp16 ture",
+    "--bf16 yess",
+    "--bf16 on",
+    "--max_length 4k",
+    "--num_train_epochs three",
+    "--learning_rate 1,5e-5",
+    "--per_device_train_batch_size 4.0",
+    "--gradient_accumulation_steps 16.0",
+    "--lr_scheduler_type cosin",
+    "--eval_strategy step",
+    "--save_strategy epochs",
+    "--save_steps 1k",
+    "--gradient_checkpointng true",
+    "--per_device_train_batchsize 1",
+    "--learing_rate 1e-5",
+    "--tuner_typ full",
+    "--max_lenght 10",
+    "--dataset_num_procs 2",
+    "--warmup_ration 0.1",
+];
+
+fn misspellings(option: &str) -> Vec<String> {
+    let (name, value) =
+        option.split_once(' ').map_or((option, String::new()), |(name, value)| (name, format!(" {value}")));
+    let bare = &name[2..];
+    let (middle, last) = (bare.len() / 2, bare.len() - 1);
+    let dropped = format!("--{}{}", &bare[..middle], &bare[middle + 1..]);
+    let doubled = format!("--{}{}", &bare[..=last], &bare[last..]);
+    [dropped, doubled, format!("—{bare}"), format!("–-{bare}"), format!("-{bare}")]
+        .iter()
+        .map(|it| format!("{it}{value}"))
+        .collect()
+}
+
+fn lines() -> Vec<String> {
+    let mut lines = Vec::new();
+    for option in MISSPELT {
+        let config = if option.starts_with("--deepspeed") { "" } else { " --deepspeed zero2" };
+        lines.extend(misspellings(option).iter().map(|wrong| format!("zlaunch {OURS}{config} {wrong} -- {TRAIN}")));
+    }
+    for (command, names) in OTHER_NAMES {
+        let given = names.split_whitespace().map(|pair| pair.replace('=', " "));
+        lines.extend(given.map(|given| format!("zlaunch {OURS} --deepspeed zero2 -- {command} --{given}")));
+    }
+    lines.extend(BEHIND.iter().map(|ours| format!("zlaunch {OURS} --deepspeed zero2 -- {TRAIN} {ours}")));
+    lines.extend(VALUES.iter().map(|wrong| {
+        let config = if wrong.starts_with("--deepspeed") { "" } else { "--deepspeed zero2 " };
+        format!("zlaunch {OURS} {config}{wrong} -- {TRAIN}")
+    }));
+    lines.extend(ARGUMENTS.iter().map(|wrong| format!("zlaunch {OURS} --deepspeed zero2 -- {TRAIN} {wrong}")));
+    for wrong in [
+        "zero2",
+        "-- --",
+        "launch",
+        "train",
+        "run",
+        "sft --model m/m",
+        "'swift sft --model m/m'",
+        "swift sft -- --model m/m",
+        "zero2 -- swift sft --model m/m",
+    ] {
+        lines.push(format!("zlaunch {OURS} {wrong} {}", if wrong.contains("sft") { "" } else { TRAIN }));
+    }
+    for wrong in ["chek", "cehck", "checks", "lint", "validate"] {
+        lines.push(format!("zlaunch {wrong} --format json --nproc-per-node 2 --deepspeed zero2 -- {TRAIN}"));
+    }
+    lines
+}
+
+/// What a shell makes of a line.
+fn paste(sandbox: &Sandbox, line: &str) -> Run {
+    sandbox.shell(&format!("zlaunch() {{ \"$0\" \"$@\"; }}; {line}"), [""; 0])
+}
+
+fn diagnostics(run: &Run) -> Vec<Value> {
+    let report: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{}{}", run.stdout, run.stderr));
+    report["diagnostics"].as_array().unwrap().iter().filter(|it| it["severity"] != "note").cloned().collect()
+}
+
+/// The line that a help stands for: itself, or what is in its place in the line that was typed.
+fn suggested(line: &str, found: &Value) -> Option<String> {
+    let (help, place) = (found["help"].as_str()?, found["where"][0].as_str()?);
+    if help.starts_with("zlaunch ") {
+        return Some(help.split(", or ").next()?.to_string());
+    }
+    let guess =
+        help.strip_prefix("did you mean `").and_then(|rest| rest.split_once('`')).map(|(guess, rest)| {
+            match rest.strip_prefix("? ") {
+                Some(rest) if rest.starts_with("--") => rest,
+                _ => guess,
+            }
+        });
+    let options = guess.or_else(|| {
+        help.find("--").map(|at| &help[at..]).filter(|_| help.starts_with("--") || help.starts_with("its place"))
+    });
+    let end = |text: &str| {
+        [", or ", "; ", " (", ", for example", ": "].iter().filter_map(|end| text.find(end)).min().unwrap_or(text.len())
+    };
+    let out = help.strip_prefix("leave ").and_then(|rest| rest.split(" out").next());
+    let (old, new) = match (options, out) {
+        (Some(new), _) if new.starts_with("zlaunch ") => return Some(new.to_string()),
+        (Some(new), _) if new.starts_with('-') => (place, &new[..end(new)]),
+        // A word in the place of the last one.
+        (Some(new), _) => (place.rsplit(' ').next()?, new),
+        (None, Some(out)) => (out, ""),
+        (None, None) => return None,
+    };
+    line.contains(old).then(|| line.replacen(old, new, 1))
+}
+
+#[test]
+fn what_is_suggested_is_right_when_it_is_pasted() {
+    let lines = lines();
+    assert!(lines.iter().collect::<BTreeSet<_>>().len() >= 200, "{}", lines.len());
+    let sandbox = Sandbox::new().with_trainers();
+    let (mut pasted, mut wrong) = (0, Vec::new());
+    for line in &lines {
+        let first = paste(&sandbox, line);
+        let found = diagnostics(&first);
+        if found.is_empty() {
+            wrong.push(format!("{line}\n  nothing is said"));
+        }
+        for it in &found {
+            let Some(better) = suggested(line, it) else { continue };
+            pasted += 1;
+            if !better.contains(" -n") && !better.contains(" check ")
+                || !better.contains("--nproc-per-node 2")
+                    && !line.contains("--nproc-per-node two")
+                    && !line.contains("8gpus")
+            {
+                wrong.push(format!("{line}\n  drops options: {better}"));
+                continue;
+            }
+            let then = paste(&sandbox, &better);
+            let is_told = |other: &Value| other["message"] == it["message"] && other["where"] == it["where"];
+            if diagnostics(&then).iter().any(is_told) {
+                wrong.push(format!("{line}\n  still wrong: {better}\n  {}", it["message"]));
+            }
+        }
+    }
+    assert!(!sandbox.path("record/argv").exists(), "something was started");
+    assert!(wrong.is_empty(), "{} of {pasted}:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(pasted >= 200, "only {pasted}");
+}
