@@ -65,6 +65,7 @@ class Report:
         self.process = os.getpid()
         self.reached = "start"
         self.initialized = 0
+        self.guessed = False  # which elements a mask chooses, and so a shape
 
     def tell(self, event, **more):
         # A process that was forked from this one has nothing to say.
@@ -351,7 +352,12 @@ def redirection(torch):
             return value.type == "cuda"
         return isinstance(value, str) and (value == "cuda" or value.startswith("cuda:"))
 
+    with contextlib.suppress(ImportError, AttributeError):
+        import torch.fx.experimental._config as config
+
+        config.meta_nonzero_assume_all_nonzero = True
     cpu = torch.device("cpu")
+    choosing = {torch.Tensor.__getitem__, torch.Tensor.nonzero, torch.nonzero, torch.Tensor.masked_select, torch.masked_select, torch.where}
     moves = {torch.Tensor.to, torch.Tensor.cuda, torch.Tensor.cpu}
     pins = {torch.Tensor.pin_memory, torch.Tensor.record_stream}
 
@@ -374,7 +380,10 @@ def redirection(torch):
                 args = tuple(cpu if is_gpu(it) else it for it in args)
             if kwargs.get("pin_memory"):
                 kwargs["pin_memory"] = False
+            if function is torch.Tensor.__getitem__ and args[0].is_meta:
+                args = (args[0], chosen_by(args[1]))
             if any(tensor.is_meta for tensor in tensors_in(args, kwargs)):
+                REPORT.guessed |= function in choosing and any(tensor.dtype is torch.bool for tensor in tensors_in(args, kwargs))
                 # Data is real until it meets a weight. From there on only shapes are known.
                 with torch._C.DisableTorchFunction():
                     args, kwargs = to_meta(args), to_meta(kwargs)
@@ -388,6 +397,17 @@ def redirection(torch):
                 yield from tensors_in(*value)
             elif isinstance(value, dict):
                 yield from tensors_in(*value.values())
+
+    def chosen_by(index):
+        """A mask that is real tells how many it chooses."""
+        if not isinstance(index, (torch.Tensor, tuple)):
+            return index
+        found = []
+        with torch._C.DisableTorchFunction():
+            for it in index if isinstance(index, tuple) else (index,):
+                is_mask = isinstance(it, torch.Tensor) and it.dtype is torch.bool and it.dim() and not it.is_meta
+                found += it.nonzero(as_tuple=True) if is_mask else [it]
+        return tuple(found)
 
     def to_meta(value):
         if isinstance(value, torch.Tensor):
@@ -597,6 +617,12 @@ def hook_deepspeed(module):
             self.loaded_checkpoint_mp_world_size = self.loaded_checkpoint_dp_world_size = None
             self.losses, self._is_compiled, self.dist_backend = 0.0, False, "nccl"
 
+        def __getattr__(self, name):
+            try:
+                return torch.nn.Module.__getattr__(self, name)
+            except AttributeError:
+                return getattr(self._modules["module"], name)
+
         def forward(self, *args, **options):
             outputs = self.module(*args, **options)
             REPORT.reach("step")
@@ -706,6 +732,17 @@ def hook_masks(module):
                 setattr(holder, name, wrap(lambda *_, **__: False))
 
 
+def hook_triton(module):
+    """Kernels that are only defined ask for the driver already."""
+    module.driver.set_active(Anything())
+
+
+def hook_operators(module):
+    """DeepSpeed's own operators are not compiled, and there need not be a compiler for CUDA."""
+    module.installed_cuda_version = lambda *_: (12, 8)
+    module.OpBuilder.load = lambda *_, **__: Anything()
+
+
 def hook_retry(module):
     module.Retry.sleep = lambda *_: None  # The network does not come back.
 
@@ -746,6 +783,8 @@ HOOKS = {
     "transformers.trainer": hook_trainer,
     "datasets": hook_datasets,
     "deepspeed": hook_deepspeed,
+    "deepspeed.ops.op_builder.builder": hook_operators,
+    "triton.runtime.driver": hook_triton,
     "urllib3.util.retry": hook_retry,
 }
 
@@ -838,7 +877,7 @@ def run_python(program, module, words):
 # ---- what went wrong, and whose fault it is ----
 
 # A GPU is asked for in earnest, weights have no values, a collective has no partner.
-OF_THE_PRETENCE = re.compile(r"\bmeta (tensor|device)|on meta\b|device\W+meta\b|data-dependent|Cannot copy out|CUDA|cuda|nvcc|NVIDIA|nvidia|GPU\b|NCCL|[Tt]riton|libcu\w*\.so|"
+OF_THE_PRETENCE = re.compile(r"\bmeta (tensor|device)|on meta\b|device\W+meta\b|data-(in)?dependent|Cannot copy out|CUDA|cuda|nvcc|NVIDIA|nvidia|GPU\b|NCCL|[Tt]riton|libcu\w*\.so|"
                              r"driver|FakeStore|fake backend|ProcessGroup|RehearsedEngine|SimpleNamespace|'Anything'")
 OF_THE_NETWORK = re.compile(r"a rehearsal has no network|offline mode|couldn't connect|Couldn't reach|cannot find the requested files in the (local|disk) cache|Max retries exceeded|"
                             r"Name or service not known|Connection(Error| refused)|LocalEntryNotFound|OfflineModeIsEnabled|Cannot reach|Network is unreachable")
@@ -885,7 +924,11 @@ def judge(error):
     if REPORT.reached in ("initialize", "step"):
         # Shapes are known here, values are not. What the code of a model or trainer raises about its arguments is real.
         is_argument = isinstance(error, TypeError) and re.search("unexpected keyword argument|required positional argument", said)
-        return "refused" if is_raised and not in_torch or is_argument else "unsure"
+        # With a shape that was guessed, only one that names a word of the command is.
+        words = {word for argument in SPEC.argv if not os.path.exists(argument) for word in re.findall(r"\w{4,}", argument)}
+        is_named = bool(words & set(re.findall(r"\w+", str(error))))
+        is_real = is_argument or is_raised and (is_named if REPORT.guessed or in_torch else True)
+        return "refused" if is_real else "limit" if REPORT.guessed else "unsure"
     if isinstance(error, NotImplementedError) or in_torch and isinstance(error, RuntimeError):
         return "unsure"
     return "refused" if is_raised or isinstance(error, RAISED_BY_PYTHON) or last.filename.endswith(".py") and not in_torch else "unsure"
