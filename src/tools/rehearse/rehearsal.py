@@ -489,7 +489,7 @@ def hook_modeling(module):
         quantization = quantization or next(({name: True, "quant_method": "bitsandbytes"} for name in ("load_in_4bit", "load_in_8bit") if options.get(name)), None)
         if quantization is not None:
             check_quantizer(module, quantization)
-        name = "dtype" if "dtype" in inspect.getsource(from_config).replace("torch_dtype", "") else "torch_dtype"
+        name = "dtype" if re.search(r'pop\("dtype"', inspect.getsource(from_config)) else "torch_dtype"
         model = cls._from_config(config, **{name: dtype}, **more)
         model.name_or_path = str(path)
         if quantization is not None:
@@ -929,7 +929,9 @@ def judge(error):
         is_named = bool(words & set(re.findall(r"\w+", str(error))))
         is_real = is_argument or is_raised and (is_named if REPORT.guessed or in_torch else True)
         return "refused" if is_real else "limit" if REPORT.guessed else "unsure"
-    if isinstance(error, NotImplementedError) or in_torch and isinstance(error, RuntimeError):
+    # A call of ours may not be how this version is called.
+    is_ours = isinstance(error, TypeError) and any(frame.filename == __file__ for frame in frames[-4:])
+    if is_ours or isinstance(error, NotImplementedError) or in_torch and isinstance(error, RuntimeError):
         return "unsure"
     return "refused" if is_raised or isinstance(error, RAISED_BY_PYTHON) or last.filename.endswith(".py") and not in_torch else "unsure"
 
