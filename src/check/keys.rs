@@ -97,7 +97,10 @@ fn advice(key: &Key, subject: &Subject, are_many: bool) -> String {
         return remove;
     }
     // Deeper, the same name means many things.
-    let is_near = |entry: &KeySpec| entry.key != key.path && entry.key.split('.').count() < 3;
+    let is_near = |entry: &KeySpec| {
+        let top = |path: &str| path.split('.').next().map(str::to_string);
+        entry.key != key.path && (entry.key.split('.').count() < 3 || top(entry.key) == top(&key.path))
+    };
     let reads = |entry: &KeySpec| is_near(entry) && entry.removed.is_none() && subject.reads(entry.key);
     let elsewhere = schema::named(name, subject.version()).find(reads);
     if let Some(entry) = elsewhere {

@@ -12,7 +12,7 @@ use crate::base::options::{self, AnyValue, SUBCOMMANDS};
 #[derive(Subcommand)]
 pub(super) enum Asked {
     /// Report problems with a launch or a config
-    #[command(override_usage = "zlaunch check [OPTIONS] [--fix] FILE.json...|-- COMMAND [ARGS]...", after_help = launch::ABOUT_CHECK)]
+    #[command(override_usage = "zlaunch check [OPTIONS] FILE.json...|-- COMMAND [ARGS]...", after_help = launch::ABOUT_CHECK)]
     Check(Box<launch::CheckArgs>),
     /// Try a launch with the real trainer, on the CPU
     #[command(override_usage = "zlaunch rehearse [OPTIONS] -- COMMAND [ARGS]...", after_help = rehearse::ABOUT)]

@@ -36,7 +36,11 @@ pub(super) fn did_you_mean(mode: &str, options: &[OsString], command: &[OsString
     let is_template = || Search::default().knows(word);
     let path = host.absolute(Path::new(word));
     let parts: Vec<&str> = word.split_whitespace().collect();
-    let near = || report::nearest(word, SUBCOMMANDS.iter().copied()).filter(|_| mode.is_empty() && options.is_empty());
+    // `swfit` is no slip of `fit`; another name is far from it.
+    let is_slip =
+        |near: &str| strsim::damerau_levenshtein(word, near) < 3 && near.chars().next() != word.chars().next();
+    let near = || report::nearest(word, SUBCOMMANDS.iter().copied()).filter(|near| !is_slip(near));
+    let near = || near().filter(|_| mode.is_empty() && options.is_empty());
     let ending = Path::new(word).extension().and_then(OsStr::to_str);
     let every;
     // The sub-command, an option and words of the command that were meant.
@@ -69,7 +73,8 @@ pub(super) fn did_you_mean(mode: &str, options: &[OsString], command: &[OsString
     let takes_command = ["", "check", "doctor", "fit"].contains(&mode);
     words.extend(options.iter().filter(|word| takes_command && *word != "--").chain(more).cloned());
     words.extend(option.iter().map(OsString::from));
-    let stands_alone = behind.is_empty() || alone && mode == "check" && program.len() == 1;
+    let is_json = |word: &OsString| Path::new(word).extension().is_some_and(|ending| ending == "json");
+    let stands_alone = behind.is_empty() || mode == "check" && behind.iter().all(is_json);
     words.extend((takes_command && !stands_alone).then(|| "--".into()));
     // A pattern is for the shell.
     let shown = line(&[&words[..], &behind].concat());

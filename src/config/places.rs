@@ -58,7 +58,11 @@ impl<'a> Places<'a> {
     /// The last `--set` of the key itself or of a section around it.
     fn set_at(&self, key: &str) -> Option<&Sourced<(String, Value)>> {
         let is_around = |rest: &str| rest.is_empty() || rest.starts_with('.');
-        self.layers.set.iter().rev().find(|set| key.strip_prefix(set.value.0.as_str()).is_some_and(is_around))
+        let around = self.layers.set.iter().rev().find(|set| key.strip_prefix(&set.value.0).is_some_and(is_around));
+        // A section that only `--set` made.
+        let is_new = || json::get(&self.template.config, key).is_none();
+        let is_inside = |name: &str| name.strip_prefix(key).is_some_and(|rest| rest.starts_with('.'));
+        around.or_else(|| self.layers.set.iter().rev().find(|set| is_inside(&set.value.0)).filter(|_| is_new()))
     }
 
     fn files(&self) -> &[(&'a Path, Positions)] {

@@ -63,7 +63,7 @@ pub(crate) fn write(problems: &[Problem], secrets: &Secrets, width: Option<usize
             let it = wrapped(&secrets.hide_in_text(it), 6, width);
             let _ = write!(stderr, "  {place}-->{place:#} {}", it.trim_start());
         }
-        if let Some((number, line, mark)) = problem.places.first().and_then(|it| excerpt(it, secrets)) {
+        if let Some((number, line, mark)) = problem.places.first().and_then(|it| excerpt(it, width, secrets)) {
             let margin = " ".repeat(number.len());
             let _ = writeln!(stderr, " {margin} {place}|{place:#}\n {place}{number} |{place:#} {line}");
             let _ = writeln!(stderr, " {margin} {place}|{place:#} {word}{mark}{word:#}");
@@ -79,8 +79,8 @@ pub(crate) fn write(problems: &[Problem], secrets: &Secrets, width: Option<usize
 }
 
 /// The line that a place `FILE:LINE:COLUMN` is about: its number, its text, and a mark under what is meant.
-fn excerpt(place: &str, secrets: &Secrets) -> Option<(String, String, String)> {
-    const MOST: usize = 100;
+fn excerpt(place: &str, width: usize, secrets: &Secrets) -> Option<(String, String, String)> {
+    let most = width.saturating_sub(10).clamp(20, 100);
     let mut parts = place.rsplitn(3, ':');
     let (column, number) = (parts.next()?.parse::<usize>().ok()?, parts.next()?.parse::<usize>().ok()?);
     let text = reading::text_if_any(Path::new(parts.next()?))?;
@@ -88,10 +88,10 @@ fn excerpt(place: &str, secrets: &Secrets) -> Option<(String, String, String)> {
     let (before, rest) = line.split_at_checked(column.checked_sub(1)?)?;
     let in_quotes = rest.strip_prefix('"').and_then(|rest| Some(rest[..rest.find('"')?].chars().count() + 2));
     let in_word = || rest.chars().take_while(|c| c.is_alphanumeric() || "_.-+".contains(*c)).count();
-    let skipped = before.chars().count().saturating_sub(MOST / 2);
-    let shown: String = line.chars().skip(skipped).take(MOST).collect();
+    let skipped = before.chars().count().saturating_sub(most / 2);
+    let shown: String = line.chars().skip(skipped).take(most).collect();
     let mark =
-        " ".repeat(columns(before) - skipped) + &"^".repeat(in_quotes.unwrap_or_else(in_word).clamp(1, MOST / 2));
+        " ".repeat(columns(before) - skipped) + &"^".repeat(in_quotes.unwrap_or_else(in_word).clamp(1, most / 2));
     let is_open = secrets.hide_in_text(&line) == line;
     is_open.then(|| (number.to_string(), escape_controls(shown.trim_end()), mark))
 }

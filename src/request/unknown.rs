@@ -65,7 +65,9 @@ impl UnderstoodLaunch<'_> {
         }
         let word = words[at].to_string_lossy();
         let rest: Vec<OsString> = self.launch.command.iter().filter(|it| **it != words[at]).cloned().collect();
-        Some(report::dry_run_behind(&word, &shell::text(&self.launch.words_with(&["-n".into()], &rest))))
+        let mut line = self.launch.words_with(&[], &rest);
+        line.insert(1, "-n".into());
+        Some(report::dry_run_behind(&word, &shell::text(&line)))
     }
 
     /// The line with these options of ours, which stand behind the command, in front of it; `--` is left out.

@@ -105,11 +105,11 @@ fn edit_of(problem: &Problem) -> Option<Edit> {
 fn speak_of_the_file(problem: &mut Problem) {
     if let (Some(path), Some(edit)) = (file_of(problem), edit_of(problem)) {
         let what = match edit {
-            Edit::Rename(_, to) => format!("write \"{to}\""),
-            Edit::Set(_, to) => format!("write {to}"),
-            Edit::Remove(_) => "remove it".to_string(),
+            Edit::Rename(_, to) => format!("did you mean `{to}`?"),
+            Edit::Set(_, to) => format!("write {to}:"),
+            Edit::Remove(_) => "remove it:".to_string(),
         };
-        problem.help = format!("{what}: zlaunch check --fix {}", path.display());
+        problem.help = format!("{what} zlaunch check --fix {}", path.display());
         return;
     }
     problem.help = problem.help.replace("--unset ", "remove ").replace("--set ", "set ");

@@ -115,7 +115,7 @@ fn unknown(word: &str, search: &Search) -> Problem {
     // Keys and rules before variables.
     containing.sort_by_key(|name| (name.starts_with(|c: char| c.is_ascii_uppercase()), *name));
     containing.dedup();
-    report::unknown_subject(word, report::nearest(word, known), &containing)
+    report::unknown_subject(word, report::nearest(word, known.into_iter().filter(|known| *known != word)), &containing)
 }
 
 /// Everything that can be explained.

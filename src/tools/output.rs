@@ -21,21 +21,16 @@ pub(crate) fn show(text: &str) -> Result<(), Vec<Problem>> {
     out_bytes(&styled(|stream| stream.write_all(text.as_bytes())))
 }
 
-/// Writes a plan with its titles in bold and its sources dimmed, where colours are shown.
+/// Writes a plan with its titles in bold, where colours are shown.
 pub(crate) fn show_plan(text: &str) -> Result<(), Vec<Problem>> {
-    let (bold, dim) = (Style::new().bold(), Style::new().dimmed());
-    let line = |stream: &mut AutoStream<Vec<u8>>, line: &str| match line.rfind("  ") {
-        _ if line.is_empty() => writeln!(stream),
-        Some(at) if line.starts_with("  ") && !line.starts_with("   ") && at > 1 => {
-            writeln!(stream, "{}{dim}{}{dim:#}", &line[..at], &line[at..])
-        }
-        _ if line.starts_with(' ') => writeln!(stream, "{line}"),
-        at => {
-            let title = line.find("  ").filter(|_| at.is_some()).unwrap_or(line.len());
-            writeln!(stream, "{bold}{}{bold:#}{}", &line[..title], &line[title..])
-        }
+    let bold = Style::new().bold();
+    let line = |line: &str| {
+        let is_titled = line.starts_with(|c: char| c.is_ascii_lowercase());
+        let title = if is_titled { line.find("  ").unwrap_or(line.len()) } else { 0 };
+        let (title, rest) = line.split_at(title);
+        if title.is_empty() { format!("{rest}\n") } else { format!("{bold}{title}{bold:#}{rest}\n") }
     };
-    out_bytes(&styled(|stream| text.lines().try_for_each(|text| line(stream, text))))
+    show(&text.lines().map(line).collect::<String>())
 }
 
 /// Writes a text to standard output. What is in it came from files, variables and arguments, so nothing of it may deceive

@@ -22,7 +22,7 @@ fn filled(line: &str) -> Value {
     let sandbox = Sandbox::new();
     model(&sandbox, &json!({"hidden_size": 3584}));
     let command: Vec<&str> = line.split(' ').collect();
-    sandbox.config(&["--deepspeed", ALL], &command)
+    sandbox.config(&["--deepspeed", ALL, "--allow", "swift-optimizer"], &command)
 }
 
 #[test]
@@ -123,7 +123,8 @@ fn hidden_sizes_below_stage_3() {
     let sandbox = Sandbox::new();
     let stage2 = ALL.replace("\"stage\": 3", "\"stage\": 2");
     let zero = |command: &str| {
-        sandbox.config(&["--deepspeed", &stage2], &command.split(' ').collect::<Vec<_>>())["zero_optimization"].clone()
+        let options = ["--deepspeed", &stage2, "--allow", "swift-optimizer"];
+        sandbox.config(&options, &command.split(' ').collect::<Vec<_>>())["zero_optimization"].clone()
     };
     model(&sandbox, &json!({"hidden_size": 64}));
     assert_eq!(zero("python x.py --model_name_or_path model")["stage3_prefetch_bucket_size"], 3686);
@@ -179,10 +180,10 @@ fn mismatches_are_reported_together_with_both_sides() {
     let run = sandbox
         .launch(&["--nproc-per-node", "2", "--deepspeed", "my.json"], &command.split_whitespace().collect::<Vec<_>>());
     run.refused(&[
-        "`train_micro_batch_size_per_gpu` is 4 (int) in the config, but the trainer computes 2 (int)",
-        "`gradient_accumulation_steps` is \"8\" (str) in the config, but the trainer computes 8 (int)",
-        "`gradient_clipping` is 1 (int) in the config, but the trainer computes 0.5 (float)",
-        "`bf16.enabled` is false (bool)",
+        "`train_micro_batch_size_per_gpu` is 4 in the config, but the trainer computes 2",
+        "`gradient_accumulation_steps` is \"8\" in the config, but the trainer computes 8",
+        "`gradient_clipping` is 1 in the config, but the trainer computes 0.5",
+        "`bf16.enabled` is false",
         "`optimizer.params.betas`",
         "--max_grad_norm",
         &format!("{}:1:", path.display()),

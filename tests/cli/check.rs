@@ -224,8 +224,6 @@ fn a_launch_runs_the_same_rules() {
     warnings.run([&["--strict"], command.as_slice()].concat()).refused(&["error[ignored-key]"]);
     let run = warnings.run([&["--strict", "--allow", "ignored-key"], command.as_slice()].concat());
     run.succeeded_silently();
-    // Notes are for those who ask.
-    assert!(warnings.run([&["-v"], command.as_slice()].concat()).stderr.contains("note["));
 }
 
 /// An operator that DeepSpeed was installed with, that torch has built, or that the launch does not need is no news.
@@ -340,5 +338,5 @@ fn a_refused_plan_is_printed_as_json_too() {
         "--deepspeed_config",
         "ds.json",
     ]);
-    assert_eq!(quiet.stdout, "0 errors, 0 warnings, 1 note\n", "{quiet:?}");
+    assert_eq!(quiet.stdout, "0 errors, 0 warnings, 0 notes\n", "{quiet:?}");
 }

@@ -1,7 +1,5 @@
 //! `zlaunch explain`, from outside: what is answered, in which language, and what is not known.
 
-use std::fs;
-
 use crate::sandbox::{SWIFT, Sandbox};
 
 #[test]
@@ -91,22 +89,13 @@ fn the_language_follows_the_locale_and_zlaunch_lang() {
 }
 
 #[test]
-fn without_a_word_everything_is_listed() {
+fn without_a_word_the_subjects_are_grouped_on_one_screen() {
     let sandbox = Sandbox::new();
     let list = sandbox.run(["explain"]).stdout;
-    for word in [
-        "stage 3",
-        "zero3_offload",
-        "zero_optimization.offload_param",
-        "round_robin_gradients",
-        "DS_PIPE_RESERVE",
-        "two-configs",
-    ] {
-        assert!(list.contains(word), "{word}");
+    for word in ["stage 3", "zero3_offload", "zero_optimization.… ", "DS_… ", "batch-… ", "and "] {
+        assert!(list.contains(word), "{word}: {list}");
     }
-    let keys = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/src/recorded/deepspeed-schema.txt")).unwrap();
-    let names = keys.lines().filter_map(|line| line.split('\t').next()?.rsplit('.').next());
-    assert!(names.filter(|name| list.contains(name)).count() > 350);
+    assert!(list.lines().count() <= 40, "{list}");
 }
 
 #[test]

@@ -68,7 +68,7 @@ fn the_line_is_shown_with_a_mark() {
     let sandbox = Sandbox::new();
     sandbox.file("ds.json", "{\n\t\"zero_optimization\": {\"stage\": 2, \"overlapp_comm\": true}\n}\n");
     let run = sandbox.run(["check", "ds.json"]);
-    let shown = "   |\n 2 |  \"zero_optimization\": {\"stage\": 2, \"overlapp_comm\": true}\n   |                                     ^^^^^^^^^^^^^^^\n";
+    let shown = "   |\n 2 |  \"zero_optimization\": {\"stage\": 2, \"overlapp_comm\": true}\n   |                                    ^^^^^^^^^^^^^^^\n";
     assert!(run.stdout.contains(shown), "{}", run.stdout);
     // A line with a secret is not.
     sandbox

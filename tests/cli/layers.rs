@@ -47,6 +47,8 @@ fn key_order_is_kept_and_integral_numbers_are_integers() {
             "z",
             "--set",
             "n=1e9",
+            "--allow",
+            "ignored-key",
             "--",
         ]
         .iter()
@@ -64,7 +66,9 @@ fn key_order_is_kept_and_integral_numbers_are_integers() {
 #[test]
 fn values_are_json_else_strings() {
     let sandbox = Sandbox::new();
-    let set = |assignment: &str| sandbox.config(&["--deepspeed", "zero2", "--set", assignment], SWIFT)["x"].clone();
+    let set = |assignment: &str| {
+        sandbox.config(&["--allow", "ignored-key", "--deepspeed", "zero2", "--set", assignment], SWIFT)["x"].clone()
+    };
     assert_eq!(set("x=true"), true);
     assert_eq!(set("x=[1, 2e0]"), serde_json::json!([1, 2]));
     assert_eq!(set("x=hello world"), "hello world");

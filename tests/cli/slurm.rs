@@ -29,7 +29,7 @@ impl Recorded {
     }
 
     fn plan(&self, sandbox: &Sandbox) -> Run {
-        let words = ["-n", "--format", "json", "--deepspeed", "zero3", "--set", "a=1", "--"];
+        let words = ["-n", "--format", "json", "--deepspeed", "zero3", "--set", "steps_per_print=7", "--"];
         Run::of(sandbox.command(words.iter().chain(SWIFT)).envs(&self.env))
     }
 }
@@ -189,7 +189,7 @@ fn a_shell_on_several_machines_goes_through_srun() {
         assert_eq!(plan["topology"]["nnodes"], machines, "{}", task.name);
         let argv = argv(&plan);
         let at = argv.iter().position(|word| word.ends_with("/zlaunch")).unwrap();
-        assert_eq!(argv[at + 1..at + 6], ["--deepspeed", "zero3", "--set", "a=1", "--"], "{}", task.name);
+        assert_eq!(argv[at + 1..at + 6], ["--deepspeed", "zero3", "--set", "steps_per_print=7", "--"], "{}", task.name);
         assert_eq!(argv[at + 6..], *SWIFT, "{}", task.name);
         let flags = argv[1..at].iter().filter(|flag| !flag.starts_with("--g")).cloned().collect::<Vec<_>>().join(" ");
         let spread = match task.number("SLURM_HET_SIZE") {
