@@ -63,7 +63,9 @@ pub(crate) fn resolve(context: &FillContext, place: impl Fn(&str) -> String) -> 
         if !auto && (!rule.compared || !trainer.is_hf() || value.is_null()) {
             continue;
         }
-        if let Some(why) = context.by_launcher.filter(|_| auto).or_else(|| context.filled_by_trainer(rule.key)) {
+        if let Some(why) =
+            context.by_launcher.filter(|_| auto || context.is_unseen()).or_else(|| context.filled_by_trainer(rule.key))
+        {
             if auto {
                 leave(rule.key, why);
             }

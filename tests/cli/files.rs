@@ -91,7 +91,7 @@ fn an_unreadable_config_is_refused() {
         sandbox.file("secret.json", r#"{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 1}}"#);
     mode(&path, 0);
     if fs::read(&path).is_err() {
-        load(&sandbox, "secret.json").refused(&["secret.json", "lack the permission"]);
+        load(&sandbox, "secret.json").refused(&["secret.json", "permission denied"]);
     } else {
         // The superuser reads everything: the config is simply used.
         assert_eq!(load(&sandbox, "secret.json").status, Some(0));

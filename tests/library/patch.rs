@@ -51,7 +51,7 @@ fn operations_are_read_or_told() {
         ("[3]", "operation 1: it is not an object"),
         (
             r#"[{"op": "test", "path": "", "value": 1}, {"op": "frobnicate", "path": ""}]"#,
-            "operation 2: `frobnicate` is none of add, remove,",
+            "operation 2: `frobnicate` is not one of add, remove,",
         ),
         (r#"[{"op": "add", "path": "/a"}]"#, "operation 1: `value` is missing"),
         (r#"[{"op": "remove"}]"#, "operation 1: `path` is missing"),

@@ -2,28 +2,21 @@
 """`zlaunch rehearse` with the real trainers: each front end of FRONT_ENDS, and a sample of truth_cases.py.
 
 A launch that works must never be refused, and should arrive at deepspeed.initialize. One that the trainer itself refuses must be refused by `check` or by
-the rehearsal. How the real trainers end is found out and kept by truth_lab.py. A rehearsal is run by a process that has imported the trainer already (`serve`),
-but for those with --cold, whose seconds are compared with the trainer's own.
+the rehearsal. How the real trainers end is found out and kept by truth_lab.py, and how long they take to the same point when a case is started cold.
 """
 import collections
 import concurrent.futures
-import contextlib
-import importlib.util
 import json
-import os
 import re
 import shlex
-import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from pathlib import Path
 
-from harness import HERE, ROOT, Arguments, Checks, in_parallel, until
+from harness import HERE, Arguments, Checks, in_parallel
 
-PROGRAM = ROOT / "src/tools/rehearse/rehearsal.py"
 # Of the truth cases these are about where a launch is started, and not about what the trainer says to it.
 NOT_REHEARSED = {"prefix", "rank's variables", "variable"}
 SWIFT = "--model model --model_type qwen2 --template qwen --dataset data.jsonl --torch_dtype bfloat16 --max_length 128 --dataset_num_proc 1"
@@ -64,79 +57,6 @@ engine.backward(engine(torch.ones(4, args.size, device=engine.device)).mean())
 """
 
 
-def serve(path, learnt):
-    """Runs rehearsals in children of this process, which imports what the first one imported."""
-    from zygote import learn
-
-    # A rehearsal replaces these.
-    real_open, real_rename = open, os.rename
-    spec = importlib.util.spec_from_file_location("rehearsal", PROGRAM)
-    rehearsal = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(rehearsal)
-    rehearsal.SPEC = type("Spec", (), {"nproc_per_node": 1, "world_size": 1, "gpu_memory": 80 << 30, "rows": 100, "online": False, "folder": "/nowhere"})()
-    rehearsal.REPORT = type("Report", (), {"tell": lambda *_, **__: None, "reach": lambda *_, **__: None})()
-    sys.meta_path.insert(0, rehearsal.Finder())
-    server = socket.socket(socket.AF_UNIX)
-    server.bind(path)
-    server.listen()
-    while True:
-        caller, _ = server.accept()
-        if os.path.exists(learnt):
-            with open(learnt) as file:
-                os.environ["HF_HUB_OFFLINE"] = "1"
-                learn(file)
-            os.remove(learnt)
-            open(learnt + ".done", "w").close()
-        told, descriptors, *_ = socket.recv_fds(caller, 1 << 20, 3)
-        while more := caller.recv(1 << 20):
-            told += more
-        if os.fork() == 0:
-            server.close()
-            told = json.loads(told)
-            for number, descriptor in enumerate(descriptors):
-                os.dup2(descriptor, number)
-            os.chdir(told["folder"])
-            os.environ.clear()
-            os.environ.update(told["env"])
-            rehearsal.START, rehearsal.SPEC, rehearsal.REPORT = time.time(), rehearsal.Spec(told["spec"]), rehearsal.Report()
-            rehearsal.end_with_zlaunch()
-            rehearsal.main()
-            if not os.path.exists(learnt + ".done"):
-                with real_open(learnt + ".new", "w") as file:
-                    file.write("\n".join(name for name in sys.modules if name != "__main__"))
-                real_rename(learnt + ".new", learnt)
-            rehearsal.finish()
-        caller.close()
-        for descriptor in descriptors:
-            os.close(descriptor)
-        with contextlib.suppress(ChildProcessError):
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                pass
-
-
-class Servers:
-    """A process for each environment and trainer, started when it is first needed."""
-
-    def __init__(self, root):
-        self.root, self.started, self.lock = root, {}, threading.Lock()
-
-    def of(self, bench, trainer):
-        with self.lock:
-            name = f"{bench.name or 'main'}-{trainer}"
-            path = self.root / f"{name}.socket"
-            if name not in self.started:
-                log = open(self.root / f"{name}.log", "w")
-                words = [bench.env / "bin/python", __file__, "--serve", path, self.root / f"{name}.modules"]
-                self.started[name] = subprocess.Popen(words, env=bench.variables(no_case()), cwd=self.root, stdout=log, stderr=log, start_new_session=True)
-                until(path.exists, f"{name} does not listen")
-            return {"REHEARSAL_SERVER": str(path), "PYTHONPATH": str(HERE / "hook")}
-
-    def stop(self):
-        for process in self.started.values():
-            process.kill()
-            process.wait()
-
-
 def no_case():
     from truth_cases import Case
 
@@ -155,15 +75,15 @@ def rehearse(command, folder, given):
     return run.returncode, plan.get("rehearsal"), plan["diagnostics"], time.monotonic() - started
 
 
-def try_front_end(bench, folder, servers, name, command, options, binary):
+def try_front_end(bench, folder, name):
     """It arrives with the planned config, and with the change it is refused."""
     _, template, (change, says) = FRONT_ENDS[name]
     trainer = shlex.split(template)[0]
-    given = bench.variables(no_case()) | (servers.of(bench, trainer) if servers else {})
+    given = bench.variables(no_case())
     own = [] if trainer in OWN_LAUNCHER else ["--nnodes", "2", "--nproc-per-node", "8", "--deepspeed", "zero3" if "LoRA" not in name else "zero2"]
     before = sorted(path for path in folder.rglob("*"))
     for words, refused in (("", False), (change, True)):
-        asked = [binary, "rehearse", "--format", "json", *own, "--", *shlex.split(template.format(words))]
+        asked = [bench.binary, "rehearse", "--format", "json", *own, "--", *shlex.split(template.format(words))]
         status, rehearsal, found, took = rehearse(asked, folder, given)
         told = f"{shlex.join(map(str, asked))}\n  exit {status}, {found}\n  {json.dumps(rehearsal)[:3000]}"
         if refused:
@@ -188,15 +108,14 @@ def put_files(bench, folder):
     (folder / "pairs.jsonl").write_text(f'{json.dumps({"messages": talk, "rejected_response": "three"})}\n' * 20)
 
 
-def judge(case, found, bench, servers, root, checks, count, cold):
+def judge(case, found, bench, root, count):
     """One of the truth cases."""
     from truth import EXCUSED, UNDECIDED, name
     from truth_lab import Launch
 
     with Launch(bench, case, root) as launch:
         asked = launch.asked("rehearse", "--format", "json")
-        given = bench.variables(case) | ({} if cold else servers.of(bench, case.trainer))
-        status, rehearsal, said, took = rehearse(asked, launch.folder, given)
+        status, rehearsal, said, took = rehearse(asked, launch.folder, bench.variables(case))
     by = "check" if rehearsal is None else "rehearsal"
     reached = rehearsal and rehearsal["reached"] or "nothing"
     wrong = None
@@ -211,15 +130,14 @@ def judge(case, found, bench, servers, root, checks, count, cold):
     else:
         count.update({"fails": 1, f"refused by {by}": bool(status), "missed": not status})
         wrong = None if status else f"missed: {found['reason'][:300]}"
-    if cold:
-        count.update({"cold seconds": took, "own seconds": found["seconds"], "cold": 1})
+    count["seconds"] += took
     message = rehearsal and [rehearsal["ended_by"], rehearsal["message"], (rehearsal["where"] or [None])[0]]
     if wrong:
         print(f"{wrong}\n  {name(case)} [{case.kind}]\n  {shlex.join(asked[1:])}\n  set {case.set}, files {list(case.files)}\n  {reached}: {message}\n  {said}\n", file=sys.stderr, flush=True)
     return found["works"], wrong
 
 
-def truth(options, benches, servers, root, checks):
+def truth(options, benches, root, checks):
     """The rehearsal of many launches whose end is known. At most one of twenty that fail may be missed."""
     from truth_cases import all_cases
     from truth_lab import run_group
@@ -236,7 +154,7 @@ def truth(options, benches, servers, root, checks):
         if not options.known:
             run_group(bench, trainer, mine, root)
         mine = [case for case in mine if bench.found(case)]
-        return [judge(case, bench.found(case), bench, servers, root, checks, counts[f"{environment or 'main'} {trainer}"], at < options.cold) for at, case in enumerate(mine)]
+        return [judge(case, bench.found(case), bench, root, counts[f"{environment or 'main'} {trainer}"]) for case in mine]
 
     with concurrent.futures.ThreadPoolExecutor(in_parallel()) as pool:
         results = [it for found in pool.map(group, groups.items()) for it in found]
@@ -250,34 +168,27 @@ def truth(options, benches, servers, root, checks):
 
 
 def main():
-    if sys.argv[1:2] == ["--serve"]:
-        return serve(*sys.argv[2:])
     from truth_lab import Bench
 
     parser = Arguments(__doc__, "bin", "names")
     parser.add_argument("--cases", type=int, default=0, metavar="N", help="try the first N of the truth cases too (default: none)")
     parser.add_argument("--known", action="store_true", help="of these only the ones whose end is known")
-    parser.add_argument("--cold", type=int, default=0, metavar="N", help="start so many of each trainer's cases cold")
     parser.add_argument("--only", action="append", default=None, metavar="ENVIRONMENT", help="only main, older or llamafactory")
     options = parser.parse_args()
     checks = Checks(options.names)
     wanted = [name for name in ("", "older", "llamafactory") if not options.only or (name or "main") in options.only]
     with tempfile.TemporaryDirectory(prefix="zlaunch-rehearse-", ignore_cleanup_errors=True) as root:
         root, benches = Path(root), {}
-        servers = Servers(root)
-        try:
-            for name, (environment, *_) in FRONT_ENDS.items():
-                if environment in wanted and checks.wants(name):
-                    if environment not in benches:
-                        benches[environment] = Bench(options.bin, environment, root)
-                        (root / f"{environment or 'main'}-front-ends").mkdir()
-                        put_files(benches[environment], root / f"{environment or 'main'}-front-ends")
-                    folder = root / f"{environment or 'main'}-front-ends"
-                    checks.run(name, try_front_end, benches[environment], folder, servers, name, None, options, options.bin)
-            if options.cases:
-                truth(options, {it: benches.get(it) or Bench(options.bin, it, root) for it in wanted}, servers, root, checks)
-        finally:
-            servers.stop()
+        for name, (environment, *_) in FRONT_ENDS.items():
+            if environment in wanted and checks.wants(name):
+                folder = root / f"{environment or 'main'}-front-ends"
+                if environment not in benches:
+                    benches[environment] = Bench(options.bin, environment, root)
+                    folder.mkdir()
+                    put_files(benches[environment], folder)
+                checks.run(name, try_front_end, benches[environment], folder, name)
+        if options.cases:
+            truth(options, {it: benches.get(it) or Bench(options.bin, it, root) for it in wanted}, root, checks)
     checks.finish()
 
 

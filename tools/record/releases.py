@@ -4,12 +4,16 @@ The wheels are kept in a folder, so that the next run downloads only what is new
 release of each minor version of transformers is read, and all of the others. DeepSpeed's new versions are installed and asked (`schema`), and `explain` prints entries for its new keys. Then read the diff, and run the tests.
 """
 import importlib
+import os
 import re
 import subprocess
 import sys
+import urllib.parse
+import urllib.request
 from pathlib import Path
 
 from harness import CACHE, DEEPSPEED_VERSIONS, ROOT, Arguments
+from pip._internal.models.index import PyPI
 from sources import number
 
 RECORDED = ROOT / "src/recorded"
@@ -34,12 +38,21 @@ def wanted(distribution):
 
 
 def download(distribution, version, folder):
-    """Its wheel, or else its source distribution; a version that the index has for other Pythons only is left out."""
-    names = f"{distribution.replace('-', '_')}-{version}"
-    if any(folder.glob(f"{names}-*.whl")) or any(folder.glob(f"{names}.tar.gz")):
+    """Its wheel, or else its source distribution, which pip would build to learn what it needs: it is fetched as a file."""
+    name = f"{distribution.replace('-', '_')}-{version}"
+    if any(folder.glob(f"{name}-*.whl")) or any(folder.glob(f"{name}.tar.gz")):
         return False
-    words = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--ignore-requires-python", "--dest", folder, f"{distribution}=={version}"]
-    return any(subprocess.run([*words, how, ":all:"], stderr=subprocess.DEVNULL).returncode == 0 for how in ("--only-binary", "--no-binary"))
+    pip = [sys.executable, "-m", "pip"]
+    words = ["download", "--quiet", "--no-deps", "--ignore-requires-python", "--only-binary", ":all:", "--dest", folder, f"{distribution}=={version}"]
+    if subprocess.run([*pip, *words], stderr=subprocess.DEVNULL).returncode == 0:
+        return True
+    configured = subprocess.run([*pip, "config", "get", "global.index-url"], capture_output=True, text=True).stdout.strip()
+    page = f"{(os.environ.get('PIP_INDEX_URL') or configured or PyPI.simple_url).rstrip('/')}/{distribution}/"
+    with urllib.request.urlopen(page) as answer:
+        link = re.search(rf'href="([^"#]*/{re.escape(name)}\.tar\.gz)', answer.read().decode())
+    if link:
+        urllib.request.urlretrieve(urllib.parse.urljoin(page, link[1]), folder / f"{name}.tar.gz")
+    return bool(link)
 
 
 def main():

@@ -44,6 +44,11 @@ impl<'a> FillContext<'a> {
         FillContext { compares: true, ..Self::new(self.job, self.topology, self.config, self.host) }
     }
 
+    /// Whether what the script does with its arguments cannot be seen.
+    pub(super) fn is_unseen(&self) -> bool {
+        self.job.trainer.launch.consoles.is_empty() && self.flow().is_none()
+    }
+
     /// How the arguments get through the user's script. Read only where one of them decides something.
     pub(super) fn flow(&self) -> Option<&ArgumentFlow<'a>> {
         self.flow.get_or_init(|| self.job.flow()).as_ref()

@@ -233,7 +233,8 @@ impl ExistingLauncher {
 
     /// What the launcher makes of its own settings, beside the config that is named; and where they stand.
     pub(crate) fn settings_as_config(&self, job: &Job, named: Option<&Value>, host: &Host) -> Option<(Value, String)> {
-        let is_used = self.is_given_config(job) && job.trainer.uses_accelerate();
+        let is_seen = !job.trainer.launch.consoles.is_empty() || job.flow().is_some();
+        let is_used = is_seen && self.is_given_config(job) && job.trainer.uses_accelerate();
         is_used.then(|| accelerate::settings_as_config(&self.args, job, named, host)).flatten()
     }
 

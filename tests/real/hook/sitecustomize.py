@@ -1,6 +1,5 @@
-"""Three questions to a launch. REPORT_CONFIG: rank 0 writes the final DeepSpeed config to that file when it ends. RECORD_LAUNCH: who starts the
-ranks, or is the only one, is written to that file instead, with its words and variables.
-REHEARSAL_SERVER: a rehearsal is run by the process that listens there and has imported the trainer (rehearse.py). Nothing else is changed."""
+"""Two questions to a launch. REPORT_CONFIG: rank 0 writes the final DeepSpeed config to that file when it ends. RECORD_LAUNCH: who starts the
+ranks, or is the only one, is written to that file instead, with its words and variables. Nothing else is changed."""
 import atexit
 import json
 import os
@@ -33,21 +32,8 @@ def record(words):
         os._exit(0)
 
 
-def hand_over(spec):
-    import socket
-
-    with socket.socket(socket.AF_UNIX) as server:
-        server.connect(os.environ["REHEARSAL_SERVER"])
-        socket.send_fds(server, [json.dumps({"spec": spec, "env": dict(os.environ), "folder": os.getcwd()}).encode()], [0, 1, 2])
-        server.shutdown(socket.SHUT_WR)
-        server.recv(1)  # Nothing, once it has ended.
-    os._exit(0)
-
-
-if os.environ.get("REHEARSAL_SERVER") and sys.orig_argv[1:] and sys.orig_argv[1].endswith("/rehearsal.py"):
-    hand_over(sys.orig_argv[2])
 if os.environ.get("REPORT_CONFIG"):
     atexit.register(report)
 if os.environ.get("RECORD_LAUNCH") and sys.orig_argv[1:]:
     # Options of the interpreter itself are not of interest.
-    record([word for at, word in enumerate(sys.orig_argv[1:]) if at or word not in ("-u", "-I", "-P")])
+    record([word for at, word in enumerate(sys.orig_argv[1:]) if at or word not in ("-u", "-I")])
