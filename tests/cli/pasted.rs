@@ -96,6 +96,16 @@ const VALUES: &[&str] = &[
     "--set a",
 ];
 const ARGUMENTS: &[&str] = &[
+    "--bf16 flase",
+    "--fp16 off",
+    "--lr_scheduler_type cos",
+    "--lr_scheduler_type liner",
+    "--optim adafacter",
+    "--save_strategy step",
+    "--max_steps 1k",
+    "--logging_stepz 5",
+    "--outputdir out",
+    "--weight_decy 0.1",
     "--optim adam",
     "--optim adamw",
     "--optim AdamW",
@@ -125,10 +135,12 @@ fn misspellings(option: &str) -> Vec<String> {
     let (middle, last) = (bare.len() / 2, bare.len() - 1);
     let dropped = format!("--{}{}", &bare[..middle], &bare[middle + 1..]);
     let doubled = format!("--{}{}", &bare[..=last], &bare[last..]);
-    [dropped, doubled, format!("—{bare}"), format!("–-{bare}"), format!("-{bare}")]
-        .iter()
-        .map(|it| format!("{it}{value}"))
-        .collect()
+    let swapped = format!("--{}{}{}{}", &bare[..1], &bare[2..3], &bare[1..2], &bare[3..]);
+    // `-host-memory` begins with `-h`, which asks for help.
+    let one_dash = if bare.starts_with('h') { swapped.clone() } else { format!("-{bare}") };
+    let wrong = [dropped, doubled, swapped, format!("—{bare}"), format!("–-{bare}"), one_dash];
+    // Two letters that are the same are not swapped.
+    wrong.iter().filter(|it| *it != name).map(|it| format!("{it}{value}")).collect()
 }
 
 fn lines() -> Vec<String> {
