@@ -87,12 +87,5 @@ fn source_of(key: &str) -> Option<&'static str> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_accelerate_refuses_is_nobodys() {
-        assert_eq!(source_of("optimizer.params.betas"), None);
-        assert_eq!(source_of("train_micro_batch_size_per_gpu"), Some("accelerate takes it from the dataloader"));
-    }
-}
+#[path = "../../../tests/unit/command_trainer_accelerate.rs"]
+mod tests;
