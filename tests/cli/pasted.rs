@@ -39,13 +39,13 @@ const MISSPELT: &[&str] = &[
 const OTHER_NAMES: &[(&str, &str)] = &[
     (
         "swift sft --model m/m",
-        "lr=1e-5 batch_size=4 bs=2 epochs=3 num_epochs=1 grad_accum=4 gradient_accumulation=2 max_seq_length=512 seq_len=512 cutoff_len=99 bfloat16=true warmup=10 \
-     wd=0.1 grad_clip=1.0 clip_grad=1.0 finetuning_type=lora lora_r=8 lora_target=all-linear base_model=m/m output=out optimizer=adamw_torch lr_scheduler=cosine log_interval=5 \
+        "lr=1e-5 batch_size=4 bs=2 epochs=3 num_epochs=1 grad_accum=4  max_seq_length=512 seq_len=512 cutoff_len=99 bfloat16=true warmup=10 \
+     wd=0.1 grad_clip=1.0 clip_grad=1.0 finetuning_type=lora  lora_target=all-linear base_model=m/m lr_scheduler=cosine log_interval=5 \
      save_interval=100 num_workers=4 evaluation_strategy=no data_path=d/d grad_checkpointing=true random_seed=1",
     ),
     (
         "trl sft --model_name_or_path m/m --dataset_name d/d",
-        "lr=1e-5 batch_size=4 epochs=3 grad_accum=4 max_seq_length=512 cutoff_len=99 wd=0.1 grad_clip=1.0 output=out optimizer=adamw_torch \
+        "lr=1e-5 batch_size=4 epochs=3 grad_accum=4 max_seq_length=512 cutoff_len=99 wd=0.1 grad_clip=1.0 optimizer=adamw_torch \
      lr_scheduler=cosine num_workers=4 grad_checkpointing=true",
     ),
 ];
@@ -225,6 +225,9 @@ fn what_is_suggested_is_right_when_it_is_pasted() {
     let lines = lines();
     assert!(lines.iter().collect::<BTreeSet<_>>().len() >= 200, "{}", lines.len());
     let sandbox = Sandbox::new();
+    for (package, version) in [("ms_swift", "4.6.0"), ("transformers", "5.19.0"), ("trl", "1.16.0")] {
+        sandbox.installed(package, version);
+    }
     let (mut pasted, mut wrong) = (0, Vec::new());
     for line in &lines {
         let first = paste(&sandbox, line);
