@@ -61,7 +61,7 @@ fn trains_with_hf(text: &str) -> bool {
 }
 
 /// Where accelerate takes the value of an "auto" from (`Accelerator._prepare_deepspeed`). It refuses any other.
-fn source_of(key: &str) -> Option<&'static str> {
+pub fn source_of(key: &str) -> Option<&'static str> {
     match key {
         "train_micro_batch_size_per_gpu" => Some("accelerate takes it from the dataloader"),
         "gradient_accumulation_steps" => Some("accelerate takes it from Accelerator(gradient_accumulation_steps=…)"),
@@ -85,7 +85,3 @@ fn source_of(key: &str) -> Option<&'static str> {
         _ => None,
     }
 }
-
-#[cfg(test)]
-#[path = "../../../tests/unit/command_trainer_accelerate.rs"]
-mod tests;
