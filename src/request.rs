@@ -40,7 +40,7 @@ pub struct Launch {
     pub strict: bool,
     pub(crate) allow: Vec<Rule>,
     pub(crate) warnings: Vec<Problem>,
-    pub(crate) command: Vec<OsString>,
+    pub command: Vec<OsString>,
     /// It is for `zlaunch rehearse`, which runs what a rank runs.
     pub(crate) rehearsed: bool,
 }
@@ -117,6 +117,7 @@ pub(crate) fn read_if_piped(spec: &mut Sourced<String>) -> Result<bool, Problem>
 }
 
 /// What is shown, and whether anything is done.
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Output {
     /// Print the plan like this and do nothing.

@@ -31,10 +31,10 @@ pub fn parse(text: &str) -> Result<Value, SyntaxError> {
     let keys = keys(&text).unwrap_or_default();
     if let Some(at) = keys.iter().position(|key| key.is_repeated) {
         let (before, key) = (&keys[..at], &keys[at]);
-        let end = |key: &Key| (key.line, key.column + key.width - 1);
-        let first = before.iter().rfind(|other| other.path == key.path).map(end);
+        let place = |key: &Key| (key.line, key.column);
+        let first = before.iter().rfind(|other| other.path == key.path).map(place);
         let what = format!("the key `{}` appears twice, and trainers take the last one", key.name);
-        return Err(SyntaxError { line: end(key).0, column: end(key).1, what, first });
+        return Err(SyntaxError { line: key.line, column: key.column, what, first });
     }
     refuse_huge_integers(&text)?;
     make_whole(&mut value);

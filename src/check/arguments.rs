@@ -170,15 +170,16 @@ fn report_rejection(
     let (what, given, help) = match fault {
         Rejection::Unknown => {
             let once = reading.parser.names().any(|known| known == name);
+            let suggestion = suggestion(&name, &reading.parser, versions)
+                .map(|name| if mapping { name } else { format!("--{name}") });
             if reading.tolerant.is_none() {
-                // Elsewhere there may be more: only what was there once is told.
-                if !once || reading.parser.closed {
+                let is_recorded = matches!(subject.job.trainer.arguments.parser, ArgumentParser::Recorded { .. });
+                // Elsewhere there may be more: only what was there once is told, or what is meant by another name.
+                if (!once || reading.parser.closed) && !(is_recorded && suggestion.is_some()) {
                     return;
                 }
                 severity = Severity::Warning;
             }
-            let suggestion = suggestion(&name, &reading.parser, versions)
-                .map(|name| if mapping { name } else { format!("--{name}") });
             let ours = launch_option(option.trim_start_matches('-')).filter(|_| !mapping && !once);
             let tolerant = reading.tolerant.unwrap_or_default();
             let help = match (ours, suggestion) {

@@ -35,6 +35,8 @@ pub(super) fn did_you_mean(mode: &str, options: &[OsString], command: &[OsString
     let alone = rest.is_empty();
     let is_template = || Search::default().knows(word);
     let path = host.absolute(Path::new(word));
+    // In front of a command it is part of that: `A=1 swift sft`.
+    let is_split = command.get(1).is_some_and(|next| next == "--");
     let parts: Vec<&str> = word.split_whitespace().collect();
     // `swfit` is no slip of `fit`; another name is far from it.
     let is_slip =
@@ -56,7 +58,7 @@ pub(super) fn did_you_mean(mode: &str, options: &[OsString], command: &[OsString
         Some("yaml" | "yml") => ("a run file, which needs its trainer in front", mode, &[], &["swift", "sft", word]),
         Some("sh") if path.is_file() => ("a script that cannot be executed", mode, &[], &["bash", word]),
         _ if word == "version" && alone => ("an option", "", &["--version"], &[]),
-        _ if word.split_once('=').is_some_and(|(name, _)| vars::is_name(name)) && !alone => {
+        _ if word.split_once('=').is_some_and(|(name, _)| vars::is_name(name)) && is_split => {
             ("a variable, which is an option", mode, &["--env", word], &[])
         }
         _ if !said.is_empty() => ("given without its option", mode, &said, &[]),

@@ -147,7 +147,7 @@ pub(super) fn read(args: LaunchArgs, mut reader: Reader, mode: Mode) -> Result<B
     let has_meaning = has_command && mode != Mode::Doctor && !configs && other.is_none();
     reader.problems.extend(other);
     let (subcommand, options) = (mode.subcommand(), reader.options.to_vec());
-    let launch = Box::new(Launch { output, subcommand, options, ..launch });
+    let launch = Box::new(Launch { subcommand, options, output, ..launch });
     if reader.problems.is_empty() {
         return Ok(launch);
     }

@@ -64,7 +64,7 @@ fn needs_value(given: &str, place: &str) -> Problem {
 fn takes_no_value(name: &str, value: &str) -> Problem {
     let help = match value.to_ascii_lowercase().as_str() {
         "text" | "json" | "shell" if name == "--dry-run" => format!("--dry-run --format {value}"),
-        "0" | "false" | "no" | "off" => format!("leave {name} out"),
+        "0" | "false" | "no" | "off" => format!("drop {name}"),
         _ => name.to_string(),
     };
     Problem::error(Rule::Usage, format!("`{name}` takes no value")).at(format!("{name}={value}")).help(help)

@@ -15,7 +15,7 @@ use crate::host::Host;
 
 /// Colours go to a terminal, unless the user says otherwise; anstream knows NO_COLOR and CLICOLOR_FORCE.
 pub(crate) fn choose_colour(asked: Option<&str>, host: &Host) {
-    let says = |name| host.nonempty_var(name).filter(|value| *value != "0").is_some();
+    let says = |name| host.nonempty_var(name).is_some_and(|value| value != "0");
     match asked.or_else(|| host.nonempty_var("ZLAUNCH_COLOR")) {
         Some("always") => ColorChoice::Always.write_global(),
         Some("never") => ColorChoice::Never.write_global(),

@@ -100,7 +100,10 @@ pub(crate) fn not_an_assignment(sourced: &Sourced<String>, form: &str, next: Opt
         inner.split_once([':', '=']).filter(|(key, value)| !key.is_empty() && !value.is_empty() && !value.contains('{'))
     {
         let bare = |text: &str| text.trim().trim_matches('"').to_string();
-        return is_not(form, sourced, &format!("{}={}", bare(key), bare(value)));
+        let meant = format!("{}={}", bare(key), bare(value));
+        if meant != sourced.value {
+            return is_not(form, sourced, &meant);
+        }
     }
     let key = if sourced.value.contains(['=', ' ', '{']) || sourced.value.is_empty() { name } else { &sourced.value };
     is_not(form, sourced, &format!("{key}={}", next.unwrap_or("VALUE")))

@@ -172,7 +172,8 @@ impl Writer {
 
 /// The keywords that a type has, as far as they are used here; the others are for every type.
 const OF_TYPES: &[(&str, &[&str])] = &[
-    ("string", &["pattern"]),
+    ("string", &["pattern", "minLength"]),
+    ("array", &["items", "minItems"]),
     ("object", &["properties", "patternProperties", "additionalProperties"]),
     ("number", &["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"]),
     ("integer", &["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"]),

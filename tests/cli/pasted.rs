@@ -39,13 +39,13 @@ const MISSPELT: &[&str] = &[
 const OTHER_NAMES: &[(&str, &str)] = &[
     (
         "swift sft --model m/m",
-        "lr=1e-5 batch_size=4 bs=2 epochs=3 num_epochs=1 grad_accum=4 gradient_accumulation=2 max_seq_length=512 seq_len=512 cutoff_len=99 bfloat16=true warmup=10 \
-     wd=0.1 grad_clip=1.0 clip_grad=1.0 finetuning_type=lora lora_r=8 lora_target=all-linear base_model=m/m output=out optimizer=adamw_torch lr_scheduler=cosine log_interval=5 \
+        "lr=1e-5 batch_size=4 bs=2 epochs=3 num_epochs=1 grad_accum=4  max_seq_length=512 seq_len=512 cutoff_len=99 bfloat16=true warmup=10 \
+     wd=0.1 grad_clip=1.0 clip_grad=1.0 finetuning_type=lora  lora_target=all-linear base_model=m/m lr_scheduler=cosine log_interval=5 \
      save_interval=100 num_workers=4 evaluation_strategy=no data_path=d/d grad_checkpointing=true random_seed=1",
     ),
     (
         "trl sft --model_name_or_path m/m --dataset_name d/d",
-        "lr=1e-5 batch_size=4 epochs=3 grad_accum=4 max_seq_length=512 cutoff_len=99 wd=0.1 grad_clip=1.0 output=out optimizer=adamw_torch \
+        "lr=1e-5 batch_size=4 epochs=3 grad_accum=4 max_seq_length=512 cutoff_len=99 wd=0.1 grad_clip=1.0 optimizer=adamw_torch \
      lr_scheduler=cosine num_workers=4 grad_checkpointing=true",
     ),
 ];
@@ -96,6 +96,16 @@ const VALUES: &[&str] = &[
     "--set a",
 ];
 const ARGUMENTS: &[&str] = &[
+    "--bf16 flase",
+    "--fp16 off",
+    "--lr_scheduler_type cos",
+    "--lr_scheduler_type liner",
+    "--optim adafacter",
+    "--save_strategy step",
+    "--max_steps 1k",
+    "--logging_stepz 5",
+    "--outputdir out",
+    "--weight_decy 0.1",
     "--optim adam",
     "--optim adamw",
     "--optim AdamW",
@@ -125,10 +135,12 @@ fn misspellings(option: &str) -> Vec<String> {
     let (middle, last) = (bare.len() / 2, bare.len() - 1);
     let dropped = format!("--{}{}", &bare[..middle], &bare[middle + 1..]);
     let doubled = format!("--{}{}", &bare[..=last], &bare[last..]);
-    [dropped, doubled, format!("—{bare}"), format!("–-{bare}"), format!("-{bare}")]
-        .iter()
-        .map(|it| format!("{it}{value}"))
-        .collect()
+    let swapped = format!("--{}{}{}{}", &bare[..1], &bare[2..3], &bare[1..2], &bare[3..]);
+    // `-host-memory` begins with `-h`, which asks for help.
+    let one_dash = if bare.starts_with('h') { swapped.clone() } else { format!("-{bare}") };
+    let wrong = [dropped, doubled, swapped, format!("—{bare}"), format!("–-{bare}"), one_dash];
+    // Two letters that are the same are not swapped.
+    wrong.iter().filter(|it| *it != name).map(|it| format!("{it}{value}")).collect()
 }
 
 fn lines() -> Vec<String> {
@@ -213,6 +225,9 @@ fn what_is_suggested_is_right_when_it_is_pasted() {
     let lines = lines();
     assert!(lines.iter().collect::<BTreeSet<_>>().len() >= 200, "{}", lines.len());
     let sandbox = Sandbox::new();
+    for (package, version) in [("ms_swift", "4.6.0"), ("transformers", "5.19.0"), ("trl", "1.16.0")] {
+        sandbox.installed(package, version);
+    }
     let (mut pasted, mut wrong) = (0, Vec::new());
     for line in &lines {
         let first = paste(&sandbox, line);

@@ -163,10 +163,7 @@ fn any_command_runs_as_it_is() {
     assert!(run.stderr.starts_with("warning[not-understood]: `job.sh` is not a training"), "{run:?}");
     sandbox.launch(ZERO2, &["./job.sh"]).refused(&["`job.sh` takes a DeepSpeed config", "--trainer hf"]);
     let plan = sandbox.plan(&["--nproc-per-node", "2"], &["some-tool", "sft", "run.yaml"]);
-    assert_eq!(
-        (&plan["launcher"], &plan["diagnostics"][0]["rule"]),
-        (&"direct".into(), &"ranks-without-effect".into())
-    );
+    assert_eq!((&plan["launcher"], &plan["diagnostics"][0]["rule"]), (&"direct".into(), &"not-found".into()));
     let plan =
         sandbox.plan(&["--nproc-per-node", "2", "--trainer", "hf", "--deepspeed", "zero2"], &["./job.sh", "--bf16"]);
     let words = argv(&plan);

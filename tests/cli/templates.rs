@@ -107,7 +107,7 @@ fn wrong_headers_are_named() {
         (r#"{"env": {"A B": "1"}}"#, ["$zlaunch.env.A B", "exported"]),
         (r#"{"env": {"X": [1]}}"#, ["$zlaunch.env.X", "a string"]),
         (r#"{"env": {"LD_PRELOAD": "/x.so"}}"#, ["LD_PRELOAD", "--env LD_PRELOAD=/x.so"]),
-        (r#"{"env": {"PATH": "/x"}}"#, ["`PATH`", "only tune"]),
+        (r#"{"env": {"PATH": "/x"}}"#, ["`PATH`", "tuning variable"]),
         (r#"{"patch": [{"op": "remove", "path": "/nothing"}]}"#, ["operation 1", "/nothing"]),
         (r#"{"patch": [{"op": "frobnicate"}]}"#, ["not a patch", "$zlaunch.patch"]),
         (r#""x""#, ["$zlaunch", "an object"]),

@@ -98,7 +98,7 @@ fn a_plan_marks_what_differs_from_its_template() {
     let sandbox = Sandbox::new();
     let options = ["--nproc-per-node", "2", "--deepspeed", "zero2"];
     let layers = ["--set", "zero_optimization.overlap_comm=true", "--unset", "steps_per_print", "--set", "zz=1"];
-    let plan = sandbox.run([&["-n", "--allow", "unknown-key"], &options[..], &layers, &["--"], SWIFT].concat()).stdout;
+    let plan = sandbox.run([&["-n", "--allow", "ignored-key"], &options[..], &layers, &["--"], SWIFT].concat()).stdout;
     for line in ["~ zero_optimization.overlap_comm = true  false in the template", "- steps_per_print", "+ zz = 1"] {
         assert!(plan.contains(&format!("\n  {line}")), "{line}: {plan}");
     }

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use zlaunch::testing::target::{ParsedCommand, Target};
-use zlaunch::testing::trainer::{self, Job, Ranks, without_config};
+use zlaunch::testing::trainer::{self, Job, Ranks, accelerate, without_config};
 
 use crate::laws::fake::Sandbox;
 
@@ -208,8 +208,8 @@ fn what_xtuners_parser_refuses_is_refused() {
     assert_eq!(helps("--work-dir w --cfg-options a=1 b=2 --local_rank 0 --dee deepspeed_zero1"), [""; 0]);
     assert_eq!(helps("--work_dir w"), ["did you mean `--work-dir`?"]);
     assert_eq!(helps("--cfg_options a=1"), ["did you mean `--cfg-options`?"]);
-    assert_eq!(helps("--seed x"), ["--seed 4"]);
-    assert_eq!(helps("--launcher torchrun"), ["--launcher pytorch"]);
+    assert_eq!(helps("--seed x"), ["--seed 4, for example"]);
+    assert_eq!(helps("--launcher torchrun"), ["--launcher pytorch, for example"]);
     assert_eq!(helps("--learning_rate 1"), [""]);
 }
 
@@ -289,4 +289,13 @@ fn a_run_file_takes_arguments_behind_it_since_0_9_3() {
     // OmegaConf reads it as a number, PyYAML as text.
     let rate = |version: &str| job(version, "").args.text("learning_rate").map(|rate| rate.value);
     assert_eq!((rate("0.9.4").is_some(), rate("0.9.3")), (true, None));
+}
+
+#[test]
+fn what_accelerate_refuses_is_nobodys() {
+    assert_eq!(accelerate::source_of("optimizer.params.betas"), None);
+    assert_eq!(
+        accelerate::source_of("train_micro_batch_size_per_gpu"),
+        Some("accelerate takes it from the dataloader")
+    );
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use zlaunch::testing::{cli, vars};
 
 /// String literals that look like variables and are not; the last are tasks of peft.
-const NO_VARIABLES: &str = "CARGO_PKG_VERSION END_OF_CONFIG PRETTY_NAME= ZLAUNCH_ SEQ_CLS SEQ_2_SEQ_LM CAUSAL_LM TOKEN_CLS QUESTION_ANS FEATURE_EXTRACTION";
+const NO_VARIABLES: &str = "LOCAL_MACHINE CARGO_PKG_DESCRIPTION CARGO_PKG_VERSION END_OF_CONFIG PRETTY_NAME= ZLAUNCH_ SEQ_CLS SEQ_2_SEQ_LM CAUSAL_LM TOKEN_CLS QUESTION_ANS FEATURE_EXTRACTION";
 
 #[test]
 fn every_variable_in_the_sources_has_a_row() {

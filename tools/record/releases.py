@@ -28,31 +28,30 @@ def released(distribution):
 
 
 def wanted(distribution):
-    """What the tables were made from, as far as they say it, and what came later."""
+    """What the tables were made from, as far as they say it; and what came later."""
     lines = [line.split() for name in ("arguments", "defaults") for line in (RECORDED / f"{name}.txt").read_text().splitlines() if line.startswith(f"{distribution} * ")]
     known = sorted({version for line in lines for version in line[2:]}, key=number)
     newer = [version for version in released(distribution) if not known or number(version) > number(known[-1])]
     if distribution == "transformers":
         newer = list({number(version)[:2]: version for version in newer}.values())
-    return [*known, *newer]
+    return known, newer
 
 
 def download(distribution, version, folder):
     """Its wheel, or else its source distribution, which pip would build to learn what it needs: it is fetched as a file."""
     name = f"{distribution.replace('-', '_')}-{version}"
     if any(folder.glob(f"{name}-*.whl")) or any(folder.glob(f"{name}.tar.gz")):
-        return False
+        return
     pip = [sys.executable, "-m", "pip"]
     words = ["download", "--quiet", "--no-deps", "--ignore-requires-python", "--only-binary", ":all:", "--dest", folder, f"{distribution}=={version}"]
     if subprocess.run([*pip, *words], stderr=subprocess.DEVNULL).returncode == 0:
-        return True
+        return
     configured = subprocess.run([*pip, "config", "get", "global.index-url"], capture_output=True, text=True).stdout.strip()
     page = f"{(os.environ.get('PIP_INDEX_URL') or configured or PyPI.simple_url).rstrip('/')}/{distribution}/"
     with urllib.request.urlopen(page) as answer:
         link = re.search(rf'href="([^"#]*/{re.escape(name)}\.tar\.gz)', answer.read().decode())
     if link:
         urllib.request.urlretrieve(urllib.parse.urljoin(page, link[1]), folder / f"{name}.tar.gz")
-    return bool(link)
 
 
 def main():
@@ -60,12 +59,16 @@ def main():
     parser.add_argument("wheels", nargs="?", type=Path, default=CACHE / "wheels", metavar="WHEELS", help="the folder with the wheels (default: %(default)s)")
     options = parser.parse_args()
     options.wheels.mkdir(parents=True, exist_ok=True)
-    for distribution in TRAINERS:
-        new = [version for version in wanted(distribution) if download(distribution, version, options.wheels)]
-        print(f"{distribution}: {len(new)} downloaded {' '.join(new)}", flush=True)
+    versions = {distribution: wanted(distribution) for distribution in TRAINERS}
+    # The tables name no version of xtuner: it is read again with the others.
+    has_new = any(newer for known, newer in versions.values() if known)
+    for distribution, (known, newer) in versions.items():
+        print(f"{distribution}: {len(newer)} new {' '.join(newer)}", flush=True)
+        for version in [*known, *newer] if has_new else []:
+            download(distribution, version, options.wheels)
     newer = [version for version in released("deepspeed") if number(version) > number(DEEPSPEED_VERSIONS[-1])]
     print(f"deepspeed: {len(newer)} new {' '.join(newer)}", flush=True)
-    steps = [(name, [options.wheels]) for name in ("arguments", "defaults", "shipped")]
+    steps = [(name, [options.wheels]) for name in ("arguments", "defaults", "shipped") if has_new]
     for name, words in [*steps, *([("schema", newer), ("explain", [])] if newer else [])]:
         sys.argv = [f"tools/record {name}", *map(str, words)]
         importlib.import_module(name).main()

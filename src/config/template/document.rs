@@ -27,7 +27,7 @@ pub(crate) fn header_schema() -> Value {
             "about": {"type": "string", "description": "What the template is for."},
             "about.zh": {"type": "string", "description": "The same in Chinese."},
             "extends": {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]*$", "description": "The template that the body changes: null removes a key."},
-            "patch": {"type": "array", "items": {"type": "object", "required": ["op", "path"]}, "description": "JSON Patch operations, applied after the merge."},
+            "patch": {"type": "array", "items": {"type": "object", "properties": {"op": text, "path": text}, "required": ["op", "path"]}, "description": "JSON Patch operations, applied after the merge."},
             "env": {"type": "object", "additionalProperties": {"type": ["string", "number"]}, "description": "Variables to set where the user has none."},
             "needs": {"type": "object", "additionalProperties": needed, "description": "Keys that only the user can fill in."},
         },

@@ -145,9 +145,10 @@ fn parent_link(link: &Link, parent: &str, spec: &Sourced<String>, search: &Searc
     let is_itself = parent == link.name;
     let nearest = nearest(parent, known.iter().map(|(name, _)| name.as_str()).filter(|name| *name != parent));
     let lists = "`zlaunch templates` lists all of them";
-    let (what, help) = match is_itself {
-        true => (": there is no other template of that name", format!("name the one it builds on; {lists}")),
-        false => (", which does not exist", did_you_mean(nearest, lists)),
+    let (what, help) = if is_itself {
+        (": there is no other template of that name", format!("name the one it builds on; {lists}"))
+    } else {
+        (", which does not exist", did_you_mean(nearest, lists))
     };
     let of = if is_itself { "itself".to_string() } else { format!("`{parent}`") };
     Err(Problem::error(Rule::Template, format!("the template extends {of}{what}"))
