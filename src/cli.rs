@@ -239,7 +239,3 @@ pub(crate) fn asked<'a>(words: &'a [OsString], option: &str) -> Option<&'a str> 
     let joined = ours.next()?.split_once('=').map(|(_, value)| value);
     joined.or_else(|| ours.next())
 }
-
-#[cfg(test)]
-#[path = "../tests/unit/cli.rs"]
-mod tests;

@@ -21,6 +21,6 @@ pub(crate) use ranks::*;
 pub(crate) use reading::{not_a_file, unreadable_file};
 pub use rule::Rule;
 pub(crate) use rule::RuleSubject;
-pub(crate) use suggestion::*;
+pub use suggestion::*;
 pub(crate) use trainers::*;
 pub(crate) use usage::*;

@@ -40,7 +40,7 @@ pub struct Launch {
     pub strict: bool,
     pub(crate) allow: Vec<Rule>,
     pub(crate) warnings: Vec<Problem>,
-    pub(crate) command: Vec<OsString>,
+    pub command: Vec<OsString>,
     /// It is for `zlaunch rehearse`, which runs what a rank runs.
     pub(crate) rehearsed: bool,
 }

@@ -15,7 +15,7 @@ pub use crate::host::{Host, machine};
 pub use crate::plan::Plan;
 pub use crate::ranks::topology;
 pub use crate::ranks::topology::engines::hostlist;
-pub use crate::report::{Problem, Rule, Severity, When, secrets};
+pub use crate::report::{Problem, Rule, Severity, When, nearest, secrets};
 pub use crate::request::{Format, Launch};
 pub use crate::tools::{explain, generate, templates};
 

@@ -13,7 +13,7 @@ use super::source::{Source, Sourced};
 
 /// The words that are sub-commands in the place of the first argument.
 #[rustfmt::skip]
-pub(crate) const SUBCOMMANDS: &[&str] = &[
+pub const SUBCOMMANDS: &[&str] = &[
     "check", "rehearse", "fit", "templates", "explain", "diff", "generate", "doctor", "shims", "schema", "completions", "help",
 ];
 

@@ -140,6 +140,7 @@ pub enum Ranks {
 pub(crate) type Precision = Result<Option<(bool, String)>, ArgumentError>;
 
 /// What a front end does without being told, as far as it affects memory.
+#[expect(clippy::struct_excessive_bools, reason = "each is a default of its own")]
 pub(crate) struct TrainingDefaults {
     pub(crate) micro_batch: u64,
     pub(crate) seq_len: Option<u64>,

@@ -4,7 +4,7 @@ mod flow;
 pub mod kind;
 mod options;
 pub mod signs;
-mod tokens;
+pub mod tokens;
 
 pub(crate) use flow::ArgumentFlow;
 pub(crate) use kind::{RunFileReader, ScriptKind, run_file_reader, script_kind};

@@ -21,7 +21,7 @@ pub use crate::command::front_end::{NoConfig, Ranks};
 pub use crate::command::job::{Job, Trainer};
 pub(crate) use hf::DEFAULTS as HF_DEFAULTS;
 
-mod accelerate;
+pub mod accelerate;
 mod axolotl;
 mod deepspeed;
 mod deepspeed_chat;

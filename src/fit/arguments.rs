@@ -157,6 +157,7 @@ impl ArgumentReader<'_> {
 
     /// What the weights are trained in, as `bf16.enabled` and `fp16.enabled` are filled. Without half precision DeepSpeed
     /// leaves them as they were loaded: transformers goes by the model's config from 5.0 on.
+    #[expect(clippy::type_complexity, reason = "it is used once")]
     fn precision(&self, job: &Job, host: &Host) -> (Option<Sourced<Dtype>>, Option<fn(Option<Dtype>) -> Dtype>) {
         let topology = Topology::of_existing_launcher(&RankFlags::default(), RankFlags::default(), host);
         let context = FillContext::new(job, &topology, &Value::Null, host);

@@ -7,7 +7,7 @@ const OTHER_NAMES: &str = include_str!("other_names.txt");
 
 /// The known word that was probably meant: another name of it, or at most three slips away, and no more than a third of the
 /// word. Of several, the one that begins like it.
-pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = word.to_lowercase();
     let known: Vec<&str> = known.into_iter().collect();
     let same = lower.replace('-', "_");
@@ -31,7 +31,3 @@ fn slips(word: &str, candidate: &str) -> Option<usize> {
 pub(crate) fn did_you_mean(nearest: Option<&str>, otherwise: &str) -> String {
     nearest.map_or_else(|| otherwise.to_string(), |word| format!("did you mean `{word}`? {otherwise}"))
 }
-
-#[cfg(test)]
-#[path = "../../tests/unit/report_suggestion.rs"]
-mod tests;

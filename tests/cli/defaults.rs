@@ -217,7 +217,7 @@ fn accelerates_own_settings_are_judged_like_a_config() {
     let site = "env/lib/python3.11/site-packages/accelerate";
     let keys = ["distributed_type", "mixed_precision", "num_processes", "deepspeed_config"];
     let fields: String = keys.iter().map(|key| format!("\n    {key}: str")).collect();
-    sandbox.put(&format!("{site}/commands/config/config_args.py"), &format!("{fields}\n"));
+    sandbox.put(&format!("{site}/commands/config/config_args.py"), format!("{fields}\n"));
     sandbox.put(&format!("{site}/utils/dataclasses.py"), "    DEEPSPEED = \"DEEPSPEED\"\n");
     sandbox.file("train.py", SCRIPT);
     let usual = "distributed_type: DEEPSPEED\nnum_processes: 2\n";

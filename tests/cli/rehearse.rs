@@ -187,7 +187,7 @@ fn it_ends_with_zlaunch() {
         }
     };
     until("pid");
-    kill(Pid::from_raw(zlaunch.id().cast_signed()), Signal::SIGINT).unwrap();
+    kill(Pid::from_raw(zlaunch.id().cast_signed()), Signal::SIGTERM).unwrap();
     assert!(!zlaunch.wait().unwrap().success());
     until("gone");
 }

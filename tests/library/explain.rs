@@ -28,7 +28,7 @@ fn every_key_of_deepspeed_has_an_entry() {
         .collect();
     assert!(keys.len() > 300, "{}", keys.len());
     let entries: Vec<_> = entries().collect();
-    let names: Vec<&str> = entries.iter().flat_map(|entry| entry.all_names()).collect();
+    let names: Vec<&str> = entries.iter().flat_map(|it| it.all_names().collect::<Vec<_>>()).collect();
     for key in &keys {
         assert_eq!(names.iter().filter(|name| *name == key).count(), 1, "{key}");
         assert!(asked(key, &[]).is_ok_and(|text| text.contains(key)), "{key}");

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use zlaunch::testing::target::{ParsedCommand, Target};
-use zlaunch::testing::trainer::{self, Job, Ranks, without_config};
+use zlaunch::testing::trainer::{self, Job, Ranks, accelerate, without_config};
 
 use crate::laws::fake::Sandbox;
 
@@ -289,4 +289,13 @@ fn a_run_file_takes_arguments_behind_it_since_0_9_3() {
     // OmegaConf reads it as a number, PyYAML as text.
     let rate = |version: &str| job(version, "").args.text("learning_rate").map(|rate| rate.value);
     assert_eq!((rate("0.9.4").is_some(), rate("0.9.3")), (true, None));
+}
+
+#[test]
+fn what_accelerate_refuses_is_nobodys() {
+    assert_eq!(accelerate::source_of("optimizer.params.betas"), None);
+    assert_eq!(
+        accelerate::source_of("train_micro_batch_size_per_gpu"),
+        Some("accelerate takes it from the dataloader")
+    );
 }

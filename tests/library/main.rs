@@ -22,6 +22,7 @@ mod machine;
 mod man;
 mod measured;
 mod model;
+mod parts;
 mod patch;
 mod prefix;
 mod properties;

@@ -13,15 +13,15 @@ pub(super) enum Kind {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Token<'a> {
+pub struct Token<'a> {
     pub(super) kind: Kind,
-    pub(super) text: &'a str,
+    pub text: &'a str,
     /// The byte of the source where it starts, quotes included.
     pub(super) at: usize,
     /// Counted from 1.
-    pub(super) line: usize,
+    pub line: usize,
     /// Where it starts, if it is the first of a statement's line.
-    pub(super) indent: Option<usize>,
+    pub indent: Option<usize>,
     /// How many brackets are open around it; a bracket itself counts as outside.
     pub(super) depth: usize,
 }
@@ -32,7 +32,7 @@ impl Token<'_> {
     }
 }
 
-pub(super) fn tokens(source: &str) -> Vec<Token<'_>> {
+pub fn tokens(source: &str) -> Vec<Token<'_>> {
     let mut tokens = Vec::new();
     let (mut at, mut line, mut line_start, mut depth) = (0, 1, 0, 0_usize);
     let mut starts_line = true;
@@ -124,25 +124,4 @@ pub(super) fn keyword<'t, 'a>(arguments: &'t [Token<'a>], name: &str) -> Option<
         let value = (is(at, name) && is(at + 1, "=")).then(|| &arguments[at + 2..]);
         if unpacks { Some(&arguments[at..]) } else { value }
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sources_are_split_into_words() {
-        let source = "x = f(a=1.5,  # note\n  b='it\\'s', c=\"\"\"two\nlines\"\"\")\nif y_1 ** 2 == -3.5:\n    pass\n";
-        let found = tokens(source);
-        let words: Vec<&str> = found.iter().map(|token| token.text).collect();
-        let expected = ["x", "=", "f", "(", "a", "=", "1.5", ",", "b", "=", "it\\'s", ",", "c", "=", "two\nlines", ")"];
-        assert_eq!(words[..16], expected);
-        assert_eq!(words[16..], ["if", "y_1", "**", "2", "==", "-", "3.5", ":", "pass"]);
-        let starts: Vec<_> = found.iter().filter_map(|token| Some((token.line, token.indent?))).collect();
-        assert_eq!(starts, [(1, 0), (4, 0), (5, 4)]);
-        // Whatever it is, it ends.
-        for odd in ["'", "\"\"\"", "x = 'a\nb", "é = \"ü", "1", ".", "\\"] {
-            tokens(odd);
-        }
-    }
 }

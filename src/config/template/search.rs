@@ -245,7 +245,3 @@ pub(super) fn alias(old: &str) -> Option<&'static str> {
 pub fn built_in_text(name: &str) -> &'static str {
     BUILT_IN.iter().find(|(built_in, _)| *built_in == name).map_or("", |(_, text)| *text)
 }
-
-#[cfg(test)]
-#[path = "../../../tests/unit/config_template_search.rs"]
-mod tests;
