@@ -84,7 +84,8 @@ fn excerpt(place: &str, width: usize, secrets: &Secrets) -> Option<(String, Stri
     let mut parts = place.rsplitn(3, ':');
     let (column, number) = (parts.next()?.parse::<usize>().ok()?, parts.next()?.parse::<usize>().ok()?);
     let text = reading::text_if_any(Path::new(parts.next()?))?;
-    let line = text.lines().nth(number.checked_sub(1)?)?.replace('\t', " ");
+    // In a longer one, which a program wrote, every secret would have to be looked for again and again.
+    let line = text.lines().nth(number.checked_sub(1)?).filter(|line| line.len() < 4096)?.replace('\t', " ");
     let (before, rest) = line.split_at_checked(column.checked_sub(1)?)?;
     let in_quotes = rest.strip_prefix('"').and_then(|rest| Some(rest[..rest.find('"')?].chars().count() + 2));
     let in_word = || rest.chars().take_while(|c| c.is_alphanumeric() || "_.-+".contains(*c)).count();

