@@ -1,6 +1,5 @@
-//! What `tests/library` and the fuzz targets see of the parts, and all that is public besides `run`. It is no interface: it
-//! changes with the tests, and has nothing that they do not use. `.ci/run` also checks the library without this file, so
-//! that what only a test uses is told as unused.
+//! What `tests/library` and the fuzz targets see of the parts. It changes with the tests, and has nothing that they do not
+//! use: `.ci/run` also checks the library without this file, so that what only a test uses is told as unused.
 
 pub use crate::base::source::Source;
 pub use crate::base::{
