@@ -36,4 +36,4 @@ if os.environ.get("REPORT_CONFIG"):
     atexit.register(report)
 if os.environ.get("RECORD_LAUNCH") and sys.orig_argv[1:]:
     # Options of the interpreter itself are not of interest.
-    record([word for at, word in enumerate(sys.orig_argv[1:]) if at or word not in ("-u", "-I")])
+    record([word for at, word in enumerate(sys.orig_argv[1:]) if at or word not in ("-u", "-I", "-P")])
