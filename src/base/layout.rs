@@ -121,12 +121,11 @@ impl fmt::Display for TextTable {
 
 /// Whether a terminal obeys a character or shows nothing for it: controls, marks that turn the direction of a text
 /// (https://trojansource.codes), characters without width, tags.
+#[rustfmt::skip]
 pub fn is_deceptive(c: char) -> bool {
-    #[rustfmt::skip]
-    let deceives = matches!(c, '\0'..='\x1f' | '\x7f'..='\u{9f}' | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}'
+    matches!(c, '\0'..='\x1f' | '\x7f'..='\u{9f}' | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}'
         | '\u{17b4}' | '\u{17b5}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-        | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}');
-    !(' '..='~').contains(&c) && deceives
+        | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
 /// A text for a terminal: what would deceive is written as in JSON, which stays the same JSON. Lines and tabs stay.
@@ -140,18 +139,20 @@ fn one_line(text: &str) -> String {
 }
 
 fn escaped(text: &str, kept: &[char]) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for part in text.split_inclusive(|c| is_deceptive(c) && !kept.contains(&c)) {
-        let last = part.chars().next_back().filter(|c| is_deceptive(*c) && !kept.contains(c));
-        shown += &part[..part.len() - last.map_or(0, char::len_utf8)];
-        match last {
-            Some('\n') => shown += "\\n",
-            Some('\t') => shown += "\\t",
-            Some(c) => shown.extend(c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}"))),
-            None => {}
+    let (mut shown, mut rest) = (String::with_capacity(text.len()), text);
+    loop {
+        // Nearly all that is shown is plain ASCII.
+        let (plain, other) = rest.split_at(rest.bytes().take_while(|byte| (b' '..=b'~').contains(byte)).count());
+        shown += plain;
+        let Some(c) = other.chars().next() else { return shown };
+        match c {
+            _ if !is_deceptive(c) || kept.contains(&c) => shown.push(c),
+            '\n' => shown += "\\n",
+            '\t' => shown += "\\t",
+            _ => shown.extend(c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}"))),
         }
+        rest = &other[c.len_utf8()..];
     }
-    shown
 }
 
 /// A text from outside as one line. The middle of a very long one is left out.

@@ -249,10 +249,15 @@ pub(crate) fn takes_value(arg: &Arg) -> bool {
     arg.get_action().takes_values()
 }
 
+/// A launch with its options alone.
+pub(crate) fn launch_command() -> &'static Command {
+    static LAUNCH: LazyLock<Command> = LazyLock::new(|| spelled(LaunchOptions::augment_args(Command::new("zlaunch"))));
+    &LAUNCH
+}
+
 /// Every option of a launch.
 pub fn launch_options() -> impl Iterator<Item = &'static Arg> {
-    static OPTIONS: LazyLock<Command> = LazyLock::new(|| spelled(LaunchOptions::augment_args(Command::new("zlaunch"))));
-    OPTIONS.get_arguments()
+    launch_command().get_arguments()
 }
 
 /// The option of a launch with this name, which may be an alias or be followed by `=VALUE`.

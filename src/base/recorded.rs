@@ -41,18 +41,18 @@ pub enum VersionMatch {
 }
 
 impl VersionMatch {
-    /// `recorded`: from the oldest to the newest.
-    pub fn find(recorded: impl Iterator<Item = Version>, installed: Version) -> Self {
-        let mut older = None;
-        for version in recorded {
-            match older {
+    /// `recorded`: from the oldest to the newest, which most have installed.
+    pub fn find(recorded: impl DoubleEndedIterator<Item = Version>, installed: Version) -> Self {
+        let mut newer = None;
+        for version in recorded.rev() {
+            match newer {
                 _ if version == installed => return VersionMatch::Exact(version),
-                _ if version < installed => older = Some(version),
-                Some(older) => return VersionMatch::Between(older, version),
+                _ if version > installed => newer = Some(version),
+                Some(newer) => return VersionMatch::Between(version, newer),
                 None => return VersionMatch::Nearest(version),
             }
         }
-        VersionMatch::Nearest(older.unwrap_or_default())
+        VersionMatch::Nearest(newer.unwrap_or_default())
     }
 
     /// The version whose answers count; of two, the older.

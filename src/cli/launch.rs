@@ -26,6 +26,12 @@ use crate::request::{EnvironmentFlags, Format, Launch, MemoryFlags, Output};
 pub(super) struct LaunchArgs {
     #[command(flatten)]
     pub(super) options: LaunchOptions,
+    #[command(flatten)]
+    pub(super) words: CommandWords,
+}
+
+#[derive(Args)]
+pub(super) struct CommandWords {
     // Everything from the first word on that is not an option of ours.
     #[arg(trailing_var_arg = true, num_args = 1.., hide = true, value_hint = ValueHint::CommandWithArguments)]
     pub(super) command: Vec<OsString>,
@@ -129,7 +135,7 @@ impl Mode {
 }
 
 pub(super) fn read(args: LaunchArgs, mut reader: Reader, mode: Mode) -> Result<Box<Launch>, Refused> {
-    let LaunchArgs { mut options, command } = args;
+    let LaunchArgs { mut options, words: CommandWords { command } } = args;
     reader.split_off(&command);
     let output = read_output(&mut options, &mut reader, mode);
     let launch = read_described(options, command, &mut reader);
@@ -158,7 +164,7 @@ pub(super) fn read(args: LaunchArgs, mut reader: Reader, mode: Mode) -> Result<B
 pub(super) fn read_check(CheckArgs { fix, launch: args }: CheckArgs, reader: Reader) -> Result<Box<Launch>, Refused> {
     let host = reader.host;
     let config = &args.options.config.deepspeed;
-    let alone = args.command.is_empty() && config.as_ref().is_some_and(|config| config.from.is_flag());
+    let alone = args.words.command.is_empty() && config.as_ref().is_some_and(|config| config.from.is_flag());
     let mut launch = read(args, reader, if alone { Mode::CheckConfigs } else { Mode::Check })?;
     launch.output.fix = fix;
     if fix && !is_configs(&launch, host) {

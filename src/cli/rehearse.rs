@@ -1,14 +1,13 @@
 //! `zlaunch rehearse`: the options of a launch, and how long and with what the rehearsal may run.
 
-use std::ffi::OsString;
 use std::time::Duration;
 
-use clap::{Args, ValueHint};
+use clap::Args;
 
 use super::launch::{self, LaunchArgs, Mode};
 use super::reader::{Reader, Refused};
 use super::values;
-use crate::base::options::{Given, LaunchOptions};
+use crate::base::options::Given;
 use crate::request::Launch;
 use crate::tools::rehearse::RehearseRequest;
 
@@ -33,15 +32,13 @@ pub(super) struct RehearseArgs {
     #[arg(long, value_name = "SECONDS", help_heading = "Rehearsal")]
     timeout: Option<Given>,
     #[command(flatten)]
-    options: LaunchOptions,
-    #[arg(trailing_var_arg = true, num_args = 1.., hide = true, value_hint = ValueHint::CommandWithArguments)]
-    command: Vec<OsString>,
+    launch: LaunchArgs,
 }
 
 pub(super) fn read(args: RehearseArgs, mut reader: Reader) -> Result<RehearseRequest, Refused> {
-    let RehearseArgs { online, timeout, options, command } = args;
+    let RehearseArgs { online, timeout, launch } = args;
     let timeout = reader.one(timeout, values::number(1, u32::MAX, "600")).map_or(TIMEOUT, |given| given.value);
-    let launch = *launch::read(LaunchArgs { options, command }, reader, Mode::Rehearse)?;
+    let launch = *launch::read(launch, reader, Mode::Rehearse)?;
     let timeout = Duration::from_secs(timeout.into());
     Ok(RehearseRequest { launch: Launch { rehearsed: true, ..launch }, online, timeout })
 }

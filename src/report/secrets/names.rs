@@ -8,7 +8,9 @@ const ENDINGS: &str = "TOKEN KEY PASS PWD DSN WEBHOOK SIGNATURE BEARER AUTHORIZA
 const LAST: &str = "PWD PW JWT SAS";
 const LAST_OF_VARIABLE: &str = "AUTH";
 /// How tokens begin, whatever they are called.
-pub(super) const TOKENS: &str = "hf_ ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- xoxb- xoxp- sk-ant- sk-proj- api_org_";
+#[rustfmt::skip]
+const TOKENS: &[&str] = &["hf_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "xoxb-", "xoxp-", "sk-ant-",
+    "sk-proj-", "api_org_"];
 const OTHER_ENDINGS: &str = "MONKEY DONKEY TURKEY HOCKEY WHISKEY ASKPASS BYPASS COMPASS OLDPWD";
 /// `MAX_TOKENS`, `--eos_token`: parts before a token that make it one of a tokenizer, or a number of them.
 const TOKENIZER_WORDS: &str = "ADD ADDED AUDIO BOS CLS EOS EXTRA IMAGE MASK MAX MIN NEW NUM PAD SEP SPECIAL STOP TOTAL \
@@ -124,7 +126,7 @@ pub(super) fn looks_like_secret(value: &str) -> bool {
 
 /// Where the token ends that begins a text, if one does.
 pub(super) fn token_at(text: &str) -> Option<usize> {
-    let prefix = TOKENS.split(' ').find(|prefix| text.starts_with(prefix))?;
+    let prefix = TOKENS.iter().find(|prefix| text.starts_with(**prefix))?;
     let joins = |c: char| prefix.len() > 5 && "_-".contains(c);
     let rest = &text[prefix.len()..];
     let rest = &rest[..rest.find(|c: char| !c.is_ascii_alphanumeric() && !joins(c)).unwrap_or(rest.len())];

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use super::names::{Sensitivity, TOKENS, looks_like_secret, may_name_secret, token_at};
+use super::names::{Sensitivity, looks_like_secret, may_name_secret, token_at};
 
 /// Where a secret is in a text, and the name that it goes under.
 pub(super) struct Span {
@@ -59,10 +59,9 @@ pub(super) fn scan(words: &[impl AsRef<[u8]>]) -> Vec<Vec<Span>> {
 
 /// Tokens that are known by how they begin.
 fn tokens(text: &str) -> Vec<Span> {
-    let starts = TOKENS.split(' ').flat_map(|prefix| text.match_indices(prefix)).map(|(at, _)| at);
-    let alone = starts.filter(|at| !text[..*at].ends_with(|c: char| c.is_ascii_alphanumeric()));
+    let is_start = |at: &usize| *at == 0 || !text.as_bytes()[at - 1].is_ascii_alphanumeric();
     let span = |start: usize| Some(Span { start, end: start + token_at(&text[start..])?, name: "TOKEN".to_string() });
-    alone.filter_map(span).collect()
+    (0..text.len()).filter(is_start).filter_map(span).collect()
 }
 
 /// What stands before the `@` of an address, if there is more than the name of a user. Returns where that ends.
