@@ -156,17 +156,20 @@ fn ask(words: &[OsString], host: &Host) -> Result<Result<Request, Refused>, clap
     let words = &ordered[..];
     if place.is_empty() {
         let mut reader = Reader::new(words, host);
-        let matches = reader.with_variables(launch_command()).try_get_matches_from(words)?;
+        reader.command = reader.with_variables(launch_command());
+        let matches = reader.command.try_get_matches_from_mut(words)?;
         let args = LaunchArgs::from_arg_matches(&matches)?;
         return Ok(launch::read(args, reader, Mode::Launch).map(Request::Launch));
     }
     let mut reader = Reader::new(&words[1..], host);
     let all = Asked::augment_subcommands(Command::new("zlaunch").no_binary_name(true).disable_help_subcommand(true));
-    let matches = all.mut_subcommand(place, |command| match described(command) {
+    let mut all = all.mut_subcommand(place, |command| match described(command) {
         command if ["check", "rehearse", "doctor", "fit", "diff"].contains(&place) => reader.with_variables(command),
         command => command,
     });
-    Ok(read(Asked::from_arg_matches(&matches.try_get_matches_from(words)?)?, reader))
+    let matches = all.try_get_matches_from_mut(words)?;
+    reader.command = all.find_subcommand(place).cloned().unwrap_or_default();
+    Ok(read(Asked::from_arg_matches(&matches)?, reader))
 }
 
 fn read(asked: Asked, reader: Reader) -> Result<Request, Refused> {

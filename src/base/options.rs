@@ -249,24 +249,20 @@ pub(crate) fn takes_value(arg: &Arg) -> bool {
     arg.get_action().takes_values()
 }
 
-/// A launch with its options alone.
-pub(crate) fn launch_command() -> &'static Command {
-    static LAUNCH: LazyLock<Command> = LazyLock::new(|| spelled(LaunchOptions::augment_args(Command::new("zlaunch"))));
-    &LAUNCH
-}
-
 /// Every option of a launch.
 pub fn launch_options() -> impl Iterator<Item = &'static Arg> {
-    launch_command().get_arguments()
+    static OPTIONS: LazyLock<Command> = LazyLock::new(|| spelled(LaunchOptions::augment_args(Command::new("zlaunch"))));
+    OPTIONS.get_arguments()
 }
 
 /// The option of a launch with this name, which may be an alias or be followed by `=VALUE`.
 pub(crate) fn launch_option(long: &str) -> Option<&'static Arg> {
-    let name = long.split('=').next()?;
-    launch_options().find(|arg| is_spelled(arg, name))
+    option_named(launch_options, long)
 }
 
-/// Whether this is one of the option's long names.
-pub(crate) fn is_spelled(arg: &Arg, name: &str) -> bool {
-    arg.get_long() == Some(name) || arg.get_all_aliases().unwrap_or_default().contains(&name)
+/// The one of these with this name, as above.
+pub(crate) fn option_named<'a, I: Iterator<Item = &'a Arg>>(options: impl Fn() -> I, long: &str) -> Option<&'a Arg> {
+    let name = long.split('=').next()?;
+    let has_alias = |arg: &&Arg| arg.get_all_aliases().unwrap_or_default().contains(&name);
+    options().find(|arg| arg.get_long() == Some(name)).or_else(|| options().find(has_alias))
 }

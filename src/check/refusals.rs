@@ -104,25 +104,19 @@ fn listed(subject: &Subject, files: &str) -> Vec<String> {
 
 impl Condition {
     fn read(text: &'static str) -> Self {
-        if let Some((files, said)) = text.split_once(" says ") {
-            return Condition::Says(files, said);
-        }
-        if let Some((name, files)) = text.split_once(" unlisted ") {
-            return Condition::Unlisted(name, files);
-        }
-        if let Some((name, value)) = text.split_once('=') {
-            return Condition::Is(name, value);
-        }
-        match text.rsplit_once(' ') {
-            Some(("no", name)) => Condition::LeftOut(name),
-            Some(("missing", modules)) => Condition::Missing(modules),
-            Some(("without", key)) => Condition::WithoutKey(key),
-            Some(("given", name)) => Condition::Given(name),
-            Some(("ranks <", name)) => Condition::FewerRanks(name),
-            Some(("not", "zero3")) => Condition::Zero3(false),
-            _ if text == "zero3" => Condition::Zero3(true),
-            _ if text == "deepspeed" => Condition::Deepspeed,
-            _ => Condition::On(text),
+        let (first, rest) = text.split_once(' ').unwrap_or((text, ""));
+        match (first, rest.split_once(' ').unwrap_or((rest, ""))) {
+            (files, ("says", said)) => Condition::Says(files, said),
+            (name, ("unlisted", files)) => Condition::Unlisted(name, files),
+            ("ranks", ("<", name)) => Condition::FewerRanks(name),
+            ("no", (name, _)) => Condition::LeftOut(name),
+            ("missing", (modules, _)) => Condition::Missing(modules),
+            ("without", (key, _)) => Condition::WithoutKey(key),
+            ("given", (name, _)) => Condition::Given(name),
+            ("not", ("zero3", _)) => Condition::Zero3(false),
+            ("zero3", _) => Condition::Zero3(true),
+            ("deepspeed", _) => Condition::Deepspeed,
+            _ => text.split_once('=').map_or(Condition::On(text), |(name, value)| Condition::Is(name, value)),
         }
     }
 

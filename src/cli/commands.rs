@@ -5,7 +5,7 @@ use std::ffi::OsString;
 
 use clap::{Arg, ArgAction, Args, Command, Subcommand};
 
-use super::launch::{self, CommandWords, LaunchArgs};
+use super::launch::{self, LaunchArgs};
 use super::{diff, fit, generate, rehearse, tools};
 use crate::base::options::{self, AnyValue, SUBCOMMANDS};
 
@@ -80,7 +80,7 @@ pub fn command() -> Command {
 
 /// A launch alone, which is what most command lines are.
 pub(super) fn launch_command() -> Command {
-    let zlaunch = CommandWords::augment_args(options::launch_command().clone());
+    let zlaunch = options::spelled(LaunchArgs::augment_args(Command::new("zlaunch")));
     zlaunch.version(env!("CARGO_PKG_VERSION")).no_binary_name(true).disable_help_flag(true).arg(help_flag())
 }
 

@@ -8,7 +8,7 @@ use clap::{ArgAction, Args, Command, ValueHint};
 use super::did_you_mean::did_you_mean;
 use super::reader::{Reader, Refused};
 use super::values::{self, Words, one_of};
-use crate::base::options::{AnyValue, Given, LaunchOptions, flag, launch_option, launch_options, takes_value};
+use crate::base::options::{AnyValue, Given, LaunchOptions, flag, launch_options, option_named, takes_value};
 use crate::base::size::parse_bytes;
 use crate::base::source::Sourced;
 use crate::check;
@@ -26,12 +26,6 @@ use crate::request::{EnvironmentFlags, Format, Launch, MemoryFlags, Output};
 pub(super) struct LaunchArgs {
     #[command(flatten)]
     pub(super) options: LaunchOptions,
-    #[command(flatten)]
-    pub(super) words: CommandWords,
-}
-
-#[derive(Args)]
-pub(super) struct CommandWords {
     // Everything from the first word on that is not an option of ours.
     #[arg(trailing_var_arg = true, num_args = 1.., hide = true, value_hint = ValueHint::CommandWithArguments)]
     pub(super) command: Vec<OsString>,
@@ -135,7 +129,7 @@ impl Mode {
 }
 
 pub(super) fn read(args: LaunchArgs, mut reader: Reader, mode: Mode) -> Result<Box<Launch>, Refused> {
-    let LaunchArgs { mut options, words: CommandWords { command } } = args;
+    let LaunchArgs { mut options, command } = args;
     reader.split_off(&command);
     let output = read_output(&mut options, &mut reader, mode);
     let launch = read_described(options, command, &mut reader);
@@ -164,7 +158,7 @@ pub(super) fn read(args: LaunchArgs, mut reader: Reader, mode: Mode) -> Result<B
 pub(super) fn read_check(CheckArgs { fix, launch: args }: CheckArgs, reader: Reader) -> Result<Box<Launch>, Refused> {
     let host = reader.host;
     let config = &args.options.config.deepspeed;
-    let alone = args.words.command.is_empty() && config.as_ref().is_some_and(|config| config.from.is_flag());
+    let alone = args.command.is_empty() && config.as_ref().is_some_and(|config| config.from.is_flag());
     let mut launch = read(args, reader, if alone { Mode::CheckConfigs } else { Mode::Check })?;
     launch.output.fix = fix;
     if fix && !is_configs(&launch, host) {
@@ -231,7 +225,7 @@ pub(super) fn read_described(options: LaunchOptions, command: Vec<OsString>, rea
         record: reader.one(output.record, values::path),
         strict: output.strict,
         allow: reader.many(output.allow, one_of(RULES)).into_iter().map(|rule| rule.value).collect(),
-        warnings: std::mem::take(&mut reader.warnings).into_iter().chain(given_twice(reader.options)).collect(),
+        warnings: std::mem::take(&mut reader.warnings).into_iter().chain(given_twice(reader)).collect(),
         command,
         subcommand: "",
         options: Vec::new(),
@@ -241,12 +235,14 @@ pub(super) fn read_described(options: LaunchOptions, command: Vec<OsString>, rea
 }
 
 /// An option that takes one value and has two: the last counts, as a wrapper script may want it.
-fn given_twice(options: &[OsString]) -> Vec<Problem> {
+fn given_twice(reader: &Reader) -> Vec<Problem> {
     let mut given: Vec<(String, String)> = Vec::new();
     let mut problems = Vec::new();
-    let mut words = options.iter().map(|word| word.to_string_lossy());
+    let mut words = reader.options.iter().map(|word| word.to_string_lossy());
     while let Some(word) = words.next() {
-        let option = word.strip_prefix("--").and_then(launch_option).filter(|option| takes_value(option));
+        let long = word.strip_prefix("--");
+        let option = long.and_then(|long| option_named(|| reader.command.get_arguments(), long));
+        let option = option.filter(|option| takes_value(option));
         let Some(option) = option else { continue };
         let value = word.split_once('=').map(|(_, value)| value.to_string());
         let value = value.or_else(|| words.next().map(Into::into)).unwrap_or_default();

@@ -44,11 +44,14 @@ pub(super) struct Reader<'a> {
     /// About variables that no option has.
     pub(super) warnings: Vec<Problem>,
     reads_variables: bool,
+    /// What clap has parsed the words by.
+    pub(super) command: Command,
 }
 
 impl<'a> Reader<'a> {
     pub(super) fn new(words: &'a [OsString], host: &'a Host) -> Self {
-        Reader { words, options: words, host, problems: Vec::new(), warnings: Vec::new(), reads_variables: false }
+        let (problems, warnings, command) = (Vec::new(), Vec::new(), Command::default());
+        Reader { words, options: words, host, problems, warnings, reads_variables: false, command }
     }
 
     /// Tells our words from those of the command.

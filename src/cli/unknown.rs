@@ -6,7 +6,7 @@ use clap::Arg;
 
 use super::commands::{command_of, place_of};
 use super::foreign_options::{Replacement, replacement};
-use crate::base::options::{flag, is_spelled, launch_option, takes_value};
+use crate::base::options::{flag, launch_option, option_named, takes_value};
 use crate::command::arguments;
 use crate::config::template::Search;
 use crate::host::Host;
@@ -93,7 +93,7 @@ fn meant(given: &str, name: &str, place: &str) -> Option<Replacement> {
     let begins = |spelling: &&&str| name.len() >= 3 && spelling.replace('-', "_").starts_with(name);
     let near = report::nearest(name, spellings.iter().copied());
     let near = near.or_else(|| spellings.iter().find(begins).copied())?;
-    options().find(|arg| is_spelled(arg, near)).map(ours)
+    option_named(options, near).map(ours)
 }
 
 /// Whether the word behind an option is its value, and not the command.

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use anstream::AutoStream;
+use anstream::{AutoStream, ColorChoice};
 use anstyle::Style;
 
 use crate::base::layout::escape_controls;
@@ -23,6 +23,9 @@ pub(crate) fn show(text: &str) -> Result<(), Vec<Problem>> {
 
 /// Writes a plan with its titles in bold, where colours are shown.
 pub(crate) fn show_plan(text: &str) -> Result<(), Vec<Problem>> {
+    if AutoStream::choice(&std::io::stdout()) == ColorChoice::Never {
+        return out_bytes(text.as_bytes());
+    }
     let bold = Style::new().bold();
     let line = |line: &str| {
         let is_titled = line.starts_with(|c: char| c.is_ascii_lowercase());

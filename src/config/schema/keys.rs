@@ -3,6 +3,8 @@
 use std::str::Lines;
 use std::sync::LazyLock;
 
+use memchr::memchr2;
+
 use crate::base::recorded::{Table, Version};
 
 /// Sorted by key; the columns are explained in `tools/record/schema.py`.
@@ -44,6 +46,10 @@ pub fn lines_named(name: &str) -> impl Iterator<Item = &'static str> {
 
 /// What a column says of a version. `new@0.17.1;old`: what holds since when, the newest first.
 pub fn at(column: &'static str, version: Version) -> &'static str {
+    // Most say the same of all versions.
+    if memchr2(b'@', b';', column.as_bytes()).is_none() {
+        return column;
+    }
     let mut parts = column.split(';').map(|part| part.rsplit_once('@').unwrap_or((part, "")));
     parts.find(|(_, since)| Version::parse(since) <= version).map_or("-", |(text, _)| text)
 }

@@ -44,7 +44,7 @@ pub(crate) enum Sensitivity {
 impl Sensitivity {
     /// `None` for the names of harmless things.
     pub(crate) fn of(name: &str) -> Option<Sensitivity> {
-        if !may_name_secret(name) {
+        if !may_show_secret(name) {
             return None;
         }
         let is_variable = !name.contains(|c: char| c.is_ascii_lowercase());
@@ -85,13 +85,15 @@ impl Sensitivity {
     }
 }
 
-/// A first look, since most names and texts are harmless: whether a word above that makes a secret may begin somewhere.
+/// A first look, since most names and texts are harmless: whether a word above that makes a secret, or a token, may begin
+/// somewhere.
 #[rustfmt::skip]
-pub(super) fn may_name_secret(text: &str) -> bool {
+pub(super) fn may_show_secret(text: &str) -> bool {
     let begins = |three: &[u8]| {
         let three = [three[0], three[1], three[2]].map(|byte| byte.to_ascii_lowercase());
         matches!(&three, b"aut" | b"bea" | b"coo" | b"cre" | b"dsn" | b"jwt" | b"key" | b"pas" | b"pat" | [b'p', b'w', _]
-            | b"sas" | b"sec" | b"sig" | b"tok" | b"web")
+            | b"sas" | b"sec" | b"sig" | b"tok" | b"web"
+            | b"hf_" | [b'g', b'h', _] | b"git" | b"glp" | b"xox" | b"sk-" | b"api")
     };
     text.as_bytes().windows(3).any(begins) || text.ends_with("pw") || text.ends_with("PW")
 }

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use super::names::{Sensitivity, looks_like_secret, may_name_secret, token_at};
+use super::names::{Sensitivity, looks_like_secret, may_show_secret, token_at};
 
 /// Where a secret is in a text, and the name that it goes under.
 pub(super) struct Span {
@@ -31,12 +31,12 @@ pub(super) fn scan(words: &[impl AsRef<[u8]>]) -> Vec<Vec<Span>> {
     let mut asks: Option<(Name, &str)> = None;
     let (mut last, mut found) = ("", Vec::new());
     for word in &words {
-        let (mut spans, mut at) = (tokens(word), 0);
-        if asks.is_none() && !may_name_secret(word) && !word.contains(':') {
-            found.push(spans);
+        if asks.is_none() && !may_show_secret(word) && !word.contains(':') {
+            found.push(Vec::new());
             last = word;
             continue;
         }
+        let (mut spans, mut at) = (tokens(word), 0);
         while let Some(sign) = word[at..].find(['=', ':', ' ']).map(|next| at + next) {
             at = address(word, sign, &mut spans).or_else(|| setting(word, sign, &mut spans)).unwrap_or(sign + 1);
         }
