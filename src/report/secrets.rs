@@ -187,12 +187,12 @@ fn known_from(host: &Host) -> BTreeMap<Vec<u8>, String> {
     known
 }
 
-pub fn shown(pieces: &[Piece]) -> Vec<u8> {
-    let shown = |piece: &Piece| match *piece {
-        Piece::Open(bytes) => bytes.to_vec(),
-        Piece::Secret(..) => HIDDEN.as_bytes().to_vec(),
+pub fn shown<'a>(pieces: &[Piece<'a>]) -> Vec<u8> {
+    let shown = |piece: &Piece<'a>| match *piece {
+        Piece::Open(bytes) => bytes,
+        Piece::Secret(..) => HIDDEN.as_bytes(),
     };
-    pieces.iter().flat_map(shown).collect()
+    pieces.iter().map(shown).collect::<Vec<_>>().concat()
 }
 
 /// The variables by which a script asks for the secrets that it does not hold: one for each value.
