@@ -57,7 +57,9 @@ pub(crate) fn prepare(plan: &Plan) -> Result<(), Problem> {
 /// Replaces this process. Returns only with a problem, or with the exit status of ranks that zlaunch started itself.
 pub(crate) fn start(plan: &Plan) -> Result<u8, Problem> {
     raise_memlock_limit();
-    let Some((program, arguments)) = plan.argv.split_first() else { return Err(report::nothing_to_launch("zero2")) };
+    let Some((program, arguments)) = plan.argv.split_first() else {
+        return Err(report::nothing_to_launch("", "zero2"));
+    };
     if let Some(local) = &plan.local {
         let port = free_port(&plan.environment).map_err(|why| report::cannot_watch_ranks(&why))?;
         return local::run(local, plan, port);

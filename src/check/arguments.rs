@@ -209,9 +209,7 @@ fn report_rejection(
         }
         Rejection::NoValue(kind) => {
             let (wanted, _) = wanted(&name, *kind, None, versions);
-            let (_, example) = kind.wanted();
-            let example = if example.is_empty() { "VALUE" } else { report::usual(&name, example) };
-            let help = format!("{option} {example}; a value that starts with `-` needs {option}=VALUE");
+            let help = report::with_value(option, kind.wanted().1);
             (format!("the trainer refuses `{option}` without a value: it wants {wanted}"), option.clone(), help)
         }
         Rejection::WrongValue(value, kind) => {

@@ -136,7 +136,7 @@ pub(super) fn read(args: LaunchArgs, mut reader: Reader, mode: Mode) -> Result<B
     let has_command = !launch.command.is_empty();
     if !has_command && matches!(mode, Mode::Launch | Mode::Rehearse) {
         let config = launch.deepspeed.as_ref().map_or("zero2", |config| &config.value);
-        reader.problems.push(report::nothing_to_launch(config));
+        reader.problems.push(report::nothing_to_launch(mode.subcommand(), config));
     } else if !has_command && mode == Mode::Check {
         reader.problems.push(Problem::error(Rule::Usage, "there is nothing to check").at("zlaunch check").help(
             "zlaunch check ds_config.json, or zlaunch check --deepspeed zero2 -- swift sft --model Qwen/Qwen3-8B",

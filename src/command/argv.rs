@@ -194,9 +194,9 @@ impl Args {
     ) -> Result<Option<Sourced<T>>, ArgumentError> {
         let Some(option) = self.last(name) else { return Ok(None) };
         let Some(value) = &option.value else {
-            let (spelled, example) = (&option.spelled, report::usual(&option.spelled, example));
+            let spelled = &option.spelled;
             let what = format!("the trainer refuses `{spelled}` without a value: it wants {wanted}");
-            let help = format!("{spelled} {example}; a value that starts with `-` needs {spelled}=VALUE");
+            let help = report::with_value(spelled, example);
             return Err(ArgumentError::Refused(Problem::error(Rule::Argument, what).at(spelled).help(help)));
         };
         let text = value.to_string_lossy();

@@ -110,6 +110,15 @@ pub(crate) fn usual<'a>(spelled: &str, example: &'a str) -> &'a str {
     }
 }
 
+/// What to write where the value of an option is missing.
+pub(crate) fn with_value(option: &str, example: &str) -> String {
+    match usual(option, example) {
+        "" => format!("{option} VALUE"),
+        "true" => format!("{option} true"),
+        example => format!("{option} {example}; a value that starts with `-` needs {option}=VALUE"),
+    }
+}
+
 pub(crate) fn bad_run_file(kind: &str, name: &str, line: usize, column: usize, what: &str) -> Problem {
     Problem::error(Rule::RunFile, format!("not {kind}: {what}"))
         .at(format!("{name}:{line}:{column}"))

@@ -8,10 +8,11 @@ use super::rule::Rule;
 use super::suggestion::{did_you_mean, nearest};
 use crate::base::source::Sourced;
 
-pub(crate) fn nothing_to_launch(config: &str) -> Problem {
+pub(crate) fn nothing_to_launch(subcommand: &str, config: &str) -> Problem {
+    let zlaunch = if subcommand.is_empty() { "zlaunch".to_string() } else { format!("zlaunch {subcommand}") };
     Problem::error(Rule::Usage, "there is no command to launch")
-        .at("zlaunch [OPTIONS] [--] COMMAND [ARGS]...")
-        .help(format!("zlaunch --deepspeed {config} -- swift sft --model Qwen/Qwen3-8B; `zlaunch -h` is an overview"))
+        .at(format!("{zlaunch} [OPTIONS] [--] COMMAND [ARGS]..."))
+        .help(format!("{zlaunch} --deepspeed {config} -- swift sft --model Qwen/Qwen3-8B; `zlaunch -h` is an overview"))
 }
 
 /// `line`: the command line with the option in front.
@@ -80,10 +81,10 @@ pub(crate) fn not_a_number(sourced: &Sourced<String>, least: u64, most: u64, exa
 
 /// `8gpus`, `all`.
 pub(crate) fn not_a_number_of_ranks(sourced: &Sourced<String>) -> Problem {
-    let digits: String =
-        sourced.value.chars().skip_while(|c| !c.is_ascii_digit()).take_while(char::is_ascii_digit).collect();
-    let number = digits.parse().ok().filter(|number: &u32| *number > 0 && !sourced.value.starts_with('-'));
-    let meant = match number {
+    let mut numbers = sourced.value.split(|c: char| !c.is_ascii_digit()).filter(|digits| !digits.is_empty());
+    // Of `H100x8` it is not known which is meant.
+    let number = numbers.next().filter(|_| numbers.next().is_none() && !sourced.value.starts_with('-'));
+    let meant = match number.and_then(|digits| digits.parse::<u32>().ok()).filter(|number| *number > 0) {
         Some(number) => number.to_string(),
         None if sourced.value.eq_ignore_ascii_case("all") => "gpu".to_string(),
         None => "N".to_string(),
