@@ -168,7 +168,7 @@ pub(crate) fn choose(
     launch: &Launch,
     host: &Host,
 ) -> Result<(String, String), Vec<Problem>> {
-    let refused = |what: &str, help: &str| Problem::error(Rule::AutoTemplate, what).at(spec.place()).help(help);
+    let refused = |what: &str, help: &str| Problem::error(Rule::AutoTemplate, what).at(spec.spelling()).help(help);
     let cannot = |why: &str, help: &str| refused(&format!("a template cannot be chosen: {why}"), help);
     let Some(cluster) = cluster_of(topology) else {
         return Err(cannot("the number of GPUs is unknown", "name one: --deepspeed zero3").into());
@@ -396,7 +396,7 @@ impl<'a> FitInputs<'a> {
     fn assumed(&self, weights: &Weights, settings: &TrainingSettings) -> Vec<(bool, String)> {
         // What a script does by itself is not seen.
         let of_console = self.trainer.filter(|trainer| !trainer.launch.consoles.is_empty());
-        let mut assumed: Vec<(bool, String)> = weights.assumed.iter().map(|it| (true, it.clone())).collect();
+        let mut assumed: Vec<(bool, String)> = weights.assumed.iter().map(|text| (true, text.clone())).collect();
         if self.args.tuner.is_none() && settings.tuner != Tuner::Full {
             assumed.push((false, format!("LoRA, the default of {}", self.trainer.map_or("", |trainer| trainer.name))));
         } else if self.args.tuner.is_none() && self.trainer.is_some() && of_console.is_none() {
@@ -418,7 +418,7 @@ impl<'a> FitInputs<'a> {
             guess(&format!("that each GPU has one of {ranks} parts of a sequence, which was not measured"));
         }
         if let Some(unread) = &self.unread {
-            guess(&format!("nothing about {}, which is not here", unread.place()));
+            guess(&format!("nothing about {}, which is not here", unread.spelling()));
         }
         if !settings.optimizer.is_measured() {
             guess("the most an optimizer can need, because this one was not measured");

@@ -95,7 +95,7 @@ impl Variable {
     }
 
     pub fn is(self, role: &str) -> bool {
-        self.roles.split(',').any(|it| it == role)
+        self.roles.split(',').any(|known| known == role)
     }
 
     pub fn name(self) -> &'static str {

@@ -102,7 +102,7 @@ impl Source {
 
 impl<T: fmt::Display> Sourced<T> {
     /// The place as a person typed it.
-    pub(crate) fn place(&self) -> String {
+    pub(crate) fn spelling(&self) -> String {
         self.from.with(&self.value)
     }
 }

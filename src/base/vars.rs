@@ -230,7 +230,7 @@ pub fn only_tunes(name: &str) -> bool {
     };
     let plain = || TUNING.lines().filter(|line| !line.starts_with(['#', '-', '+'])).flat_map(str::split_whitespace);
     let is_listed =
-        || plain().any(|known| known == name || known.strip_suffix('*').is_some_and(|it| name.starts_with(it)));
+        || plain().any(|known| known == name || known.strip_suffix('*').is_some_and(|start| name.starts_with(start)));
     let leads_on = || name.split('_').any(|part| lines("- ").any(|word| word == part));
     lines("+ ").any(|known| known == name) || is_listed() && !leads_on()
 }

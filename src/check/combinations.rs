@@ -145,7 +145,7 @@ fn hf_arguments(subject: &Subject, found: &mut Findings) {
     let is_off = |text: &str| matches!(text.to_ascii_lowercase().as_str(), "" | "false" | "none" | "0" | "[]");
     if let Some(sourced) = args.text("fsdp").filter(|sourced| !is_off(&sourced.value)) {
         let what = "transformers refuses `fsdp` together with DeepSpeed";
-        found.at(&[sourced.place()], what, format!("drop {}", sourced.from));
+        found.at(&[sourced.spelling()], what, format!("drop {}", sourced.from));
     }
     if let (Some(only), Some(best)) = (on("save_only_model"), on("load_best_model_at_end"))
         && !subject.has_before("transformers", [4, 38, 0])

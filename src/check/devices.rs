@@ -51,5 +51,5 @@ pub(crate) fn shared_gpus(topology: &Topology) -> Option<Problem> {
     let word = if gpus == 1 { "GPU" } else { "GPUs" };
     let what = format!("{} ranks would share {gpus} {word}, which NCCL refuses", nproc.value);
     let help = format!("--nproc-per-node {gpus}, or name more GPUs in {}", vars::CUDA_VISIBLE_DEVICES);
-    Some(Problem::found(Rule::RanksShareGpus, Severity::Warning, When::Start, what).at(nproc.place()).help(help))
+    Some(Problem::found(Rule::RanksShareGpus, Severity::Warning, When::Start, what).at(nproc.spelling()).help(help))
 }

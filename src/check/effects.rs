@@ -146,7 +146,7 @@ fn ineffective(found: &mut Findings, keys: &[IneffectiveKey]) {
 
 fn clipping_ignored(subject: &Subject, found: &mut Findings) {
     let ignored = subject.is_hf() && subject.get("gradient_clipping").is_none();
-    if let Some(given) = subject.job.args.text("max_grad_norm").filter(|_| ignored).map(|norm| norm.place()) {
+    if let Some(given) = subject.job.args.text("max_grad_norm").filter(|_| ignored).map(|norm| norm.spelling()) {
         let why = "the config has no `gradient_clipping`, so DeepSpeed clips at its own default";
         let places = [given.clone(), (subject.place)("gradient_clipping")];
         found.at(&places, format!("{given} has no effect: {why}"), "--set gradient_clipping=auto");

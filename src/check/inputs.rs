@@ -120,16 +120,16 @@ fn model_unreadable(subject: &Subject, found: &mut Findings) {
         let path = subject.host.cwd.join(value);
         if path.is_file() {
             let what = format!("the model `{value}` is a file, not a folder with a model");
-            found.at_with_severity(severity, &[model.place()], what, NAME_FOLDER);
+            found.at_with_severity(severity, &[model.spelling()], what, NAME_FOLDER);
         } else if let Some(near) = folder_beside(&path).filter(|_| !value.contains(['/', '$']) && !path.exists()) {
             let what = format!("there is no folder `{value}`, so a model of that name is looked for on the hub");
             let help = format!("did you mean `{}`?", model.from.with(near));
-            found.at_with_severity(Severity::Warning, &[model.place()], what, help);
+            found.at_with_severity(Severity::Warning, &[model.spelling()], what, help);
         } else if let Some(variable) = keeps_from_download(subject, value) {
             let what = format!("`{value}` is not in the Hugging Face cache, and {variable} keeps it from being loaded");
             let help = format!("hf download {value} where there is a network, or --unset-env {variable}");
             let place = format!("{variable}={}", subject.host.var(variable).unwrap_or_default());
-            found.at_with_severity(severity, &[model.place(), place], what, help);
+            found.at_with_severity(severity, &[model.spelling(), place], what, help);
         }
         return;
     };
@@ -139,7 +139,7 @@ fn model_unreadable(subject: &Subject, found: &mut Findings) {
     let file = folder.join("config.json");
     let Some(text) = reading::text_if_any(&file) else {
         let what = format!("the folder `{value}` has no config.json, so it is not a model");
-        return found.at_with_severity(Severity::Warning, &[model.place()], what, NAME_FOLDER);
+        return found.at_with_severity(Severity::Warning, &[model.spelling()], what, NAME_FOLDER);
     };
     // Python takes NaN, too.
     if serde_json::from_str::<Value>(&text).is_err() && !text.contains("NaN") && !text.contains("Infinity") {

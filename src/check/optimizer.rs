@@ -228,14 +228,14 @@ fn survives_offload(optim: &str) -> bool {
 fn optimizer_replaced(subject: &Subject, found: &mut Findings) {
     let Some(sourced) = subject.job.args.text("optim").filter(|_| subject.is_hf()) else { return };
     if subject.get("optimizer").is_some_and(Value::is_object) {
-        let what = format!("the config has an `optimizer` section: {} has no effect", sourced.place());
-        found.at(&[sourced.place(), (subject.place)("optimizer")], what, "--unset optimizer, or drop the argument");
+        let what = format!("the config has an `optimizer` section: {} has no effect", sourced.spelling());
+        found.at(&[sourced.spelling(), (subject.place)("optimizer")], what, "--unset optimizer, or drop the argument");
     } else if forces_own(subject) && !survives_offload(&sourced.value) {
         let (device, value) = (subject.zero().optimizer, &sourced.value);
         let what =
             format!("the optimizer is on {device}: accelerate silently replaces `{value}` with DeepSpeed's CPU Adam");
         let help = "--optim adamw_torch, or --set zero_optimization.offload_optimizer.device=none";
-        found.at(&[sourced.place(), (subject.place)(OFFLOAD)], what, help);
+        found.at(&[sourced.spelling(), (subject.place)(OFFLOAD)], what, help);
     }
 }
 

@@ -151,7 +151,7 @@ fn read_cards(given: Option<Given>, reader: &mut Reader, launch: &mut Launch) ->
     match launch.topology.nproc_per_node.as_ref().filter(|nproc| nproc.from.is_flag() && nproc.value != count) {
         Some(nproc) => {
             let one = format!("--gpu {}x{count}", card.name);
-            reader.problems.push(report::contradicting_options(&one, &nproc.place(), &one));
+            reader.problems.push(report::contradicting_options(&one, &nproc.spelling(), &one));
         }
         None => launch.topology.nproc_per_node = Some(Sourced::new(count, from)),
     }
@@ -186,7 +186,7 @@ fn read_tuner(tuner: Option<Given>, bits: Option<Given>, reader: &mut Reader) ->
     let bits = reader.one(bits, one_of(BITS));
     match (reader.one(tuner, one_of(TUNERS)), bits) {
         (Some(Sourced { value: Tuner::Full, .. }), Some(bits)) => {
-            reader.problems.push(report::contradicting_options("--tuner full", &bits.place(), "--tuner qlora"));
+            reader.problems.push(report::contradicting_options("--tuner full", &bits.spelling(), "--tuner qlora"));
             None
         }
         (Some(tuner), Some(bits)) => Some(tuner.map(|_| Tuner::Quantised(bits.value))),

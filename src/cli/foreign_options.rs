@@ -68,7 +68,7 @@ const TABLE: &[(&str, &str, &str)] = &[
 /// What to give in a place instead of an option, by its name with `_`.
 pub(super) fn replacement(name: &str, place: &str) -> Option<Replacement> {
     let find = |place: &str| {
-        let is_it = |(of, names, _): &&(&str, &str, &str)| *of == place && names.split(' ').any(|it| it == name);
+        let is_it = |(of, names, _): &&(&str, &str, &str)| *of == place && names.split(' ').any(|known| known == name);
         TABLE.iter().find(is_it).map(|(.., words)| *words)
     };
     let describes_launch = ["", "check", "rehearse", "doctor", "fit", "diff"].contains(&place);

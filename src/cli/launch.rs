@@ -178,7 +178,7 @@ pub(super) fn is_configs(launch: &Launch, host: &Host) -> bool {
 /// By its form, or because it is a file that nothing runs.
 pub(super) fn is_config(word: &OsString, search: &Search, host: &Host) -> bool {
     let path = host.absolute(Path::new(word));
-    let runs = path.extension().is_some_and(|ending| ["py", "sh", "yaml", "yml"].iter().any(|it| ending == *it));
+    let runs = path.extension().is_some_and(|ending| ["py", "sh", "yaml", "yml"].iter().any(|known| ending == *known));
     let is_file = || path.is_file() && !runs && host.find_program(word).is_none();
     word.to_str().is_some_and(|word| search.is_config(word)) || is_file()
 }

@@ -106,7 +106,7 @@ impl<'a> Reader<'a> {
             "0" | "false" | "no" | "off" => Some(false),
             _ => {
                 let what = format!("`{}` is neither on nor off", text.value);
-                self.problems.push(Problem::error(Rule::Usage, what).at(text.place()).help(text.from.with("1")));
+                self.problems.push(Problem::error(Rule::Usage, what).at(text.spelling()).help(text.from.with("1")));
                 None
             }
         }

@@ -128,7 +128,7 @@ const PLUGINS: &[&str] = &["external_plugins", "custom_register_path"];
 /// Everything that the arguments name as a path and that is not there.
 pub fn missing(inputs: &[Input], args: &Args, host: &Host) -> Vec<MissingInput> {
     let value_of = |word: &str| {
-        let value = word.split_once('=').filter(|_| word.starts_with('-')).map_or(word, |it| it.1);
+        let value = word.split_once('=').filter(|_| word.starts_with('-')).map_or(word, |pair| pair.1);
         is_path(value) || value.as_bytes().ends_with(b".py")
     };
     // Most launches name no path at all.

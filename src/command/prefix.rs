@@ -124,7 +124,7 @@ impl Prefix {
         let last = words[at].to_str()?;
         let only_known = words[1..=at]
             .iter()
-            .all(|word| word.to_str().is_some_and(|it| it[1..].bytes().all(|b| b"celux".contains(&b))));
+            .all(|word| word.to_str().is_some_and(|flags| flags[1..].bytes().all(|b| b"celux".contains(&b))));
         let [text] = words.get(at + 1..)? else { return None };
         if at == 0 || !last.ends_with('c') || !only_known {
             return None;

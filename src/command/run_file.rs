@@ -27,7 +27,7 @@ pub(crate) fn first(words: &[OsString]) -> Option<&OsString> {
 
 /// Whether it is called like a run file.
 pub(crate) fn is_one(path: &Path) -> bool {
-    path.extension().is_some_and(|ending| ["json", "yaml", "yml"].iter().any(|it| ending == *it))
+    path.extension().is_some_and(|ending| ["json", "yaml", "yml"].iter().any(|known| ending == *known))
 }
 
 /// A run file as it was read.
@@ -80,7 +80,7 @@ fn inserted(text: &str, line: &str) -> Option<String> {
 }
 
 fn is_json(path: &Path) -> bool {
-    path.extension().is_some_and(|it| it == "json")
+    path.extension().is_some_and(|ending| ending == "json")
 }
 
 /// The mapping in a run file; nothing if the file is empty.

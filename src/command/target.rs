@@ -136,5 +136,5 @@ pub fn is_python(word: &OsStr) -> bool {
 }
 
 pub(crate) fn is_script(word: &OsStr) -> bool {
-    Path::new(word).extension().is_some_and(|it| it == "py")
+    Path::new(word).extension().is_some_and(|ending| ending == "py")
 }

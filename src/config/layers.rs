@@ -101,7 +101,7 @@ pub fn remove(config: &mut Value, keys: &[Sourced<String>]) -> Vec<Problem> {
         // Each is compared with every key of the config, so the time is that of both multiplied.
         let known = known.iter().map(String::as_str).filter(|_| at < COMPARED);
         Problem::error(Rule::Unset, format!("the config has no key `{}` to remove", key.value))
-            .at(key.place())
+            .at(key.spelling())
             .help(did_you_mean(nearest(&key.value, known), "`zlaunch templates NAME` shows the keys"))
     });
     told.collect()

@@ -39,5 +39,5 @@ const ALL: &[Algorithm] = &[
 ];
 
 pub fn find(is_named: impl Fn(&str) -> bool) -> Option<&'static Algorithm> {
-    ALL.iter().find(|it| it.names.iter().any(|name| is_named(name)))
+    ALL.iter().find(|algorithm| algorithm.names.iter().any(|name| is_named(name)))
 }

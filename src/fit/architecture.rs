@@ -114,7 +114,7 @@ pub fn read(config: &Value, params: Option<(u64, String)>) -> Option<Weights> {
     if config.get("vision_config").is_some() {
         assumed.push("images as the tokens they become; the vision tower's own computation is extra".to_string());
     }
-    let dtype = [text, config].iter().find_map(|it| it.get("dtype").or(it.get("torch_dtype"))?.as_str());
+    let dtype = [text, config].iter().find_map(|section| section.get("dtype").or(section.get("torch_dtype"))?.as_str());
     let weights = Weights { assumed, dtype: dtype.and_then(Dtype::named), ..weights };
     Some(match params {
         Some((params, from)) => weights.with_params(params, from),

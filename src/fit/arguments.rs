@@ -70,9 +70,9 @@ pub(super) fn of_command(job: &Job, host: &Host) -> TrainingArgs {
         loaded,
         optimizer: reader.optimizer().or_else(|| default_optimizer(job)),
         checkpointing: reader.checkpointing(),
-        attention: reader.text(ATTENTION_NAMES).map(|it| it.map(|name| attention(&name))),
+        attention: reader.text(ATTENTION_NAMES).map(|given| given.map(|name| attention(&name))),
         fused_loss: reader.switch(LIGER_NAMES),
-        dropout: args.float("lora_dropout").ok().flatten().map(|it| it.map(|value| value > 0.0)),
+        dropout: args.float("lora_dropout").ok().flatten().map(|given| given.map(|value| value > 0.0)),
         algorithm: algorithm(job),
     }
 }
@@ -82,7 +82,8 @@ pub(super) fn of_command(job: &Job, host: &Host) -> TrainingArgs {
 fn default_optimizer(job: &Job) -> Option<Sourced<Optimizer>> {
     const FUSED_SINCE: &[(&str, [u32; 3])] = &[("transformers", [4, 54, 0]), ("torch", [2, 8, 0])];
     let python = job.python.as_ref()?;
-    let is_older = |(name, since): &(&str, [u32; 3])| python.version(name).is_some_and(|it| it.is_before(*since));
+    let is_older =
+        |(name, since): &(&str, [u32; 3])| python.version(name).is_some_and(|version| version.is_before(*since));
     let is_old = FUSED_SINCE.iter().any(is_older);
     is_old.then(|| Sourced::new(Optimizer::named("adamw_torch"), Source::Default))
 }
@@ -125,12 +126,12 @@ impl ArgumentReader<'_> {
     }
 
     fn optimizer(&self) -> Option<Sourced<Optimizer>> {
-        self.text(OPTIMIZER_NAMES).map(|it| it.map(|name| Optimizer::named(&name)))
+        self.text(OPTIMIZER_NAMES).map(|given| given.map(|name| Optimizer::named(&name)))
     }
 
     fn tuner(&self) -> Option<Sourced<Tuner>> {
-        let bits = self.count(BITS_NAMES).map(|it| it.value);
-        let loaded = |name, bits| self.switch(&[name]).filter(|it| it.value).map(|_| bits);
+        let bits = self.count(BITS_NAMES).map(|given| given.value);
+        let loaded = |name, bits| self.switch(&[name]).filter(|given| given.value).map(|_| bits);
         let bits = bits.or_else(|| loaded("load_in_4bit", 4)).or_else(|| loaded("load_in_8bit", 8));
         let lora = bits.map_or(Tuner::Lora, Tuner::Quantised);
         if let Some(name) = self.text(TUNER_NAMES) {
@@ -141,7 +142,7 @@ impl ArgumentReader<'_> {
             };
             return Some(Sourced::new(tuner, name.from));
         }
-        self.switch(&["use_peft"]).filter(|it| it.value).map(|it| it.map(|_| lora))
+        self.switch(&["use_peft"]).filter(|given| given.value).map(|given| given.map(|_| lora))
     }
 
     /// The names come as several words, or as one with commas.
@@ -163,11 +164,14 @@ impl ArgumentReader<'_> {
         let context = FillContext::new(job, &topology, &Value::Null, host);
         let [bf16, fp16] = ["bf16.enabled", "fp16.enabled"].map(|key| context.is_on(key));
         let is_known = bf16.is_some() || job.trainer.model.training.half;
-        let on = |half: Option<Sourced<bool>>, dtype| half.filter(|it| it.value).map(|it| it.map(|_| dtype));
+        let on =
+            |half: Option<Sourced<bool>>, dtype| half.filter(|given| given.value).map(|given| given.map(|_| dtype));
         let half = on(bf16, Dtype::Bf16).or_else(|| on(fp16, Dtype::Fp16));
-        let named = || self.text(DTYPE_NAMES).and_then(|it| Some(Sourced::new(Dtype::named(&it.value)?, it.from)));
+        let named =
+            || self.text(DTYPE_NAMES).and_then(|given| Some(Sourced::new(Dtype::named(&given.value)?, given.from)));
         let transformers = job.python.as_ref().and_then(|python| python.version("transformers"));
-        let loaded: fn(Option<Dtype>) -> Dtype = match transformers.is_some_and(|it| it.is_before([5, 0, 0])) {
+        let loaded: fn(Option<Dtype>) -> Dtype = match transformers.is_some_and(|version| version.is_before([5, 0, 0]))
+        {
             _ if job.trainer.model.training.half => {
                 |own| if own.is_none_or(|own| own == Dtype::Bf16) { Dtype::Bf16 } else { Dtype::Fp16 }
             }
@@ -178,9 +182,9 @@ impl ArgumentReader<'_> {
     }
 
     fn checkpointing(&self) -> Option<Sourced<bool>> {
-        let off = self.switch(&["disable_gradient_checkpointing"]).map(|it| it.map(|off| !off));
+        let off = self.switch(&["disable_gradient_checkpointing"]).map(|given| given.map(|off| !off));
         // axolotl also takes values such as `offload`, which mean yes.
-        let on = self.text(&["gradient_checkpointing"]).map(|it| it.map(|text| hf_bool(&text).unwrap_or(true)));
+        let on = self.text(&["gradient_checkpointing"]).map(|given| given.map(|text| hf_bool(&text).unwrap_or(true)));
         off.or(on).or_else(|| self.switch(&["gradient_checkpointing"]))
     }
 }

@@ -70,7 +70,7 @@ pub(crate) fn find(args: &TrainingArgs, lookup: &ModelLookup, host: &Host) -> Re
 fn model_is_not_here(name: &Sourced<String>) -> Problem {
     let what = format!("`{}` is neither a folder nor in the Hugging Face or ModelScope cache", name.value);
     Problem::error(Rule::Fit, what)
-        .at(name.place())
+        .at(name.spelling())
         .help("download it first (its config.json is enough), or ask `zlaunch fit --params 8B`")
 }
 

@@ -147,7 +147,7 @@ impl Planner<'_> {
     /// What `accelerate launch` makes of its own settings arrives like a config, and is judged like one.
     fn judge_settings(&mut self, named: Option<&Value>, ranks: DecidedRanks) {
         let UnderstoodLaunch { job, host, existing_launcher, .. } = self.understood;
-        let settings = existing_launcher.as_ref().and_then(|it| it.settings_as_config(job, named, host));
+        let settings = existing_launcher.as_ref().and_then(|launcher| launcher.settings_as_config(job, named, host));
         let Some((config, file)) = settings else { return };
         let place = |key: &str| format!("{file}, {key}");
         if let Some(topology) = ranks.topology {

@@ -62,9 +62,12 @@ pub(crate) fn cache_not_ours(part: &Path, folder: &Path) -> Problem {
 }
 
 pub(crate) fn port_in_use(port: &Sourced<u16>) -> Problem {
-    Problem::error(Rule::Port, format!("port {} on this machine is already in use", port.value)).at(port.place()).help(
-        format!("without {} a single machine takes a free one; several need another one, the same for all", port.from),
-    )
+    Problem::error(Rule::Port, format!("port {} on this machine is already in use", port.value))
+        .at(port.spelling())
+        .help(format!(
+            "without {} a single machine takes a free one; several need another one, the same for all",
+            port.from
+        ))
 }
 
 pub(crate) fn cannot_execute(program: &OsStr, why: &io::Error) -> Problem {

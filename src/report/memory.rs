@@ -15,14 +15,14 @@ pub(crate) fn size_without_unit(size: &Sourced<String>) -> Problem {
     let number = size.value.trim();
     let unit = if number.parse::<f64>().is_ok_and(|number| number >= 4096.0) { "MiB" } else { "GiB" };
     Problem::error(Rule::Usage, format!("`{number}` has no unit"))
-        .at(size.place())
+        .at(size.spelling())
         .help(size.from.with(format!("{number}{unit}")))
 }
 
 pub(crate) fn count_without_unit(count: &Sourced<String>) -> Problem {
     let number = count.value.trim();
     Problem::error(Rule::Usage, format!("`{number}` has no unit"))
-        .at(count.place())
+        .at(count.spelling())
         .help(count.from.with(format!("{number}B")))
 }
 
@@ -35,6 +35,6 @@ pub(crate) fn unknown_card(name: &Sourced<String>, nearest: Option<&str>) -> Pro
         None => "say its memory instead: --gpus 8 --gpu-memory 80GiB".to_string(),
     };
     Problem::error(Rule::Usage, format!("zlaunch does not know a GPU named `{}`", name.value))
-        .at(name.place())
+        .at(name.spelling())
         .help(help)
 }

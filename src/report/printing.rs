@@ -63,7 +63,7 @@ pub(crate) fn write(problems: &[Problem], secrets: &Secrets, width: Option<usize
             let it = wrapped(&secrets.hide_in_text(it), 6, width);
             let _ = write!(stderr, "  {place}-->{place:#} {}", it.trim_start());
         }
-        if let Some((number, line, mark)) = problem.places.first().and_then(|it| excerpt(it, width, secrets)) {
+        if let Some((number, line, mark)) = problem.places.first().and_then(|place| excerpt(place, width, secrets)) {
             let margin = " ".repeat(number.len());
             let _ = writeln!(stderr, " {margin} {place}|{place:#}\n {place}{number} |{place:#} {line}");
             let _ = writeln!(stderr, " {margin} {place}|{place:#} {word}{mark}{word:#}");

@@ -59,7 +59,7 @@ pub(crate) fn ranks_without_effect(from: &Source, program: &str, starts_ranks: b
 
 pub(crate) fn already_a_launcher(asked: &Sourced<impl fmt::Display>, program: &str) -> Problem {
     Problem::error(Rule::Launcher, format!("the command already starts with `{program}`"))
-        .at(asked.place())
+        .at(asked.spelling())
         .help(format!("drop {}, or take `{program}` and its flags off the command", asked.from))
 }
 

@@ -19,26 +19,26 @@ pub(crate) fn no_way_to_hand_over(spec: &Sourced<String>, command: &str, right_o
         None => right_order.to_string(),
     };
     Problem::error(Rule::HandOver, format!("zlaunch does not know how `{command}` takes a DeepSpeed config"))
-        .at(spec.place())
+        .at(spec.spelling())
         .help(help)
 }
 
 pub(crate) fn takes_no_config(spec: &Sourced<String>, why: &str, help: &str) -> Problem {
-    Problem::error(Rule::HandOver, why).at(spec.place()).help(help)
+    Problem::error(Rule::HandOver, why).at(spec.spelling()).help(help)
 }
 
 /// `reads`: the package that reads the script's options.
 pub(crate) fn script_has_no_option(spec: &Sourced<String>, script: &str, reads: &str, option: &str) -> Problem {
     let what = format!("`{script}` has no option `--{option}`, and {reads} refuses what it does not know");
     Problem::warning(Rule::NoSuchOption, what)
-        .at(spec.place())
+        .at(spec.spelling())
         .help("--trainer in_code hands the config to transformers' Trainer without an option, --trainer accelerate to a loop with Accelerator()")
 }
 
 pub(crate) fn two_configs(flag: &Sourced<String>, own: &Sourced<String>) -> Problem {
     Problem::warning(Rule::TwoConfigs, format!("`{}` is used, not the command's own `{}`", flag.value, own.value))
-        .at(flag.place())
-        .at(own.place())
+        .at(flag.spelling())
+        .at(own.spelling())
         .help(format!("drop one of them; without {} the command's own is resolved", flag.from))
 }
 
@@ -57,7 +57,7 @@ pub(crate) fn own_config_differs(
     let what =
         format!("zlaunch's `{name}` is used, which differs from the one that comes with {trainer}: {keys}{more}");
     Problem::warning(Rule::OwnConfigDiffers, what)
-        .at(spec.place())
+        .at(spec.spelling())
         .at(file.display())
         .help(format!("for {trainer}'s own: --deepspeed {}", file.display()))
 }
@@ -66,7 +66,7 @@ pub(crate) fn own_config_differs(
 pub(crate) fn trainer_has_no_config(spec: &Sourced<String>, trainer: &str, meant: Option<&str>) -> Problem {
     let what = format!("{trainer} has no config `{}`: zlaunch's template of that name is used", spec.value);
     let help = meant.map_or_else(String::new, |word| format!("for {trainer}'s own: --deepspeed {word}"));
-    Problem::warning(Rule::OwnConfigDiffers, what).at(spec.place()).help(help)
+    Problem::warning(Rule::OwnConfigDiffers, what).at(spec.spelling()).help(help)
 }
 
 /// `tolerant`: how this trainer is made to tolerate such options.

@@ -50,7 +50,7 @@ pub(crate) fn not_one_of(sourced: &Sourced<String>, known: &[&str]) -> Problem {
         word => did_you_mean(word, &all),
     };
     Problem::error(Rule::Usage, format!("`{}` does not know `{}`", sourced.from, sourced.value))
-        .at(sourced.place())
+        .at(sourced.spelling())
         .help(help)
 }
 
@@ -64,7 +64,7 @@ fn word_meant<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
 /// A value is not what it must be: `a dotted key`.
 pub(crate) fn is_not(wanted: &str, sourced: &Sourced<String>, example: &str) -> Problem {
     Problem::error(Rule::Usage, format!("`{}` is not {wanted}", sourced.value))
-        .at(sourced.place())
+        .at(sourced.spelling())
         .help(sourced.from.with(example))
 }
 

@@ -53,7 +53,7 @@ impl UnderstoodLaunch<'_> {
     pub(crate) fn dry_run_behind(&self) -> Option<Problem> {
         const DRY_RUN: &[&str] = &["-n", "--dry-run", "--dry_run"];
         let words = self.job.command_line();
-        let at = words.iter().position(|word| DRY_RUN.iter().any(|it| word == it))?;
+        let at = words.iter().position(|word| DRY_RUN.iter().any(|flag| word == flag))?;
         // With a value it is something else.
         let alone = words.get(at + 1).is_none_or(|next| next.as_encoded_bytes().starts_with(b"-"));
         let known = || match &self.job.source {
@@ -64,7 +64,7 @@ impl UnderstoodLaunch<'_> {
             return None;
         }
         let word = words[at].to_string_lossy();
-        let rest: Vec<OsString> = self.launch.command.iter().filter(|it| **it != words[at]).cloned().collect();
+        let rest: Vec<OsString> = self.launch.command.iter().filter(|word| **word != words[at]).cloned().collect();
         let mut line = self.launch.words_with(&[], &rest);
         line.insert(1, "-n".into());
         Some(report::dry_run_behind(&word, &shell::text(&line)))
@@ -95,7 +95,7 @@ impl UnderstoodLaunch<'_> {
         let nnodes = flags.nnodes.as_ref().filter(|nnodes| nnodes.from.is_flag() && nnodes.value > 1);
         let node_rank = flags.node_rank.as_ref().filter(|rank| rank.from.is_flag());
         let hostfile = hosts.hostfile.as_ref().filter(|file| file.from.is_flag());
-        let mut places: Vec<String> = nnodes.into_iter().chain(node_rank).map(Sourced::place).collect();
+        let mut places: Vec<String> = nnodes.into_iter().chain(node_rank).map(Sourced::spelling).collect();
         places.extend(hostfile.map(|file| file.from.with(file.value.display())));
         let alone = is_console || flags.nnodes.as_ref().is_some_and(|nnodes| nnodes.value == 1);
         places.extend(Topology::job_of_several_nodes(&self.host).filter(|_| !alone));
@@ -147,7 +147,7 @@ impl UnderstoodLaunch<'_> {
             return format!("if it starts a training, put zlaunch after it: {}", shell::text(&words));
         }
         let lacks =
-            |program: &str, word: &str| base_name(&command[0]) == program && !command.iter().any(|it| it == word);
+            |program: &str, word: &str| base_name(&command[0]) == program && !command.iter().any(|given| given == word);
         let needed = SUB_COMMANDS.iter().find(|(program, word)| lacks(program, word)).filter(|_| {
             let is_file = |word: &OsString| Path::new(word).extension().is_some();
             command.get(1).is_none_or(|next| is_option(next) || is_file(next))

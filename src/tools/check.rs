@@ -51,7 +51,9 @@ pub(crate) fn check_configs(launch: &Launch, host: &Host) -> Result<u8, Vec<Prob
 /// Makes the corrections that are safe, and says so. Whether there was one.
 fn fix(problems: &[Problem], secrets: &Secrets) -> Result<bool, Problem> {
     let mut files: Vec<(&Path, String)> = Vec::new();
-    for (problem, path, edit) in problems.iter().filter_map(|it| Some((it, file_of(it)?, edit_of(it)?))) {
+    for (problem, path, edit) in
+        problems.iter().filter_map(|problem| Some((problem, file_of(problem)?, edit_of(problem)?)))
+    {
         let at = files.iter().position(|(known, _)| *known == path);
         let text = at.map_or_else(|| reading::read_text(path), |at| Ok(files[at].1.clone()))?;
         let Some(new) = edit.apply(&text) else { continue };
@@ -130,7 +132,9 @@ fn show_checked(
     out_bytes(&styled(|stream| {
         report::write(&problems, secrets, terminal::width(), stream);
         let width = terminal::width().unwrap_or(usize::MAX);
-        not_judged.filter(|_| !launch.output.quiet).map_or(Ok(()), |it| write!(stream, "{}", wrapped(it, 0, width)))?;
+        not_judged
+            .filter(|_| !launch.output.quiet)
+            .map_or(Ok(()), |text| write!(stream, "{}", wrapped(text, 0, width)))?;
         writeln!(stream, "{counted}")
     }))?;
     Ok(status)

@@ -210,9 +210,9 @@ impl Comparison<'_> {
     }
 
     fn json(&self) -> Value {
-        let rows = self.differences.iter().map(|it| {
-            let [a, b] = &it.values;
-            json!({"key": it.key, "kind": it.kind(), "a": a, "b": b, "default": it.default})
+        let rows = self.differences.iter().map(|difference| {
+            let [a, b] = &difference.values;
+            json!({"key": difference.key, "kind": difference.kind(), "a": a, "b": b, "default": difference.default})
         });
         let mut all = json!({
             "version": 1,
@@ -223,7 +223,9 @@ impl Comparison<'_> {
             "equal": self.equal,
         });
         if let Some(found) = &self.of_launch {
-            let rows = found.iter().map(|it| json!({"key": it.key, "a": it.values[0], "b": it.values[1]}));
+            let rows = found
+                .iter()
+                .map(|difference| json!({"key": difference.key, "a": difference.values[0], "b": difference.values[1]}));
             all["launch"] = rows.collect();
         }
         self.secrets.hide(all)
@@ -232,7 +234,7 @@ impl Comparison<'_> {
     /// Harmless text with colours, for a terminal of that width: a line for each key; if that is too wide, by section; if
     /// that is too wide, a line for each value.
     fn text(&self, width: usize) -> String {
-        let rows: Vec<[String; 4]> = self.differences.iter().map(|it| self.row(it)).collect();
+        let rows: Vec<[String; 4]> = self.differences.iter().map(|difference| self.row(difference)).collect();
         let names = self.sides.each_ref().map(|side| side.name.clone());
         let widest = |column: usize| rows.iter().map(|row| columns(&row[column])).max().unwrap_or_default();
         let values = [0, 1].map(|side| 2 + columns(&names[side]).max(widest(side + 2))).iter().sum::<usize>();
@@ -261,7 +263,7 @@ impl Comparison<'_> {
     }
 
     fn summary(&self, width: usize) -> String {
-        let differing = self.differences.iter().filter(|it| !it.is_default()).count();
+        let differing = self.differences.iter().filter(|difference| !difference.is_default()).count();
         let by_default = self.differences.len() - differing;
         let keys = |count: usize| if count == 1 { "1 key".to_string() } else { format!("{count} keys") };
         let [one, two] = &self.sides;
@@ -271,7 +273,7 @@ impl Comparison<'_> {
         }
         let verb = if differing == 1 { "differs" } else { "differ" };
         let mut text = format!("{} {verb}, {} the same", keys(differing), self.equal + by_default);
-        if self.differences.iter().any(|it| it.values.contains(&None)) {
+        if self.differences.iter().any(|difference| difference.values.contains(&None)) {
             text += &format!("; (…): not set, the default of DeepSpeed {}", self.deepspeed());
         }
         wrapped(&text, 0, width)

@@ -51,7 +51,8 @@ pub fn explain(word: &str, search: &Search, host: &Host) -> Result<String, Probl
         return Err(unknown(word, search));
     }
     if found.len() > MOST_IN_FULL {
-        let rows = found.iter().map(|it| format!("{}\n{}", escape_controls(&it.name), wrapped(&it.text, 2, width())));
+        let rows =
+            found.iter().map(|entry| format!("{}\n{}", escape_controls(&entry.name), wrapped(&entry.text, 2, width())));
         return Ok(rows.collect());
     }
     let pages: Vec<String> = found.iter().map(|explanation| explanation.render(language, width())).collect();

@@ -48,7 +48,8 @@ pub(crate) fn run(mut request: RehearseRequest, host: &Host) -> Result<u8, Vec<P
     }
     let secrets = Secrets::of(host);
     if !launch.output.quiet {
-        let told: Vec<Problem> = plan.diagnostics.iter().filter(|it| it.severity != Severity::Note).cloned().collect();
+        let told: Vec<Problem> =
+            plan.diagnostics.iter().filter(|problem| problem.severity != Severity::Note).cloned().collect();
         report::report(&told, &secrets);
     }
     let mut answer = rehearse(&request, &plan, host)?;

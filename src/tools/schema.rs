@@ -157,7 +157,7 @@ impl Writer {
         let mut properties = Map::new();
         let recorded =
             key.strip_suffix(".params").into_iter().flat_map(|owner| schema::all_parameters(owner, self.version));
-        for name in recorded.map(|it| it.name()).chain(auto::filled_below(key)) {
+        for name in recorded.map(|key| key.name()).chain(auto::filled_below(key)) {
             let full = below(key, name);
             let auto = auto::may_be_filled(&full);
             let mut property =

@@ -24,7 +24,7 @@ const HARMLESS: &[&str] = &["distutils-precedence.pth", "_virtualenv.pth"];
 
 /// Whether a module of that name comes with Python.
 pub(crate) fn is_standard(name: &str) -> bool {
-    STANDARD_LIBRARY.lines().any(|it| it == name)
+    STANDARD_LIBRARY.lines().any(|module| module == name)
 }
 
 /// `folders` is `sys.path` but for what the site folders among them (`sites`) add.
@@ -62,8 +62,9 @@ fn runs_code_at_start(folder: &Path) -> bool {
 
 /// Whether a `.pth` file of the folder runs code that may know this package, or names a file (an egg).
 fn may_add(site: &Path, package: &str) -> bool {
-    let mut files = names_in(site)
-        .filter(|name| Path::new(name).extension().is_some_and(|it| it == "pth") && !HARMLESS.contains(&name.as_str()));
+    let mut files = names_in(site).filter(|name| {
+        Path::new(name).extension().is_some_and(|ending| ending == "pth") && !HARMLESS.contains(&name.as_str())
+    });
     files.any(|name| {
         let text = reading::read_text(&site.join(&name)).unwrap_or_default();
         text.lines().map(str::trim).any(|line| match line.strip_prefix("import ") {

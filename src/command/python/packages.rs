@@ -68,7 +68,7 @@ pub(super) fn version_of(program: &Path) -> Option<String> {
 /// Folders that `.pth` files put behind a site folder.
 pub(super) fn added_by_pth(site: &Path) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = names_in(site).map(|name| site.join(name)).collect();
-    files.retain(|file| file.extension().is_some_and(|it| it == "pth"));
+    files.retain(|file| file.extension().is_some_and(|ending| ending == "pth"));
     files.sort();
     let texts: Vec<String> = files.iter().filter_map(|file| reading::text_if_any(file)).collect();
     let lines = texts.iter().flat_map(|text| text.lines()).map(str::trim);

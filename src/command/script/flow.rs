@@ -176,7 +176,7 @@ impl<'a> ArgumentFlow<'a> {
             Kind::Number | Kind::Sign => false,
         });
         found.or_else(|| {
-            let names_it = |call: &[Token]| call.iter().any(|it| it.kind == Kind::Text && it.text == argument);
+            let names_it = |call: &[Token]| call.iter().any(|token| token.kind == Kind::Text && token.text == argument);
             let setters = calls(tokens, |token| token.kind == Kind::Name && is_in(SETTERS, token.text));
             setters
                 .map(|call| (call.start, &tokens[call]))

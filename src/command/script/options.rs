@@ -38,7 +38,9 @@ impl<'a> ArgumentFlow<'a> {
         let mut named = self.tokens.iter().filter(spelled);
         match self.reader {
             Reader::Nothing => Some(false),
-            Reader::Other("argparse") => Some(named.any(|it| it.kind == Kind::Text && it.text.starts_with('-'))),
+            Reader::Other("argparse") => {
+                Some(named.any(|token| token.kind == Kind::Text && token.text.starts_with('-')))
+            }
             Reader::Other(package) if is_in(STRICT, package) && !self.made.is_empty() => Some(named.next().is_some()),
             Reader::Other(_) | Reader::Elsewhere => None,
             Reader::Hf if self.parsed().next().is_some() || named.any(|token| token.kind == Kind::Name) => Some(true),

@@ -123,15 +123,18 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
     if let Some(file) = run_file::first(rest) {
         let version = version_of(&job);
         if version.as_ref().is_none_or(|version| !version.is_before([4, 1, 0])) {
-            let precedence =
-                if version.is_some_and(|it| it.is_before([4, 2, 2])) { EnvBlock::Wins } else { EnvBlock::Yields };
+            let precedence = if version.is_some_and(|version| version.is_before([4, 2, 2])) {
+                EnvBlock::Wins
+            } else {
+                EnvBlock::Yields
+            };
             insert_run_file(&mut job, 0..1, file, false, precedence, host);
         }
     }
     // `--config x.yaml` of ms-swift 3.10 to 4.0 put the words of the file last, so they win over the command line.
     let option = job.words.iter().position(|word| word == "--config");
     if let Some((at, file)) = option.and_then(|at| Some((at, job.words.get(at + 1)?.clone())))
-        && version_of(&job).is_some_and(|it| !it.is_before([3, 10, 0]) && it.is_before([4, 1, 0]))
+        && version_of(&job).is_some_and(|version| !version.is_before([3, 10, 0]) && version.is_before([4, 1, 0]))
     {
         insert_run_file(&mut job, at..at + 2, &file, true, EnvBlock::Yields, host);
     }

@@ -123,7 +123,7 @@ impl FillContext<'_> {
         let Some(argument) = given else { return Err(self.not_given(name)) };
         match serde_json::Number::from_f64(argument.value) {
             Some(number) => Ok(Sourced::new(Value::Number(number), argument.from)),
-            None => Err(Unfilled::Deferred(format!("{} cannot be written as JSON", argument.place()))),
+            None => Err(Unfilled::Deferred(format!("{} cannot be written as JSON", argument.spelling()))),
         }
     }
 

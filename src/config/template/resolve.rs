@@ -115,7 +115,7 @@ fn first_link(spec: &Sourced<String>, search: &Search, host: &Host) -> Result<(L
             }
         };
         return Err(Problem::error(Rule::Template, format!("the config `{word}` does not exist"))
-            .at(spec.place())
+            .at(spec.spelling())
             .help(help));
     }
     if is_name(word) {
@@ -126,7 +126,7 @@ fn first_link(spec: &Sourced<String>, search: &Search, host: &Host) -> Result<(L
             && let Some((at, origin)) = search.find_trusted(new, 0)?
         {
             let note = Problem::warning(Rule::OldSpelling, format!("`{word}` is an old spelling of `{new}`"))
-                .at(spec.place())
+                .at(spec.spelling())
                 .help(format!("--deepspeed {new}"));
             return Ok((Link { name: new.to_string(), origin, at: Some(at) }, vec![note]));
         }
@@ -153,7 +153,7 @@ fn parent_link(link: &Link, parent: &str, spec: &Sourced<String>, search: &Searc
     let of = if is_itself { "itself".to_string() } else { format!("`{parent}`") };
     Err(Problem::error(Rule::Template, format!("the template extends {of}{what}"))
         .at(format!("{}, $zlaunch.extends", link.origin))
-        .at(spec.place())
+        .at(spec.spelling())
         .help(help))
 }
 

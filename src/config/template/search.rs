@@ -197,7 +197,7 @@ impl Search {
     pub(super) fn unknown(&self, spec: &Sourced<String>) -> Problem {
         let name = spec.value.as_str();
         let lists = "`zlaunch templates` lists all of them";
-        let refused = |what: String, help: String| Problem::error(Rule::Template, what).at(spec.place()).help(help);
+        let refused = |what: String, help: String| Problem::error(Rule::Template, what).at(spec.spelling()).help(help);
         if name.is_empty() {
             let what = "the name of the config is empty: is a shell variable not set?".to_string();
             return refused(what, format!("--deepspeed zero3; {lists}"));

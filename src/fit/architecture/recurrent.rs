@@ -16,7 +16,8 @@ impl ModelConfig<'_> {
         };
         let count = match self.text.get("layer_types").and_then(Value::as_array) {
             Some(kinds) => {
-                kinds.iter().filter(|kind| ["mamba", "linear_attention"].iter().any(|it| *kind == it)).count() as u64
+                kinds.iter().filter(|kind| ["mamba", "linear_attention"].iter().any(|known| *kind == known)).count()
+                    as u64
             }
             // Every fourth layer has attention, or none.
             None if recurrence == Recurrence::GatedDelta => {

@@ -130,7 +130,7 @@ pub(super) fn settings_as_config(
         None => default,
     };
     let device =
-        |name: &str| setting(name).and_then(|it| Some(it.as_str()?.to_lowercase())).unwrap_or("none".to_string());
+        |name: &str| setting(name).and_then(|value| Some(value.as_str()?.to_lowercase())).unwrap_or("none".to_string());
     let mut config = match named {
         // It fills an "auto" before transformers compares it.
         Some(named) => {
@@ -152,11 +152,12 @@ pub(super) fn settings_as_config(
     };
     // transformers takes accelerate's precision for the config where its own arguments ask for none, and then refuses it.
     let precision = flag("mixed_precision").or_else(|| settings.get("mixed_precision").cloned());
-    let precision = precision.as_ref().and_then(Value::as_str).filter(|it| ["bf16", "fp16"].contains(it));
-    let is_on = |name| job.args.bool(name, true).is_ok_and(|it| it.is_some_and(|it| it.value));
-    let open =
-        |key: &str| named.is_none_or(|named| json::get(named, &format!("{key}.enabled")).is_none_or(|it| it == "auto"));
-    if let Some(precision) = precision.filter(|it| open(it) && !is_on("bf16") && !is_on("fp16")) {
+    let precision = precision.as_ref().and_then(Value::as_str).filter(|text| ["bf16", "fp16"].contains(text));
+    let is_on = |name| job.args.bool(name, true).is_ok_and(|given| given.is_some_and(|given| given.value));
+    let open = |key: &str| {
+        named.is_none_or(|named| json::get(named, &format!("{key}.enabled")).is_none_or(|value| value == "auto"))
+    };
+    if let Some(precision) = precision.filter(|text| open(text) && !is_on("bf16") && !is_on("fp16")) {
         config[precision] = json!({ "enabled": true });
     }
     let place = if settings.is_null() { "accelerate launch".to_string() } else { file.display().to_string() };
@@ -181,7 +182,9 @@ pub(super) fn run_file_problem(args: &Args, job: &Job, host: &Host) -> Option<Pr
     let source = reading::text_if_any(&job.installed_file("accelerate/commands/config/config_args.py")?)?;
     let is_known = |key: &str| ["fp16", "dynamo_backend"].contains(&key) || source.contains(&format!("\n    {key}: "));
     let unknown = settings.keys().find(|key| !is_known(key) && is_known("deepspeed_config"));
-    if let Some(key) = unknown.filter(|_| settings.get("compute_environment").is_none_or(|it| it == "LOCAL_MACHINE")) {
+    if let Some(key) =
+        unknown.filter(|_| settings.get("compute_environment").is_none_or(|value| value == "LOCAL_MACHINE"))
+    {
         return refused(&format!("accelerate refuses its run file: `{key}` is no setting of it"), "drop it there");
     }
     let types = reading::text_if_any(&job.installed_file("accelerate/utils/dataclasses.py")?)?;
@@ -302,7 +305,7 @@ fn counts(flags: RankFlags, args: &Args, host: &Host) -> RankFlags {
     };
     // The file that `accelerate config` wrote for every launch says of one machine nothing about this one.
     let is_meant =
-        |nnodes: &Sourced<u32>| nnodes.value > 1 || ["num_machines", RUN_FILE].iter().any(|it| args.is_given(it));
+        |nnodes: &Sourced<u32>| nnodes.value > 1 || ["num_machines", RUN_FILE].iter().any(|name| args.is_given(name));
     let nnodes = number("num_machines").filter(is_meant).unwrap_or(default(1));
     let total = number("num_processes").filter(|total| nnodes.value > 0 && total.value % nnodes.value == 0);
     let nproc = total.map(|total| Sourced::new(Processes::Count(total.value / nnodes.value), total.from));

@@ -128,13 +128,13 @@ impl ExistingLauncher {
         let nnodes = job.nnodes.as_ref().filter(|nnodes| nnodes.value > 1);
         let (what, place) = match (tasks, nnodes) {
             (Some(ranks), _) => {
-                (format!("this is one of {} ranks, and each would start `{name}`", ranks.value), ranks.place())
+                (format!("this is one of {} ranks, and each would start `{name}`", ranks.value), ranks.spelling())
             }
             (None, Some(nnodes)) => {
                 let count = nnodes.value;
                 let what =
                     format!("the job has {count} machines, and `{name}` is not told: they would not train together");
-                (what, nnodes.place())
+                (what, nnodes.spelling())
             }
             (None, None) => return None,
         };
@@ -189,14 +189,14 @@ impl ExistingLauncher {
             let same = stated.nproc_per_node.as_ref().is_some_and(|stated| stated.value == asked.value);
             if !same {
                 let theirs = self.spec.count_options.iter().find_map(|name| self.args.text(name));
-                let theirs = theirs.map(|count| count.place()).unwrap_or_default();
-                problems.push(contradiction(&asked.place(), &theirs));
+                let theirs = theirs.map(|count| count.spelling()).unwrap_or_default();
+                problems.push(contradiction(&asked.spelling(), &theirs));
             }
         }
         for (theirs, asked) in self.other_flags(flags) {
             let theirs = self.args.text(theirs).filter(|_| asked.from.is_flag());
             if let Some(theirs) = theirs.filter(|theirs| !is_same_value(&theirs.value, &asked.value)) {
-                problems.push(contradiction(&asked.place(), &theirs.place()));
+                problems.push(contradiction(&asked.spelling(), &theirs.spelling()));
             }
         }
         problems

@@ -39,7 +39,7 @@ impl Topology {
     /// What says that this process belongs to a job of several nodes.
     pub(crate) fn job_of_several_nodes(host: &Host) -> Option<String> {
         let (engine, allocation) = engines::detect(host).ok().flatten()?;
-        (allocation.nnodes.value > 1).then(|| format!("{engine}: {}", allocation.nnodes.place()))
+        (allocation.nnodes.value > 1).then(|| format!("{engine}: {}", allocation.nnodes.spelling()))
     }
 
     /// The launcher in the command decides; our flags add what it leaves open.
@@ -79,7 +79,7 @@ impl Topology {
                 nproc.value
             );
             let help = "--nproc-per-node N if every machine starts N";
-            self.notes.push(Problem::warning(Rule::MachinesDiffer, what).at(nproc.place()).help(help));
+            self.notes.push(Problem::warning(Rule::MachinesDiffer, what).at(nproc.spelling()).help(help));
             self.world_size = None;
         }
     }
@@ -149,8 +149,11 @@ impl Inputs<'_> {
             return Err(problem.into());
         }
         let uncounted: Vec<Problem> = uncounted_machines(host).collect();
-        if let Some(problem) =
-            uncounted.iter().find(|it| it.severity == Severity::Error).cloned().or_else(|| counted_by_another(host))
+        if let Some(problem) = uncounted
+            .iter()
+            .find(|problem| problem.severity == Severity::Error)
+            .cloned()
+            .or_else(|| counted_by_another(host))
         {
             return Err(problem.into());
         }
@@ -240,7 +243,7 @@ impl Inputs<'_> {
                     let what = format!("nothing says which of the {} machines this is", nnodes.value);
                     let last = nnodes.value - 1;
                     let help = format!("--node-rank I on each of them: 0 on the first, {last} on the last");
-                    Problem::error(Rule::Ranks, what).at(nnodes.place()).help(help)
+                    Problem::error(Rule::Ranks, what).at(nnodes.spelling()).help(help)
                 }
             });
         }
@@ -269,13 +272,13 @@ impl Inputs<'_> {
         let nproc = flags.nproc_per_node.as_ref().filter(|asked| asked.value != Processes::Count(local.value));
         let nproc = nproc.filter(|asked| asked.from != Source::Default);
         let nnodes = flags.nnodes.as_ref().filter(|asked| asked.value != allocation.nnodes.value);
-        let contradictions = nproc.map(Sourced::place).into_iter().chain(nnodes.map(Sourced::place));
+        let contradictions = nproc.map(Sourced::spelling).into_iter().chain(nnodes.map(Sourced::spelling));
         problems.extend(contradictions.map(|asked| tasks_are_ranks(local, &asked)));
         let gpus = devices.listed().or_else(|| allocation.gpus.clone());
         if let Some(gpus) = gpus.filter(|gpus| gpus.value > 1 && gpus.value < local.value) {
             let what = format!("{} tasks would share {} GPUs", local.value, gpus.value);
             let help = format!("start the step with `srun --ntasks-per-node={}`, or with =1 for torchrun", gpus.value);
-            problems.push(Problem::error(Rule::Ranks, what).at(local.place()).at(gpus.place()).help(help));
+            problems.push(Problem::error(Rule::Ranks, what).at(local.spelling()).at(gpus.spelling()).help(help));
         }
         problems.extend(rendezvous.problem(&allocation.nnodes, Some(allocation)));
         check(problems)?;
@@ -357,7 +360,7 @@ fn stated_processes(flags: &RankFlags, variables: &mut VariableReader<'_>) -> Op
 
 /// As the user typed it, unless it is a variable.
 fn place_of_flag<T: Display>(flag: Option<&Sourced<T>>) -> Option<String> {
-    flag.filter(|flag| flag.from.is_flag()).map(Sourced::place)
+    flag.filter(|flag| flag.from.is_flag()).map(Sourced::spelling)
 }
 
 /// RANK and WORLD_SIZE without LOCAL_RANK: some systems count nodes with them, others ranks.
@@ -367,8 +370,8 @@ fn ambiguous_rank(host: &Host) -> Option<Problem> {
     host.nonempty_var(vars::LOCAL_RANK).is_none().then(|| {
         let (nnodes, node_rank) = (&world.value, &rank.value);
         Problem::error(Rule::Ranks, "without LOCAL_RANK these can count machines or ranks")
-            .at(rank.place())
-            .at(world.place())
+            .at(rank.spelling())
+            .at(world.spelling())
             .help(format!(
                 "for machines: --nnodes {nnodes} --node-rank {node_rank}; for ranks: set LOCAL_RANK too; {ALONE}"
             ))
@@ -384,8 +387,8 @@ fn half_a_node(flags: &RankFlags, host: &Host) -> Option<Problem> {
     (node_rank.value > 0 || address.is_some()).then(|| {
         let number = node_rank.value;
         let what = format!("this is machine {number}, but nothing says of how many");
-        let problem = Problem::error(Rule::Ranks, what).at(node_rank.place());
-        let problem = address.iter().fold(problem, |problem, address| problem.at(address.place()));
+        let problem = Problem::error(Rule::Ranks, what).at(node_rank.spelling());
+        let problem = address.iter().fold(problem, |problem, address| problem.at(address.spelling()));
         let first = address.as_ref().map_or("HOST", |address| &address.value);
         let flags = format!("--nnodes N --node-rank {number} --master-addr {first} --master-port 29500");
         problem.help(format!("{flags}, or NNODES; {ALONE}"))
@@ -415,7 +418,7 @@ fn incomplete_rank_env(topology: &Topology, host: &Host) -> Option<Problem> {
     size.or(rank).map(|set| {
         let what = format!("`{}` is set, but not {}: a rank needs all three", set.from, missing.join(" and "));
         Problem::error(Rule::Ranks, what)
-            .at(set.place())
+            .at(set.spelling())
             .help(format!("for several machines: --nnodes N --node-rank I --master-addr HOST; {ALONE}"))
     })
 }

@@ -39,7 +39,7 @@ impl HostFlags {
     /// Those that were given as flags, not as variables.
     pub(crate) fn flags(&self) -> impl Iterator<Item = String> {
         let file = self.hostfile.iter().map(|sourced| (&sourced.from, sourced.from.with(sourced.value.display())));
-        let filters = self.include.iter().chain(&self.exclude).map(|sourced| (&sourced.from, sourced.place()));
+        let filters = self.include.iter().chain(&self.exclude).map(|sourced| (&sourced.from, sourced.spelling()));
         file.chain(filters).filter(|(from, _)| from.is_flag()).map(|(_, place)| place)
     }
 
@@ -47,7 +47,7 @@ impl HostFlags {
         match (&self.include, &self.exclude) {
             (Some(include), Some(exclude)) => {
                 let problem = Problem::error(Rule::Hosts, "`--include` cannot be used with `--exclude`");
-                Err(problem.at(include.place()).at(exclude.place()).help("drop one of them").into())
+                Err(problem.at(include.spelling()).at(exclude.spelling()).help("drop one of them").into())
             }
             (Some(filter), None) => pool.filtered(filter, true),
             (None, Some(filter)) => pool.filtered(filter, false),
@@ -88,7 +88,7 @@ impl ResourcePool {
         if !left.0.is_empty() {
             return Ok(left);
         }
-        Err(Problem::error(Rule::Hosts, "no GPU is left").at(filter.place()).help("leave some of them in").into())
+        Err(Problem::error(Rule::Hosts, "no GPU is left").at(filter.spelling()).help("leave some of them in").into())
     }
 
     fn no_such_machine(&self, filter: &Sourced<String>, name: &str) -> Problem {
@@ -97,7 +97,7 @@ impl ResourcePool {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("one of {}", known.join(", ")),
         };
-        Problem::error(Rule::Hosts, format!("there is no machine `{name}`")).at(filter.place()).help(help)
+        Problem::error(Rule::Hosts, format!("there is no machine `{name}`")).at(filter.spelling()).help(help)
     }
 
     pub fn gpu_count(&self) -> usize {
@@ -136,7 +136,7 @@ pub fn parse(text: &str, file: &str) -> Result<ResourcePool, Vec<Problem>> {
 fn no_such_slot(filter: &Sourced<String>, machine: &str, slot: &str, have: &[String]) -> Problem {
     let have = if have.is_empty() { "no GPU is visible".to_string() } else { format!("it has {}", have.join(",")) };
     Problem::error(Rule::Hosts, format!("`{machine}` has no GPU `{slot}`"))
-        .at(filter.place())
+        .at(filter.spelling())
         .help(format!("{have}; ranges such as 0-3 are written 0,1,2,3"))
 }
 

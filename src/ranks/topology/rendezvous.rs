@@ -43,7 +43,7 @@ impl Rendezvous {
             _ => {
                 let what = format!("{} machines need the address and port of the first one", nnodes.value);
                 let help = "--master-addr HOST --master-port 29500, the same on every machine";
-                Some(Problem::error(Rule::Ranks, what).at(nnodes.place()).help(help))
+                Some(Problem::error(Rule::Ranks, what).at(nnodes.spelling()).help(help))
             }
         }
     }

@@ -35,11 +35,11 @@ pub(super) fn unused_variables(topology: &Topology, allocation: Option<&Allocati
     if allocation.nnodes.value != nnodes.value {
         let what = format!("the job has {} machines, but this launch is for {}", allocation.nnodes.value, nnodes.value);
         let help = format!("drop {} to use all of them together", nnodes.from);
-        notes.push(contradicts_scheduler(what).at(nnodes.place()).at(allocation.nnodes.place()).help(help));
+        notes.push(contradicts_scheduler(what).at(nnodes.spelling()).at(allocation.nnodes.spelling()).help(help));
     } else if nnodes.value > 1 && allocation.node_rank.value != topology.node_rank.value && !is_shell {
         let (said, seen) = (&topology.node_rank, &allocation.node_rank);
         let problem = contradicts_scheduler(format!("this is machine {}, not {}", seen.value, said.value));
-        notes.push(problem.at(seen.place()).at(said.place()).help(
+        notes.push(problem.at(seen.spelling()).at(said.spelling()).help(
             "leave the number of the machine to the scheduler: a `$SLURM_NODEID` in the batch script is 0 everywhere",
         ));
     }
@@ -53,7 +53,7 @@ fn contradicts_scheduler(what: String) -> Problem {
 fn is_ignored(variable: &Sourced<String>, decided: &str) -> Problem {
     let name = variable.from.to_string();
     Problem::warning(Rule::StrayVariable, format!("`{name}` says something else, and is ignored"))
-        .at(variable.place())
+        .at(variable.spelling())
         .at(decided)
         .help(format!("unset {name}"))
 }
@@ -115,22 +115,24 @@ const OF_TORCH: &str = "LOCAL GROUP ROLE PET";
 pub(super) fn counted_by_another(host: &Host) -> Option<Problem> {
     let number = |name: &str| host.nonempty_var(name).and_then(|value| value.trim().parse::<u64>().ok());
     let ends_so = |name: &str, endings: &str| {
-        endings.split(' ').any(|it| name.strip_suffix(it).is_some_and(|it| it.ends_with('_')))
+        endings.split(' ').any(|part| name.strip_suffix(part).is_some_and(|part| part.ends_with('_')))
     };
     let names = || host.env.keys().filter_map(|name| name.to_str());
     let is_known = |name: &str| engines::all().any(|block| block.env_prefixes().any(|prefix| name.starts_with(prefix)));
     names().filter(|name| ends_so(name, COUNTS)).find_map(|count| {
-        let tool =
-            count.split('_').next().filter(|tool| !tool.is_empty() && !OF_TORCH.split(' ').any(|it| it == *tool))?;
+        let tool = count
+            .split('_')
+            .next()
+            .filter(|tool| !tool.is_empty() && !OF_TORCH.split(' ').any(|known| known == *tool))?;
         let machines = number(count).filter(|machines| *machines > 1)?;
         let of_tool = |name: &&str| name.strip_prefix(tool).is_some_and(|rest| rest.starts_with('_'));
         let is_place = |name: &&str| {
             ends_so(name, PLACES)
-                && !OTHER_PLACES.split(' ').any(|it| name.contains(it))
+                && !OTHER_PLACES.split(' ').any(|part| name.contains(part))
                 && number(name).is_some_and(|place| place <= machines)
         };
         let place = names().filter(of_tool).find(is_place).filter(|_| !is_known(count))?;
-        let set = [count, place].map(|name| text(name, host).map_or_else(String::new, |set| set.place()));
+        let set = [count, place].map(|name| text(name, host).map_or_else(String::new, |set| set.spelling()));
         Some(place_unknown(tool, &set, "where its machines meet"))
     })
 }

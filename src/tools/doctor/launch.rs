@@ -87,7 +87,7 @@ fn plan_rows(plan: &Plan) -> Vec<DoctorRow> {
 
 fn port_row(facts: &Examination, port: &Sourced<u16>) -> DoctorRow {
     let taken = facts.machine.listens(port.value);
-    let text = format!("{}, {}", port.place(), if taken { "taken" } else { "free" });
+    let text = format!("{}, {}", port.spelling(), if taken { "taken" } else { "free" });
     DoctorRow::checked("port", Some(text), taken.then(|| report::port_in_use(port)))
 }
 

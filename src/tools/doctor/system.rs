@@ -19,15 +19,19 @@ pub(super) fn machine(facts: &Examination) -> Vec<DoctorRow> {
     let gpus = facts.machine.gpus();
     let memory = facts.machine.memory();
     let all = memory.total.map(|total| {
-        let rest = memory.available.map(|it| format!(", {} available", size(it))).unwrap_or_default();
-        let limit = memory.limit.map(|it| format!(", the cgroup allows {}", size(it))).unwrap_or_default();
+        let rest = memory.available.map(|bytes| format!(", {} available", size(bytes))).unwrap_or_default();
+        let limit = memory.limit.map(|bytes| format!(", the cgroup allows {}", size(bytes))).unwrap_or_default();
         format!("{}{rest}{limit}", size(total))
     });
     vec![
         DoctorRow::fact("system", Some(system.join(", ")).filter(|text| !text.is_empty())),
         DoctorRow::fact("host", here),
         DoctorRow::fact("CPUs", Some(facts.host.cpus.to_string())),
-        DoctorRow::checked("memory", all, facts.offloaded.and_then(|it| machine::not_enough_host_memory(it, &memory))),
+        DoctorRow::checked(
+            "memory",
+            all,
+            facts.offloaded.and_then(|offloaded| machine::not_enough_host_memory(offloaded, &memory)),
+        ),
         DoctorRow::fact("GPUs", count_models(&gpus).or_else(|| Some("none in /proc/driver/nvidia".to_string()))),
         DoctorRow::fact("GPU memory", gpu_memory(&gpus)),
         DoctorRow::fact("driver", facts.machine.driver()),
@@ -37,7 +41,7 @@ pub(super) fn machine(facts: &Examination) -> Vec<DoctorRow> {
 pub(super) fn limits(facts: &Examination) -> Vec<DoctorRow> {
     let limit = |name: &str| facts.machine.limit(name);
     let shown = |limit: Limit, unit: fn(u64) -> String| {
-        let [soft, hard] = [limit.soft, limit.hard].map(|it| it.map_or("unlimited".to_string(), unit));
+        let [soft, hard] = [limit.soft, limit.hard].map(|bound| bound.map_or("unlimited".to_string(), unit));
         if soft == hard { soft } else { format!("{soft}, at most {hard}") }
     };
     let bytes = |limit: Limit| shown(limit, size);

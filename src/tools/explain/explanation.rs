@@ -48,7 +48,9 @@ impl Explanation {
         let style = Style::new().fg_color(Some(AnsiColor::Cyan.into()));
         let line = |line: &str| {
             let label = self.rows.iter().map(|(label, _)| *label).find(|label| {
-                line.strip_prefix("  ").and_then(|line| line.strip_prefix(label)).is_some_and(|it| it.starts_with(' '))
+                line.strip_prefix("  ")
+                    .and_then(|line| line.strip_prefix(label))
+                    .is_some_and(|rest| rest.starts_with(' '))
             });
             let Some(label) = label else { return format!("{line}\n") };
             format!("  {style}{label}{style:#}{}\n", &line[2 + label.len()..])

@@ -167,7 +167,8 @@ impl Answer {
         if !quiet {
             write!(stream, "{}", TextTable::of_pairs(0, self.rows()).fitted(width))?;
         }
-        let shown: Vec<Problem> = problems.into_iter().filter(|it| !quiet || it.severity == Severity::Error).collect();
+        let shown: Vec<Problem> =
+            problems.into_iter().filter(|problem| !quiet || problem.severity == Severity::Error).collect();
         report::write(&shown, secrets, width, stream);
         if quiet {
             return Ok(());

@@ -28,7 +28,7 @@ pub(super) fn detect_sagemaker(block: &Block, host: &Host) -> Option<Detected> {
             (Sourced::new(serde_json::from_value(config["hosts"].clone()).ok(), Source::Machine(CONFIG)), here)
         }
         (hosts, here) => {
-            let set: Vec<String> = hosts.iter().chain(&here).map(Sourced::place).collect();
+            let set: Vec<String> = hosts.iter().chain(&here).map(Sourced::spelling).collect();
             return Some(Err(place_unknown(block.name(), &set, "which of its machines this is").into()));
         }
     };
@@ -172,7 +172,7 @@ fn determined_container(block: &Block, file: &str) -> Detected {
 pub(super) fn open_pai_task(block: &Block, host: &Host) -> Detected {
     let role = host.nonempty_var("PAI_CURRENT_TASK_ROLE_NAME").unwrap_or_default();
     if let Some(roles) = text("PAI_TASK_ROLE_LIST", host).filter(|roles| roles.value != role) {
-        return Err(not_understood(block.name(), &roles.place()).into());
+        return Err(not_understood(block.name(), &roles.spelling()).into());
     }
     let mut variables = VariableReader::new(host);
     let count = variables.number::<u32>(&format!("PAI_TASK_ROLE_TASK_COUNT_{role}"), 1);

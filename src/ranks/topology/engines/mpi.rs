@@ -40,7 +40,7 @@ pub(super) fn detect_pmi(block: &Block, host: &Host) -> Option<Detected> {
 
 /// Which of these are set, with their values, and which are missing.
 fn split<'a>(names: &[&'a str], host: &Host) -> (Vec<String>, Vec<&'a str>) {
-    let set = names.iter().filter_map(|name| text(name, host)).map(|set| set.place()).collect();
+    let set = names.iter().filter_map(|name| text(name, host)).map(|set| set.spelling()).collect();
     (set, names.iter().copied().filter(|name| host.nonempty_var(name).is_none()).collect())
 }
 
@@ -111,7 +111,7 @@ fn allocate(task: Task, host: &Host) -> Detected {
     let address_problem = elsewhere.map(|first| {
         let (here, first_name) = (&host.hostname, &first.value);
         Problem::error(Rule::Ranks, format!("rank 0 runs on {here}, but the first machine of the job is {first_name}"))
-            .at(first.place())
+            .at(first.spelling())
             .help(format!("export MASTER_ADDR={here} for all ranks"))
     });
     let node_rank = Sourced::new(rank.value / local_world_size.value, rank.from.clone());

@@ -18,7 +18,7 @@ use crate::report::{Problem, Rule, reading};
 pub(super) fn detect(block: &Block, host: &Host) -> Option<Detected> {
     let other_role = text(block.name_of("worker"), host).filter(|role| !role.value.eq_ignore_ascii_case("worker"));
     if let Some(role) = other_role {
-        return Some(Err(not_understood(block.name(), &role.place()).into()));
+        return Some(Err(not_understood(block.name(), &role.spelling()).into()));
     }
     let is_told = |role: &str| block.names(role).any(|name| host.nonempty_var(name).is_some());
     let number = first_text(&[block.name_of("instance"), block.name_of("index")], host);
@@ -95,13 +95,14 @@ impl Nodes {
         let Nodes { engine, count, index, listed, first } = self;
         let listed = listed.map(|listed| listed.map(|listed| u32::try_from(listed.len()).unwrap_or(u32::MAX)));
         let listed = listed.filter(|listed| listed.value > 0);
-        let places: Vec<String> = [count.as_ref(), index.as_ref()].into_iter().flatten().map(Sourced::place).collect();
-        let places = if places.is_empty() { first.iter().map(Sourced::place).collect() } else { places };
+        let places: Vec<String> =
+            [count.as_ref(), index.as_ref()].into_iter().flatten().map(Sourced::spelling).collect();
+        let places = if places.is_empty() { first.iter().map(Sourced::spelling).collect() } else { places };
         let nnodes = match (count, listed) {
             (Some(count), Some(listed)) if count.value != listed.value => {
                 let (one, two) = (count.value, listed.value);
                 let what = format!("{engine} counts {one} machines in one variable, {two} in another");
-                let problem = Problem::error(Rule::Ranks, what).at(count.place());
+                let problem = Problem::error(Rule::Ranks, what).at(count.spelling());
                 let problem = problem.at(listed.from.with(format_args!("{two} machines")));
                 return Err(problem.help(GIVE_PLACE).into());
             }

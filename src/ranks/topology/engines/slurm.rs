@@ -37,7 +37,7 @@ pub(crate) fn in_step(host: &Host) -> bool {
 fn half_a_job(host: &Host) -> Option<Problem> {
     let beyond = |names: &[&str], most: u32| {
         let set = names.iter().filter_map(|name| text(name, host));
-        set.filter(|set| set.value.parse::<u32>().map_or(true, |value| value > most)).map(|set| set.place()).next()
+        set.filter(|set| set.value.parse::<u32>().map_or(true, |value| value > most)).map(|set| set.spelling()).next()
     };
     let counts = [vars::SLURM_STEP_NUM_NODES, vars::SLURM_JOB_NUM_NODES, vars::SLURM_NNODES];
     let places = [vars::SLURM_PROCID, vars::SLURM_NODEID, vars::SLURM_LOCALID];
@@ -53,7 +53,7 @@ fn half_a_job(host: &Host) -> Option<Problem> {
 }
 
 fn nodes_not_counted(host: &Host) -> Problem {
-    let job = text(vars::SLURM_JOB_ID, host).map(|job| job.place());
+    let job = text(vars::SLURM_JOB_ID, host).map(|job| job.spelling());
     place_unknown(SLURM, job.as_slice(), "how many machines it has")
 }
 
@@ -80,7 +80,7 @@ fn detect_job_shell(host: &Host) -> Detected {
     let another = text(vars::SLURM_PROCID, host).filter(|task| task.value != "0");
     variables
         .problems
-        .extend(another.map(|task| place_unknown(SLURM, &[task.place()], "which step: SLURM_STEP_ID is not set")));
+        .extend(another.map(|task| place_unknown(SLURM, &[task.spelling()], "which step: SLURM_STEP_ID is not set")));
     let mut nnodes = nnodes.unwrap_or(Sourced::new(1, Source::Default));
     let groups = variables.number::<u8>(vars::SLURM_HET_SIZE, 1).map_or(1, |groups| groups.value);
     if groups > 1 {
@@ -121,13 +121,13 @@ fn detect_step(host: &Host) -> Detected {
     let whole = variables.number::<u32>(vars::SLURM_JOB_NUM_NODES, 1);
     let mut problems = variables.problems;
     if node_rank.is_none() && nnodes.value > 1 {
-        problems.push(place_unknown(SLURM, &[nnodes.place()], "which of its machines this is"));
+        problems.push(place_unknown(SLURM, &[nnodes.spelling()], "which of its machines this is"));
     }
     let node_rank = node_rank.unwrap_or(zero);
     let hosts = list.as_ref().and_then(|list| HostList::parse(&list.value));
     problems.extend(list.as_ref().filter(|_| hosts.is_none()).map(|list| {
         Problem::error(Rule::Ranks, "this is not a host list of Slurm")
-            .at(list.place())
+            .at(list.spelling())
             .help("give --nnodes, --node-rank, --master-addr and --master-port")
     }));
     let tasks = first_text(&[vars::SLURM_STEP_TASKS_PER_NODE, vars::SLURM_TASKS_PER_NODE], host);
@@ -166,12 +166,12 @@ fn detect_step(host: &Host) -> Detected {
 fn tasks_per_node(tasks: &Sourced<String>) -> Result<u32, Problem> {
     let counts = node_counts(&tasks.value).ok_or_else(|| {
         Problem::error(Rule::Ranks, "this is not a list of task counts such as 4(x2)")
-            .at(tasks.place())
+            .at(tasks.spelling())
             .help("start the step with `srun --ntasks-per-node=1`")
     })?;
     equal_count(&counts).ok_or_else(|| {
         Problem::error(Rule::UnevenTasks, "Slurm started a different number of tasks on each machine")
-            .at(tasks.place())
+            .at(tasks.spelling())
             .help("start the step with `srun --ntasks-per-node=1` (torchrun starts the ranks), or --ntasks-per-node=<GPUs>")
     })
 }
