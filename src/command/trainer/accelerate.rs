@@ -2,9 +2,7 @@
 //! in the variables that `accelerate launch` sets, and fills "auto" when the script calls `prepare`.
 
 use super::hf;
-use crate::command::front_end::{
-    ArgumentParser, ArgumentTraits, AutoFiller, ConfigTraits, DefaultArguments, HandOver, NoConfig, text_of,
-};
+use crate::command::front_end::{ArgumentTraits, AutoFiller, ConfigTraits, HandOver, NoConfig, text_of};
 use crate::command::job::{Job, Trainer};
 use crate::command::script::signs::{calls, imports, keyword, shown};
 use crate::command::target::ParsedCommand;
@@ -19,13 +17,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
         hand_over: VARIABLES,
         ..hf::TRAINER.config
     },
-    arguments: ArgumentTraits {
-        inputs: &[],
-        fields: "",
-        parser: ArgumentParser::Unrecorded,
-        defaults: DefaultArguments::Recorded(|_, _| None),
-        ..hf::TRAINER.arguments
-    },
+    arguments: ArgumentTraits { fields: "", ..hf::UNRECORDED },
     ..hf::TRAINER
 };
 

@@ -57,6 +57,14 @@ pub(crate) const TRAINER: Trainer = Trainer {
     },
 };
 
+/// The arguments of a program whose options nobody recorded.
+pub(super) const UNRECORDED: ArgumentTraits = ArgumentTraits {
+    inputs: &[],
+    parser: ArgumentParser::Unrecorded,
+    defaults: DefaultArguments::Recorded(|_, _| None),
+    ..TRAINER.arguments
+};
+
 /// As transformers documents them.
 pub(crate) const DEFAULTS: TrainingDefaults = TrainingDefaults {
     micro_batch: 8,

@@ -3,9 +3,7 @@
 
 use super::hf;
 use crate::base::vars;
-use crate::command::front_end::{
-    ArgumentParser, ArgumentTraits, AutoFiller, ConfigTraits, DefaultArguments, HandOver, NoConfig, Variable, text_of,
-};
+use crate::command::front_end::{ArgumentTraits, AutoFiller, ConfigTraits, HandOver, NoConfig, Variable, text_of};
 use crate::command::job::{Job, Trainer};
 use crate::command::script::signs::{calls, imports, is_text, keyword, shown};
 use crate::command::target::ParsedCommand;
@@ -21,13 +19,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
         reads_base64: false,
         ..hf::TRAINER.config
     },
-    arguments: ArgumentTraits {
-        inputs: &[],
-        fields: "",
-        parser: ArgumentParser::Unrecorded,
-        defaults: DefaultArguments::Recorded(|_, _| None),
-        ..hf::TRAINER.arguments
-    },
+    arguments: ArgumentTraits { fields: "", ..hf::UNRECORDED },
     ..hf::TRAINER
 };
 

@@ -2,7 +2,7 @@
 //! takes the place of that value. What the script makes of its other options is not known, so they are not read.
 
 use super::hf;
-use crate::command::front_end::{ArgumentParser, ArgumentTraits, ConfigTraits, DefaultArguments, HandOver};
+use crate::command::front_end::{ConfigTraits, HandOver};
 use crate::command::job::{Job, Trainer};
 use crate::command::nested;
 use crate::command::target::{ParsedCommand, Target};
@@ -11,12 +11,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
     name: "nested",
     recognise: |command, _| recognise(command),
     config: ConfigTraits { hand_over: HandOver::Nested, ..hf::TRAINER.config },
-    arguments: ArgumentTraits {
-        inputs: &[],
-        parser: ArgumentParser::Unrecorded,
-        defaults: DefaultArguments::Recorded(|_, _| None),
-        ..hf::TRAINER.arguments
-    },
+    arguments: hf::UNRECORDED,
     ..hf::TRAINER
 };
 

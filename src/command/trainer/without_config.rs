@@ -3,9 +3,7 @@
 
 use super::{hf, passthrough};
 use crate::base::rows;
-use crate::command::front_end::{
-    ArgumentParser, ArgumentTraits, AutoFiller, ConfigTraits, DefaultArguments, LaunchTraits, NoConfig,
-};
+use crate::command::front_end::{AutoFiller, ConfigTraits, LaunchTraits, NoConfig};
 use crate::command::job::{Job, Trainer};
 use crate::command::script::signs::imports;
 use crate::command::target::ParsedCommand;
@@ -19,12 +17,7 @@ const ONCE: Trainer = passthrough::TRAINER;
 /// Ranks of torchrun.
 const RANKS: Trainer = Trainer {
     config: ConfigTraits { filler: Some(AutoFiller::Nobody), ..hf::TRAINER.config },
-    arguments: ArgumentTraits {
-        inputs: &[],
-        parser: ArgumentParser::Unrecorded,
-        defaults: DefaultArguments::Recorded(|_, _| None),
-        ..hf::TRAINER.arguments
-    },
+    arguments: hf::UNRECORDED,
     ..hf::TRAINER
 };
 
