@@ -14,7 +14,7 @@ pub use crate::host::{Host, machine};
 pub use crate::plan::Plan;
 pub use crate::ranks::topology;
 pub use crate::ranks::topology::engines::hostlist;
-pub use crate::report::{Problem, Rule, Severity, When, nearest, secrets};
+pub use crate::report::{Problem, Rule, RuleSubject, Severity, When, nearest, secrets};
 pub use crate::request::{Format, Launch};
 pub use crate::tools::{explain, generate, templates};
 
@@ -23,7 +23,8 @@ pub mod arguments {
 }
 
 pub mod check {
-    pub use crate::check::rules;
+    pub use crate::check::precision::{WITHOUT_BF16, WITHOUT_FP16};
+    pub use crate::check::{machine, rules};
 }
 
 pub mod cli {

@@ -8,6 +8,7 @@
 )]
 
 mod argv;
+mod check;
 mod commands;
 mod configs;
 mod engines;
