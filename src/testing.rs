@@ -37,6 +37,11 @@ pub mod fit {
     };
 }
 
+pub mod launcher {
+    pub use crate::ranks::launcher::remote_runner::{RemoteRunner, Word};
+    pub use crate::ranks::launcher::srun::{SrunPrefix, gpus_of_all_tasks};
+}
+
 pub mod prefix {
     pub use crate::command::prefix::table::{PrefixProgram, all};
     pub use crate::command::prefix::{Barrier, Prefix};
