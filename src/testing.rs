@@ -19,7 +19,8 @@ pub use crate::request::{Format, Launch};
 pub use crate::tools::{explain, generate, templates};
 
 pub mod arguments {
-    pub use crate::command::arguments::options_table::recorded;
+    pub use crate::command::arguments::options_table::{names, recorded, row};
+    pub use crate::command::defaults::{ArgumentClass, TRAINING_ARGUMENTS};
 }
 
 pub mod check {
