@@ -29,7 +29,8 @@ pub mod check {
 }
 
 pub mod cli {
-    pub use crate::cli::{ABOUT_VARIABLES, EXAMPLE, EXIT_STATUS, Request, command, parse, shown_options};
+    pub use crate::cli::{ABOUT_VARIABLES, EXAMPLE, EXIT_STATUS, FIRST, FOREIGN_OPTIONS, MORE, Request};
+    pub use crate::cli::{command, in_chinese, parse, shown_options};
 }
 
 pub mod fit {

@@ -23,6 +23,7 @@ mod machine;
 mod man;
 mod measured;
 mod model;
+mod options;
 mod parts;
 mod patch;
 mod prefix;
