@@ -33,6 +33,10 @@ pub mod cli {
     pub use crate::cli::{command, in_chinese, parse, shown_options};
 }
 
+pub mod doctor {
+    pub use crate::tools::doctor::examine;
+}
+
 pub mod fit {
     pub use crate::fit::{
         View, algorithm, answer, architecture, cards, memory, need, optimizer, settings, strategy, workload,

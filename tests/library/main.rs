@@ -11,6 +11,7 @@ mod argv;
 mod check;
 mod commands;
 mod configs;
+mod doctor;
 mod engines;
 mod examples;
 mod explain;
