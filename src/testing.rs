@@ -10,8 +10,9 @@ pub use crate::command::{
 };
 pub use crate::config::template::search::BUILT_IN;
 pub use crate::config::{auto, layers, patch, schema, template, zero};
-pub use crate::host::{Host, machine};
+pub use crate::host::{Host, argument_of, machine};
 pub use crate::plan::Plan;
+pub use crate::plan::record::timestamp;
 pub use crate::ranks::topology;
 pub use crate::ranks::topology::engines::hostlist;
 pub use crate::report::{Problem, Rule, RuleSubject, Severity, When, nearest, secrets};

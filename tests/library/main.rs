@@ -16,6 +16,7 @@ mod engines;
 mod examples;
 mod explain;
 mod front_ends;
+mod host;
 mod hostlist;
 mod json;
 pub mod laws;
