@@ -11,11 +11,11 @@ mod environment;
 mod findings;
 mod inputs;
 mod keys;
-pub(crate) mod machine;
+pub mod machine;
 mod offload;
 pub(crate) mod operators;
 mod optimizer;
-mod precision;
+pub(crate) mod precision;
 mod refusals;
 mod subject;
 mod texts;
@@ -92,7 +92,3 @@ fn run_rules(
     found.retain(|problem| notes || problem.severity != Severity::Note);
     found
 }
-
-#[cfg(test)]
-#[path = "../tests/unit/check.rs"]
-mod tests;

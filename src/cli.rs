@@ -38,8 +38,12 @@ use crate::tools::templates::TemplatesRequest;
 
 pub use commands::command;
 #[cfg(feature = "testing")]
-pub use commands::{ABOUT_VARIABLES, EXAMPLE, EXIT_STATUS, shown_options};
+pub use commands::{ABOUT_VARIABLES, EXAMPLE, EXIT_STATUS, FIRST, shown_options};
 use commands::{Asked, described, launch_command, place_of};
+#[cfg(feature = "testing")]
+pub use foreign_options::TABLE as FOREIGN_OPTIONS;
+#[cfg(feature = "testing")]
+pub use help::{MORE, in_chinese};
 use launch::{LaunchArgs, Mode};
 use reader::Reader;
 pub(crate) use reader::Refused;

@@ -104,7 +104,7 @@ impl Host {
     }
 
     /// The executable that a word means here.
-    pub(crate) fn find_program(&self, word: &OsStr) -> Option<PathBuf> {
+    pub fn find_program(&self, word: &OsStr) -> Option<PathBuf> {
         programs::find(word, &HostSys { path: self.var_os(vars::PATH), cwd: &self.cwd, home: self.home() })
     }
 
@@ -211,7 +211,7 @@ pub(crate) fn ancestor(programs: &[&'static str]) -> Option<(&'static str, u32)>
 }
 
 /// The word behind an option in the command line of a process.
-pub(crate) fn argument_of(process: u32, option: &str) -> Option<String> {
+pub fn argument_of(process: u32, option: &str) -> Option<String> {
     let line = std::fs::read_to_string(format!("/proc/{process}/cmdline")).ok()?;
     line.split('\0').skip_while(|word| *word != option).nth(1).map(str::to_string)
 }
@@ -238,7 +238,3 @@ pub(crate) fn can_be_written(folder: &Path) -> bool {
         .find(|path| path.exists())
         .is_some_and(|path| path.is_dir() && access(path, AccessFlags::W_OK | AccessFlags::X_OK).is_ok())
 }
-
-#[cfg(test)]
-#[path = "../tests/unit/host.rs"]
-mod tests;

@@ -38,13 +38,6 @@ mod request;
 pub mod testing;
 mod tools;
 
-// The machine of the unit tests, which is also that of `tests/library`.
-#[cfg(test)]
-extern crate self as zlaunch;
-#[cfg(test)]
-#[path = "../tests/fake/host.rs"]
-mod fake;
-
 use std::process::ExitCode;
 
 use cli::{Refused, Request};

@@ -10,30 +10,43 @@ pub use crate::command::{
 };
 pub use crate::config::template::search::BUILT_IN;
 pub use crate::config::{auto, layers, patch, schema, template, zero};
-pub use crate::host::{Host, machine};
+pub use crate::host::{Host, argument_of, machine};
 pub use crate::plan::Plan;
+pub use crate::plan::record::timestamp;
 pub use crate::ranks::topology;
 pub use crate::ranks::topology::engines::hostlist;
-pub use crate::report::{Problem, Rule, Severity, When, nearest, secrets};
+pub use crate::report::{Problem, Rule, RuleSubject, Severity, When, nearest, secrets};
 pub use crate::request::{Format, Launch};
 pub use crate::tools::{explain, generate, templates};
 
 pub mod arguments {
-    pub use crate::command::arguments::options_table::recorded;
+    pub use crate::command::arguments::options_table::{names, recorded, row};
+    pub use crate::command::defaults::{ArgumentClass, TRAINING_ARGUMENTS};
 }
 
 pub mod check {
-    pub use crate::check::rules;
+    pub use crate::check::precision::{WITHOUT_BF16, WITHOUT_FP16};
+    pub use crate::check::{machine, rules};
 }
 
 pub mod cli {
-    pub use crate::cli::{ABOUT_VARIABLES, EXAMPLE, EXIT_STATUS, Request, command, parse, shown_options};
+    pub use crate::cli::{ABOUT_VARIABLES, EXAMPLE, EXIT_STATUS, FIRST, FOREIGN_OPTIONS, MORE, Request};
+    pub use crate::cli::{command, in_chinese, parse, shown_options};
+}
+
+pub mod doctor {
+    pub use crate::tools::doctor::examine;
 }
 
 pub mod fit {
     pub use crate::fit::{
         View, algorithm, answer, architecture, cards, memory, need, optimizer, settings, strategy, workload,
     };
+}
+
+pub mod launcher {
+    pub use crate::ranks::launcher::remote_runner::{RemoteRunner, Word};
+    pub use crate::ranks::launcher::srun::{SrunPrefix, gpus_of_all_tasks};
 }
 
 pub mod prefix {

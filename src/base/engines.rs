@@ -7,9 +7,9 @@ use super::rows;
 #[derive(Clone, Copy)]
 pub struct Block {
     /// `NAME: ANSWER`.
-    head: &'static str,
+    pub head: &'static str,
     /// The lines below. The first has the prefixes.
-    body: &'static str,
+    pub body: &'static str,
 }
 
 /// A variable of an engine, as its line has it.
@@ -21,7 +21,7 @@ pub struct Variable {
 }
 
 /// Words at the beginning of lines that are about no variable.
-const FIELDS: [&str; 5] = ["prefixes", "about", "proxies", "proxy-option", "manual"];
+pub const FIELDS: [&str; 5] = ["prefixes", "about", "proxies", "proxy-option", "manual"];
 
 const TABLE: &str = include_str!("engines.txt");
 
@@ -55,7 +55,7 @@ impl Block {
     }
 
     /// What its example gives.
-    #[cfg(any(test, feature = "testing"))]
+    #[cfg(feature = "testing")]
     pub fn answer(&self) -> &'static str {
         self.head.split_once(": ").map_or("", |(_, answer)| answer)
     }
@@ -102,24 +102,20 @@ impl Variable {
         self.setting.split('=').next().unwrap_or_default().trim_start_matches('?')
     }
 
-    #[cfg(any(test, feature = "testing"))]
+    #[cfg(feature = "testing")]
     pub fn has_role(self) -> bool {
         !self.roles.is_empty()
     }
 
     /// Its value in the example, if it is set there.
-    #[cfg(any(test, feature = "testing"))]
+    #[cfg(feature = "testing")]
     pub fn value(self) -> Option<&'static str> {
         self.setting.split_once('=').map(|(_, value)| value)
     }
 
     /// Whether it shows a larger job by itself.
-    #[cfg(any(test, feature = "testing"))]
+    #[cfg(feature = "testing")]
     pub fn shows_a_job(self) -> bool {
         !self.setting.starts_with('?') && !["port", "gpus", "job"].contains(&self.roles)
     }
 }
-
-#[cfg(test)]
-#[path = "../../tests/unit/base_engines.rs"]
-mod tests;

@@ -245,7 +245,7 @@ pub(crate) fn variable_of(name: &str) -> String {
     format!("ZLAUNCH_{}", name.trim_start_matches('-').to_ascii_uppercase().replace('-', "_"))
 }
 
-pub(crate) fn takes_value(arg: &Arg) -> bool {
+pub fn takes_value(arg: &Arg) -> bool {
     arg.get_action().takes_values()
 }
 

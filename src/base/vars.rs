@@ -236,7 +236,7 @@ pub fn only_tunes(name: &str) -> bool {
 }
 
 /// A name that a shell can `export`.
-pub(crate) fn is_name(name: &str) -> bool {
+pub fn is_name(name: &str) -> bool {
     !name.is_empty()
         && !name.starts_with(|c: char| c.is_ascii_digit())
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')

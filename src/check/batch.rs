@@ -185,7 +185,3 @@ fn batch_tensor(subject: &Subject, found: &mut Findings) {
         found.key(&[key], what, format!("the samples of a step are {GLOBAL} ÷ {size}"));
     }
 }
-
-#[cfg(test)]
-#[path = "../../tests/unit/check_batch.rs"]
-mod tests;

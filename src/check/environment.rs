@@ -191,7 +191,3 @@ fn extensions_folder(subject: &Subject, found: &mut Findings) {
         found.at(&[format!("{name}={shown}")], what, help);
     }
 }
-
-#[cfg(test)]
-#[path = "../../tests/unit/check_environment.rs"]
-mod tests;

@@ -9,7 +9,7 @@ use crate::report::{Problem, Rule, Severity, When};
 pub struct Check {
     pub rule: Rule,
     pub severity: Severity,
-    pub(crate) when: When,
+    pub when: When,
     pub doc: &'static str,
     code: fn(&Subject, &mut Findings),
     holds: fn(&Subject) -> bool,

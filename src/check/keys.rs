@@ -153,7 +153,3 @@ fn old_key(subject: &Subject, found: &mut Findings) {
         found.key(&[&key.path], format!("`{}` is the old name of `{now}`", key.path), help);
     }
 }
-
-#[cfg(test)]
-#[path = "../../tests/unit/check_keys.rs"]
-mod tests;

@@ -30,15 +30,15 @@ const SHARED: &[&str] = &["lustre", "gpfs", "beegfs", "ceph", "wekafs", "panfs",
 
 /// What a config requires of the machine. An "auto" requires nothing yet.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Wants {
-    pub(crate) offloads_optimizer: bool,
-    pub(crate) offloads_parameters: bool,
+pub struct Wants {
+    pub offloads_optimizer: bool,
+    pub offloads_parameters: bool,
     /// The keys that name a folder on NVMe, with the folder.
-    pub(crate) nvme: Vec<(String, PathBuf)>,
+    pub nvme: Vec<(String, PathBuf)>,
 }
 
 impl Wants {
-    pub(crate) fn of(config: &Value) -> Self {
+    pub fn of(config: &Value) -> Self {
         let zero = Zero::of(config);
         let stage = zero.stage.unwrap_or(0);
         let path = |section: &str, device: Device| {
@@ -97,7 +97,7 @@ fn missing_packages(python: &Python) -> impl Iterator<Item = Problem> {
 
 /// Before torch 2.14 the file itself is the lock. From there on the kernel holds it, the file always stays behind, and
 /// nobody waits for it.
-pub(crate) fn stale_locks(locks: &[Lock], python: Option<&Python>) -> Vec<Problem> {
+pub fn stale_locks(locks: &[Lock], python: Option<&Python>) -> Vec<Problem> {
     let mut stale = locks.iter().filter(|lock| lock.age > STALE).peekable();
     // The version is only looked up where there is a lock.
     let torch = stale.peek().and_then(|_| python?.version("torch"));
@@ -134,7 +134,7 @@ fn is_shared(kind: &str) -> bool {
 }
 
 /// `kind`: the file system of the folder.
-pub(crate) fn shared_nvme(key: &str, path: &Path, kind: Option<&str>) -> Option<Problem> {
+pub fn shared_nvme(key: &str, path: &Path, kind: Option<&str>) -> Option<Problem> {
     let kind = kind.filter(|kind| is_shared(kind))?;
     let what = format!("`{}` is on {kind}: slow, and other jobs may empty it", path.display());
     let help = "give every job its own folder, on a local disk";
@@ -148,7 +148,7 @@ pub(crate) fn config_may_be_local(path: &Path, machines: usize, kind: Option<&st
 }
 
 /// A folder in which ranks take locks.
-pub(crate) fn cache_on_nfs(what: &str, path: &Path, kind: Option<&str>, variable: &str) -> Option<Problem> {
+pub fn cache_on_nfs(what: &str, path: &Path, kind: Option<&str>, variable: &str) -> Option<Problem> {
     let kind = kind.filter(|kind| WITHOUT_GOOD_LOCKS.contains(kind))?;
     let help = format!("export {variable}=/tmp/$USER-{what}");
     let what = format!("{what} is on {kind}: ranks that lock files there wait or fail");
@@ -156,7 +156,7 @@ pub(crate) fn cache_on_nfs(what: &str, path: &Path, kind: Option<&str>, variable
 }
 
 /// `needed`: what this launch needs, if that is known.
-pub(crate) fn no_compiler(compiler: bool, ninja: bool, needed: bool) -> Option<Problem> {
+pub fn no_compiler(compiler: bool, ninja: bool, needed: bool) -> Option<Problem> {
     let programs = [
         (compiler, "c++", "apt install g++, or module load gcc"),
         (ninja, "ninja", "pip install ninja, and activate that environment"),
@@ -174,7 +174,7 @@ pub(crate) fn no_compiler(compiler: bool, ninja: bool, needed: bool) -> Option<P
 
 /// The hard limit counts: zlaunch raises the soft one to it. CUDA's own pinned memory is not counted by the kernel;
 /// what is registered for InfiniBand or locked for NVMe is.
-pub(crate) fn small_memlock(limit: Option<Limit>, wants: &Wants, infiniband: bool) -> Option<Problem> {
+pub fn small_memlock(limit: Option<Limit>, wants: &Wants, infiniband: bool) -> Option<Problem> {
     let hard = limit?.hard.filter(|hard| *hard < LEAST_LOCKED_MEMORY && (infiniband || !wants.nvme.is_empty()))?;
     let why = if infiniband { "InfiniBand registers memory" } else { "NVMe offload locks its buffers" };
     let what = format!("only {} of memory can be locked, and {why}", size(hard));
@@ -184,20 +184,20 @@ pub(crate) fn small_memlock(limit: Option<Limit>, wants: &Wants, infiniband: boo
     ))
 }
 
-pub(crate) fn small_shm(bytes: Option<u64>) -> Option<Problem> {
+pub fn small_shm(bytes: Option<u64>) -> Option<Problem> {
     let bytes = bytes.filter(|bytes| *bytes < LEAST_SHARED_MEMORY)?;
     let what = format!("/dev/shm has {}: NCCL and data loader workers share memory there", size(bytes));
     let help = "docker run --shm-size=16g (or --ipc=host); Kubernetes: an emptyDir of medium Memory at /dev/shm";
     Some(Problem::warning(Rule::SmallShm, what).at("/dev/shm").help(help))
 }
 
-pub(crate) fn few_files(limit: Option<Limit>) -> Option<Problem> {
+pub fn few_files(limit: Option<Limit>) -> Option<Problem> {
     let most = limit?.soft.filter(|most| *most < LEAST_FILES)?;
     let what = format!("only {most} files can be open at once: data loaders need more");
     Some(Problem::warning(Rule::FewFiles, what).at("ulimit -n").help("ulimit -n 65536"))
 }
 
-pub(crate) fn not_enough_host_memory(needed: u64, memory: &Memory) -> Option<Problem> {
+pub fn not_enough_host_memory(needed: u64, memory: &Memory) -> Option<Problem> {
     let have = memory.most().filter(|have| *have < needed)?;
     let whose = if memory.limit.is_some() { "the cgroup allows" } else { "this machine has" };
     let (needed, have) = (size(needed), size(have));
@@ -208,7 +208,3 @@ pub(crate) fn not_enough_host_memory(needed: u64, memory: &Memory) -> Option<Pro
             .help("more machines, more memory for the job (srun --mem=0), offload less, or train adapters"),
     )
 }
-
-#[cfg(test)]
-#[path = "../../tests/unit/check_machine.rs"]
-mod tests;

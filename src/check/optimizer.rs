@@ -271,7 +271,3 @@ fn scheduler_parameter(subject: &Subject, found: &mut Findings) {
         found.key(&[key], what, format!("--set {key}=100"));
     }
 }
-
-#[cfg(test)]
-#[path = "../../tests/unit/check_optimizer.rs"]
-mod tests;

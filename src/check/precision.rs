@@ -141,9 +141,9 @@ fn accumulates_fp32(subject: &Subject) -> bool {
 }
 
 /// GPUs before Ampere have no bf16, those before Volta no fp16 that DeepSpeed takes.
-const WITHOUT_BF16: &[&str] =
+pub const WITHOUT_BF16: &[&str] =
     &["V100", "T4", "RTX 2060", "RTX 2070", "RTX 2080", "TITAN RTX", "TITAN V", "GTX 1650", "GTX 1660", "Quadro RTX"];
-const WITHOUT_FP16: &[&str] =
+pub const WITHOUT_FP16: &[&str] =
     &["P100", "P40", "P4", "GTX 1060", "GTX 1070", "GTX 1080", "TITAN X", "TITAN Xp", "M40", "M60", "K80"];
 
 fn precision_of_gpu(subject: &Subject, found: &mut Findings) {
@@ -164,7 +164,3 @@ fn precision_of_gpu(subject: &Subject, found: &mut Findings) {
         }
     }
 }
-
-#[cfg(test)]
-#[path = "../../tests/unit/check_precision.rs"]
-mod tests;

@@ -49,7 +49,7 @@ pub(super) enum Asked {
     Help(tools::HelpArgs),
 }
 
-pub(super) const FIRST: &str = env!("CARGO_PKG_DESCRIPTION");
+pub const FIRST: &str = env!("CARGO_PKG_DESCRIPTION");
 
 pub(super) const USAGE: &str = "zlaunch [OPTIONS] [--] COMMAND [ARGS]...";
 

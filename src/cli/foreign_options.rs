@@ -13,7 +13,7 @@ pub(super) enum Replacement {
 
 /// The place (a sub-command, or a launch), the options with `_`, and the words to give instead; behind `!` the reason why
 /// none are needed, behind `>` what the training gets.
-const TABLE: &[(&str, &str, &str)] = &[
+pub const TABLE: &[(&str, &str, &str)] = &[
     ("", "num_processes num_procs nproc np ngpus n_gpus gpus_per_node ntasks_per_node", "--nproc-per-node {}"),
     ("", "num_machines nodes node num_nodes", "--nnodes {}"),
     ("", "machine_rank", "--node-rank {}"),
@@ -79,7 +79,3 @@ pub(super) fn replacement(name: &str, place: &str) -> Option<Replacement> {
         _ => Replacement::Words(words.to_string()),
     })
 }
-
-#[cfg(test)]
-#[path = "../../tests/unit/cli_foreign_options.rs"]
-mod tests;

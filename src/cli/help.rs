@@ -39,7 +39,7 @@ const EXAMPLES: &str = "  zlaunch --deepspeed zero3_offload -- swift sft --model
   zlaunch -n --deepspeed zero2 -- python train.py  # only show it
 ";
 
-const MORE: &str = "See `zlaunch --help` for all options, `zlaunch help COMMAND` for a command.";
+pub const MORE: &str = "See `zlaunch --help` for all options, `zlaunch help COMMAND` for a command.";
 
 /// The commands of every day.
 const FIRST_COMMANDS: &[&str] = &["check", "rehearse", "fit", "templates", "explain", "diff"];
@@ -166,7 +166,7 @@ impl Page {
 const CHINESE: &str = include_str!("help.zh.txt");
 
 /// The line behind the English one.
-fn in_chinese(english: &str) -> Option<&'static str> {
+pub fn in_chinese(english: &str) -> Option<&'static str> {
     let mut lines = CHINESE.lines();
     lines.find(|line| *line == english)?;
     lines.next()
@@ -177,7 +177,3 @@ fn spelled(arg: &Arg) -> String {
     let short = arg.get_short().map_or("    ".to_string(), |short| format!("-{short}, "));
     format!("{short}{} {}", options::flag(arg), value_of(arg)).trim_end().to_string()
 }
-
-#[cfg(test)]
-#[path = "../../tests/unit/cli_help.rs"]
-mod tests;

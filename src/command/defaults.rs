@@ -9,13 +9,12 @@ const AS_IN_TRANSFORMERS: &str = "-";
 
 /// A class of arguments, by the distribution that has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ArgumentClass {
-    pub(crate) distribution: &'static str,
-    pub(crate) name: &'static str,
+pub struct ArgumentClass {
+    pub distribution: &'static str,
+    pub name: &'static str,
 }
 
-pub(crate) const TRAINING_ARGUMENTS: ArgumentClass =
-    ArgumentClass { distribution: "transformers", name: "TrainingArguments" };
+pub const TRAINING_ARGUMENTS: ArgumentClass = ArgumentClass { distribution: "transformers", name: "TrainingArguments" };
 
 /// A default, as the table has it.
 #[derive(Clone, Debug, PartialEq, Eq)]

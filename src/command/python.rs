@@ -33,7 +33,7 @@ pub struct Python {
 }
 
 impl Python {
-    pub(crate) fn at(program: PathBuf, host: &Host) -> Self {
+    pub fn at(program: PathBuf, host: &Host) -> Self {
         Self::with_options(behind_pyenv(&program, host).unwrap_or(program), "", host)
     }
 

@@ -71,7 +71,7 @@ fn is_record(content: &Value) -> bool {
 }
 
 /// UTC, to the second.
-fn timestamp(time: SystemTime) -> String {
+pub fn timestamp(time: SystemTime) -> String {
     let seconds = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs();
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
     let (year, month, day) = date(days);
@@ -166,7 +166,3 @@ fn compare(key: &str, [then, now]: [&Value; 2], found: &mut Vec<Difference>) {
         _ => {}
     }
 }
-
-#[cfg(test)]
-#[path = "../../tests/unit/plan_record.rs"]
-mod tests;

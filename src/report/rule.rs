@@ -15,7 +15,7 @@ macro_rules! rules {
                 match self { $($(Rule::$rule => $name,)*)* }
             }
 
-            pub(crate) fn subject(self) -> RuleSubject {
+            pub fn subject(self) -> RuleSubject {
                 match self { $($(Rule::$rule => RuleSubject::$group,)*)* }
             }
 
@@ -26,7 +26,7 @@ macro_rules! rules {
         }
 
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub(crate) enum RuleSubject { $($(#[$subject])* $group,)* }
+        pub enum RuleSubject { $($(#[$subject])* $group,)* }
     };
 }
 

@@ -15,7 +15,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use serde_json::Value;
 
 use crate::host::Host;
-pub(crate) use names::{READ_FROM_FILE, Sensitivity};
+pub(crate) use names::READ_FROM_FILE;
+pub use names::Sensitivity;
 use scan::{END, Span, scan};
 
 /// What is shown instead of a secret.

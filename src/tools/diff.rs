@@ -325,7 +325,3 @@ fn painted(table: &str) -> String {
     }
     text
 }
-
-#[cfg(test)]
-#[path = "../../tests/unit/tools_diff.rs"]
-mod tests;

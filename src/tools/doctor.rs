@@ -23,7 +23,7 @@ pub(crate) fn doctor(launch: &Launch, host: &Host) -> String {
     }
 }
 
-fn examine<'h>(launch: &Launch, host: &'h Host, machine: &Machine) -> DoctorReport<'h> {
+pub fn examine<'h>(launch: &Launch, host: &'h Host, machine: &Machine) -> DoctorReport<'h> {
     let changed = host.with(&launch.environment.set, &launch.environment.unset);
     let facts = Examination::new(launch, &changed, machine);
     let mut report = DoctorReport::new(host);
@@ -35,7 +35,3 @@ fn examine<'h>(launch: &Launch, host: &'h Host, machine: &Machine) -> DoctorRepo
     report.add("variables", system::variables(&facts));
     report
 }
-
-#[cfg(test)]
-#[path = "../../tests/unit/tools_doctor.rs"]
-mod tests;

@@ -137,6 +137,27 @@ fn hidden_sizes_below_stage_3() {
 }
 
 #[test]
+fn nine_tenths_is_pythons_int() {
+    let sandbox = Sandbox::new();
+    let prefetch = |hidden_size: u32| {
+        model(&sandbox, &json!({"hidden_size": hidden_size}));
+        let command = ["python", "x.py", "--model_name_or_path", "model"];
+        let config = sandbox.config(&["--deepspeed", ALL], &command);
+        config["zero_optimization"]["stage3_prefetch_bucket_size"].clone()
+    };
+    // python3 -c 'print([int(0.9*h*h) for h in (3584, 4096, 5120, 8192, 64, 7)])'
+    for (h, size) in
+        [(3584, 11_560_550), (4096, 15_099_494), (5120, 23_592_960), (8192, 60_397_977), (64, 3686), (7, 44)]
+    {
+        assert_eq!(prefetch(h), json!(size), "{h}");
+    }
+    // Older ones do not round it, which the DeepSpeed of their time takes.
+    sandbox.installed("transformers", "4.44.2");
+    sandbox.installed("deepspeed", "0.14.5");
+    assert_eq!((prefetch(5120), prefetch(64)), (json!(23_592_960), json!(3686.4)));
+}
+
+#[test]
 fn grpo_keeps_its_own_prefetch_rule() {
     let config = filled("swift rlhf --rlhf_type grpo --model model");
     assert_eq!(config["zero_optimization"]["stage3_prefetch_bucket_size"], "auto");

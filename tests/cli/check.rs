@@ -149,7 +149,7 @@ fn a_stray_world_size_does_not_reach_the_rank() {
 
 #[test]
 fn every_combination_has_a_case() {
-    // Not about a config: `check::precision::tests::gpus_by_their_names` and the test above.
+    // Not about a config: `gpus_by_their_names` in tests/library/check.rs, and the test above.
     const ELSEWHERE: &[&str] =
         &["fp16/bf16 not supported by the GPU", "WORLD_SIZE > 1 but zero.Init sees a 1-rank group"];
     let covered: BTreeSet<String> = cases().map(|case| case["combination"].as_str().unwrap().to_string()).collect();
@@ -161,8 +161,8 @@ fn every_combination_has_a_case() {
 /// No rule without a case, by the table of docs/check.md.
 #[test]
 fn every_rule_has_a_case() {
-    // The models of GPUs are a unit test's, what the shell did to SIGHUP is in exec.rs, what is not there in missing.rs,
-    // what the trainers refuse in arguments.rs and refusals.rs.
+    // The models of GPUs are in tests/library/check.rs, what the shell did to SIGHUP is in exec.rs, what is not there in
+    // missing.rs, what the trainers refuse in arguments.rs and refusals.rs.
     const ELSEWHERE: &[&str] = &[
         "precision-of-gpu",
         "nohup-undone",

@@ -11,6 +11,7 @@ mod arguments;
 mod auto;
 mod check;
 mod defaults;
+mod diff;
 mod doctor;
 mod documents;
 mod editor;

@@ -126,6 +126,24 @@ fn no_shell_no_quotes() {
 }
 
 #[test]
+fn mpirun_is_told_which_variables_to_hand_on() {
+    let sandbox = several();
+    let options = |extra: &str| {
+        let extra: Vec<String> = extra.split('|').map(|word| format!("--launcher-arg={word}")).collect();
+        let extra: Vec<&str> = extra.iter().map(String::as_str).collect();
+        sandbox.launch(&[HOSTS, &["--env", "A=1", "--env", "B=2"], &extra].concat(), SCRIPT).succeeded();
+        let argv: Vec<String> = sandbox.recorded().into_iter().map(|word| word.into_string().unwrap()).collect();
+        let at = |word: &str| argv.iter().position(|it| it == word).unwrap();
+        argv[at("--no_local_rank") + 1..at("train it.py")].join("|")
+    };
+    let named = "-x OMP_NUM_THREADS -x A -x B";
+    assert_eq!(options("--launcher|openmpi"), format!("--launcher|openmpi|--launcher_args={named}"));
+    let own = "--launcher=openmpi|--launcher_args=-q|--force_multi";
+    assert_eq!(options(own), own.replace("-q", &format!("-q {named}")));
+    assert_eq!(options("--launcher|slurm"), "--launcher|slurm");
+}
+
+#[test]
 fn values_are_quoted_and_secrets_are_in_a_file() {
     let mut sandbox = several();
     sandbox.var("MLFLOW_TRACKING_TOKEN", "of-mlflow").var("NCCL_ODD", "a \"b\"").var("PYTHONPATH", "/x y");

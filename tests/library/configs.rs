@@ -75,6 +75,14 @@ mod auto {
     }
 
     #[test]
+    fn the_table_has_the_26_keys_and_no_key_twice() {
+        assert_eq!(RULES.len(), 26);
+        for (at, rule) in RULES.iter().enumerate() {
+            assert!(RULES[at + 1..].iter().all(|other| other.key != rule.key), "{}", rule.key);
+        }
+    }
+
+    #[test]
     fn a_fill_changes_only_an_auto() {
         let config = json!({"a": "auto", "b": {"c": "auto", "d": 1}});
         let fill = |key, value| Fill { key, value, from: String::new() };

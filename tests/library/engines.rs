@@ -5,8 +5,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use zlaunch::testing::engines::{self, Block};
+use zlaunch::testing::source::Sourced;
+use zlaunch::testing::topology::engines::port::port_of_job;
+use zlaunch::testing::topology::engines::with_code;
 use zlaunch::testing::topology::{HostFlags, RankFlags, Role, Topology};
-use zlaunch::testing::{Host, Problem, Source, hash};
+use zlaunch::testing::{Host, Problem, Source, hash, vars};
 
 /// Other forms of jobs than the examples in the table of engines, and what one machine alone finds.
 const OTHERS: &str = include_str!("../data/engines.txt");
@@ -254,5 +257,71 @@ fn every_variable_of_a_job_shell_tells_its_machines() {
             let is_pasted = variable.is("mark") || refused.contains(&line) || line.contains("n1 n2");
             assert!(is_pasted, "{name}: {refused}");
         }
+    }
+}
+
+#[test]
+fn every_line_is_understood() {
+    const ROLES: &str = "count index instance hosts first main first_prefix domain port gpus job worker mark rank size local_rank \
+         local_size nodes file list pairs";
+    let table = include_str!("../../src/base/engines.txt");
+    assert_eq!(table.lines().filter(|line| line.starts_with('=')).count(), engines::all().count());
+    for block in engines::all() {
+        assert!(block.head.contains(": ") && block.body.starts_with("prefixes "), "{}", block.head);
+        for line in block.body.lines().filter(|line| line.starts_with(|first: char| first.is_ascii_lowercase())) {
+            let word = line.split(' ').next().unwrap();
+            let is_role = word.split(',').all(|word| ROLES.split(' ').any(|role| role == word));
+            assert!(is_role || engines::FIELDS.contains(&word), "{}: {line}", block.name());
+        }
+        for variable in block.variables() {
+            let is_name = vars::is_name(variable.name().trim_end_matches('*'));
+            assert!(is_name, "{}: {}", block.name(), variable.name());
+            let count = block.variables().filter(|other| other.name() == variable.name()).count();
+            assert_eq!(count, 1, "{}: {} stands there twice", block.name(), variable.name());
+        }
+    }
+}
+
+#[test]
+fn no_prefix_begins_with_another() {
+    let of_block = |block: Block| block.env_prefixes().map(move |prefix| (block.name(), prefix));
+    let prefixes: Vec<_> = engines::all().flat_map(of_block).collect();
+    for (at, (name, prefix)) in prefixes.iter().enumerate() {
+        let mut others = prefixes.iter().enumerate().filter(|(other, _)| *other != at);
+        let other = others.find(|(_, (_, other))| prefix.starts_with(other));
+        assert!(other.is_none(), "{prefix} of {name} begins with {other:?}");
+    }
+    assert!(engines::all().all(|block| block.env_prefixes().next().is_some()), "an engine without one is never asked");
+}
+
+#[test]
+fn every_block_says_all_or_has_code() {
+    for name in with_code() {
+        assert_eq!(engines::all().filter(|block| block.name() == name).count(), 1, "{name}");
+    }
+    for block in engines::all().filter(|block| !with_code().any(|name| name == block.name())) {
+        let has = |roles: &[&str]| roles.iter().all(|role| !block.name_of(role).is_empty());
+        let is_mpi = has(&["rank", "size", "local_rank"]) && (has(&["local_size"]) || has(&["nodes"]));
+        let is_shell = block.field("manual").is_some() && (has(&["file"]) || has(&["list"]));
+        let is_node = has(&["count"]) && (has(&["index"]) || has(&["instance"]));
+        assert!(is_mpi || is_shell || is_node, "{}", block.name());
+    }
+}
+
+#[test]
+fn what_starts_together_has_different_ports_below_the_ephemeral_range() {
+    let jobs: [fn(u32) -> String; 4] = [
+        |id| format!("{id}.0.0"),
+        |step| format!("4711.{step}.0"),
+        |process| format!("prterun-gpu07-{process}@1"),
+        |family| format!("{}", u64::from(family) << 16 | 1),
+    ];
+    for job in jobs {
+        let port = |id: u32| port_of_job(&Sourced::new(job(id), Source::Default)).value;
+        let mut ports: Vec<u16> = (4000..4100).map(port).collect();
+        assert!(ports.iter().all(|port| (20_000..32_768).contains(port)));
+        ports.sort_unstable();
+        ports.dedup();
+        assert_eq!(ports.len(), 100, "{}", job(1));
     }
 }

@@ -299,3 +299,92 @@ fn what_accelerate_refuses_is_nobodys() {
         Some("accelerate takes it from the dataloader")
     );
 }
+
+#[test]
+fn texts_for_numbers_are_not_read() {
+    let factory = Sandbox::with_trainer("llamafactory-cli", "llamafactory", "0.9.3", &["llamafactory/launcher.py"]);
+    let entries = r#"{"learning_rate": "1e-5", "max_steps": 3, "model_name_or_path": "a/b", "bf16": true, "x": "${y}",
+        "max_grad_norm": false, "per_device_train_batch_size": true, "fp16": 0.5}"#;
+    factory.file("x.yaml", entries);
+    let job = factory.job("llamafactory-cli train x.yaml");
+    assert_eq!(job.args.words(), ["--max_steps=3", "--model_name_or_path=a/b", "--bf16=True", "--x=${y}"]);
+}
+
+/// Where axolotl is installed, if its version is known.
+fn axolotl(version: Option<&str>) -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.file("x.yml", "base_model: m\n");
+    if let Some(version) = version {
+        sandbox.installed("axolotl", version);
+    }
+    sandbox
+}
+
+/// What `axolotl train` with these words passes to its module; `None` where that is left to axolotl.
+fn passed_on(line: &str, version: Option<&str>) -> Option<String> {
+    let (trainer, rank) = axolotl(version).rank(&format!("axolotl train {line}"));
+    let words = rank.strip_prefix("-m axolotl.cli.train ").and_then(|words| words.strip_suffix(" --deepspeed=CONFIG"));
+    assert_eq!(words.is_some(), trainer == "axolotl", "{rank}");
+    words.map(str::to_string)
+}
+
+/// What is said about words of `axolotl train`.
+fn refused(line: &str, version: Option<&str>) -> Vec<String> {
+    let problems = axolotl(version).job(&format!("axolotl train {line}")).problems;
+    problems.into_iter().map(|problem| problem.help).collect()
+}
+
+#[test]
+fn options_are_passed_to_the_module_as_axolotl_passes_them() {
+    // Seen on the real one: what its module was started with.
+    let seen = [
+        (
+            "x.yml --max-steps 5 --no-shard --dpo-norm-loss --micro-batch-size=4 --debug --no-debug-text-only",
+            "x.yml --max-steps=5 --shard=False --dpo-norm-loss=True --micro-batch-size=4 --debug=True --debug-text-only=False",
+        ),
+        ("x.yml --adapter lora --bf16=true", "x.yml --adapter=lora --bf16=true"),
+    ];
+    for (line, passed) in seen {
+        assert_eq!(passed_on(line, None).as_deref(), Some(passed), "{line}");
+        assert_eq!(refused(line, None), [""; 0], "{line}");
+    }
+    for line in [
+        "x.yml --nproc_per_node 2",
+        "x.yml --launcher torchrun",
+        "x.yml --use-ray",
+        "x.yml -- --num_processes 2",
+        "x.yml y",
+        "x.yml --fp16 true",
+    ] {
+        assert_eq!(passed_on(line, None), None, "{line}");
+    }
+    assert_eq!(
+        refused("x.yml --max_steps 5 --micro_batch_size=2", None),
+        ["did you mean `--max-steps`?", "did you mean `--micro-batch-size`?"]
+    );
+    // In the words of transformers, for the one who fills in the config.
+    for line in ["axolotl train x.yml --micro-batch-size=4", "python -m axolotl.cli.train x.yml --micro_batch_size 4"] {
+        let batch = axolotl(None).job(line).args.text("per_device_train_batch_size");
+        assert_eq!(batch.map(|batch| batch.value).as_deref(), Some("4"), "{line}");
+    }
+}
+
+#[test]
+fn options_are_those_of_the_installed_version() {
+    // `Optional[bool]` was a value up to 0.14, and is a switch since. Before 0.12.2, which is the first that is recorded,
+    // that one counts.
+    for (version, line, passed) in [
+        ("0.9.2", "x.yml --fp16 true --no-shard", Some("x.yml --fp16=true --shard=False")),
+        ("0.12.2", "x.yml --fp16 true --no-shard", Some("x.yml --fp16=true --shard=False")),
+        ("0.12.2", "x.yml --num-processes 4", None),
+        ("0.14.0", "x.yml --trl x", Some("x.yml --trl=x")),
+        ("0.15.0", "x.yml --fp16", Some("x.yml --fp16=True")),
+        ("0.15.0", "x.yml --trl x", None),
+        ("0.13.0.dev0", "x.yml --center-rewards-coefficient 1", None),
+        ("0.13.1", "x.yml --center-rewards-coefficient 1", Some("x.yml --center-rewards-coefficient=1")),
+    ] {
+        assert_eq!(passed_on(line, Some(version)).as_deref(), passed, "{version} {line}");
+        assert_eq!(refused(line, Some(version)), [""; 0], "{version} {line}");
+    }
+    assert_eq!(refused("x.yml --lora_r 8 --debug", Some("0.13.1")), ["did you mean `--lora-r`?"]);
+}

@@ -4,7 +4,7 @@
 #![expect(clippy::missing_panics_doc, reason = "that is what they are for")]
 #![expect(clippy::expect_used, reason = "a law that is broken is told")]
 
-#[path = "../fake/host.rs"]
+#[path = "../fake.rs"]
 pub(crate) mod fake;
 
 use std::ffi::OsString;
@@ -20,6 +20,19 @@ use zlaunch::testing::{
 };
 
 use fake::Sandbox;
+
+impl Sandbox {
+    /// A machine with 8 CPUs and 2 GPUs, in this folder and with these variables.
+    pub(crate) fn host(&self) -> Host {
+        let (env, cwd, hostname) = (self.variables().clone(), self.cwd(), "h0".to_string());
+        Host { env, cwd, hostname, cpus: 8, nvidia_gpus: Some(2), ..Host::default() }
+    }
+}
+
+/// A machine of which only the environment is known.
+pub fn host(variables: &[(&str, &str)]) -> Host {
+    Host { env: variables.iter().map(|(name, value)| (name.into(), value.into())).collect(), ..Host::default() }
+}
 
 /// JSON with comments: what is written is read as the same, and every key that is there has a place.
 pub fn json(data: &[u8]) {

@@ -8,12 +8,15 @@
 )]
 
 mod argv;
+mod check;
 mod commands;
 mod configs;
+mod doctor;
 mod engines;
 mod examples;
 mod explain;
 mod front_ends;
+mod host;
 mod hostlist;
 mod json;
 pub mod laws;
@@ -22,6 +25,7 @@ mod machine;
 mod man;
 mod measured;
 mod model;
+mod options;
 mod parts;
 mod patch;
 mod prefix;

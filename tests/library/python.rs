@@ -6,7 +6,8 @@ use zlaunch::testing::Host;
 use zlaunch::testing::python::modules::{Presence, seek};
 use zlaunch::testing::python::{Python, interpreter};
 
-use crate::laws::fake::{Sandbox, host};
+use crate::laws::fake::Sandbox;
+use crate::laws::host;
 
 #[test]
 fn interpreters_of_console_scripts() {

@@ -1,4 +1,4 @@
-//! Lists of GPUs, hostfiles and the rendezvous.
+//! How many ranks, lists of GPUs, hostfiles, the rendezvous, and the words of the launchers.
 
 mod device_list {
     use zlaunch::testing::topology::device_list::*;
@@ -106,5 +106,97 @@ mod rendezvous {
             assert_eq!(maps_to_loopback(hosts, name), expected, "{name}");
         }
         assert!(!maps_to_loopback("10.0.0.1 node01\n127.0.1.1 node01\n", "node01"));
+    }
+}
+
+mod decision {
+    use zlaunch::testing::Host;
+    use zlaunch::testing::topology::{HostFlags, RankFlags, Topology};
+
+    use crate::laws::host;
+
+    #[test]
+    fn the_drivers_list_counts_when_no_variable_does() {
+        let nproc = |gpus, env: &[(&str, &str)]| {
+            let host = Host { nvidia_gpus: gpus, ..host(env) };
+            let topology = Topology::decide(&RankFlags::default(), &HostFlags::default(), true, &host);
+            topology.map(|topology| topology.nproc_per_node.map(|nproc| (nproc.value, nproc.from.to_string())))
+        };
+        assert_eq!(nproc(Some(8), &[]), Ok(Some((8, "/proc/driver/nvidia/gpus".to_string()))));
+        let two = nproc(Some(8), &[("CUDA_VISIBLE_DEVICES", "3,4")]);
+        assert_eq!(two, Ok(Some((2, "CUDA_VISIBLE_DEVICES".to_string()))));
+        assert!(nproc(None, &[]).is_err() && nproc(Some(0), &[]).is_err());
+    }
+}
+
+mod srun {
+    use std::ffi::OsString;
+
+    use zlaunch::testing::launcher::{SrunPrefix, gpus_of_all_tasks};
+
+    use crate::laws::host;
+
+    #[test]
+    fn one_task_gets_the_gpus_of_all() {
+        for (tasks, variable, value, flag) in [
+            ("4(x2)", "SLURM_GPUS_PER_TASK", "1", Some("--gres=gpu:4")),
+            ("4(x2)", "SLURM_GPUS_PER_TASK", "a100:2", Some("--gres=gpu:8")),
+            ("2(x16)", "SLURM_TRES_PER_TASK", "cpu=4,gres/gpu:a100=4", Some("--gres=gpu:8")),
+            ("7,1", "SLURM_TRES_PER_TASK", "gres/gpu=1", Some("--gpus=8")),
+            ("1(x2)", "SLURM_GPUS_PER_TASK", "4", None),
+            ("4(x2)", "SLURM_TRES_PER_TASK", "cpu=4", None),
+            ("x", "SLURM_GPUS_PER_TASK", "4", None),
+        ] {
+            let host = host(&[("SLURM_TASKS_PER_NODE", tasks), (variable, value)]);
+            assert_eq!(gpus_of_all_tasks(&host).as_deref(), flag, "{tasks} {value}");
+        }
+    }
+
+    #[test]
+    fn flags_end_where_the_command_begins() {
+        for (line, command) in [
+            ("srun python x.py", "python x.py"),
+            ("srun -N2 -n 8 --ntasks-per-node=4 -lu python x.py -n 3", "python x.py -n 3"),
+            ("srun --nodes 2 --exclusive --gres gpu:4 -w node[01-02] swift sft", "swift sft"),
+            ("/usr/bin/srun -K1 -I5 --export ALL torchrun x.py", "torchrun x.py"),
+            ("srun --mpi=pmi2 --label -- python x.py", "python x.py"),
+        ] {
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            let prefix = SrunPrefix::split(&words).unwrap();
+            let rest: Vec<_> = prefix.command.iter().map(|word| word.to_str().unwrap()).collect();
+            assert_eq!(rest.join(" "), command, "{line}");
+        }
+        for line in ["srun -N2", "srun a : b", "srun --multi-prog f", "sbatch x", "srun"] {
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            assert!(SrunPrefix::split(&words).is_none(), "{line}");
+        }
+    }
+}
+
+mod remote_runner {
+    use std::ffi::OsStr;
+
+    use zlaunch::testing::launcher::{RemoteRunner, Word};
+
+    #[test]
+    fn words_for_pdsh() {
+        let word = |word: &str, kind| RemoteRunner::Pdsh.word(OsStr::new(word), kind).into_string().unwrap();
+        for (said, argument, script) in [
+            ("train.py", "train.py", "train.py"),
+            ("", r#""""#, r#""""#),
+            (r#"{"a":1}"#, r#""{\"a\":1}""#, r#""{\"a\":1}""#),
+            (r#"{"a": 1}"#, r#"{"a": 1}"#, r#""{\"a\": 1}""#),
+            ("$(touch x)", r"\$(touch x)", r#""\$(touch x)""#),
+            ("it's", r#""it's""#, r#""it's""#),
+            ("100%n", r#""100%%n""#, r#""100%%n""#),
+            (r"a\ `b`", r"a\\ \`b\`", r#""a\\ \`b\`""#),
+        ] {
+            assert_eq!(
+                (word(said, Word::Argument), word(said, Word::Script)),
+                (argument.into(), script.into()),
+                "{said}"
+            );
+        }
+        assert_eq!(RemoteRunner::Hydra.word(OsStr::new("$x"), Word::Script), "$x");
     }
 }

@@ -1,5 +1,6 @@
 //! The reader of recorded tables, and its policy for versions that were not recorded.
 
+use zlaunch::testing::arguments::{ArgumentClass, TRAINING_ARGUMENTS, names, recorded, row};
 use zlaunch::testing::recorded::*;
 
 #[test]
@@ -38,4 +39,20 @@ fn lines_are_found_by_their_beginning() {
     let at = |version| at("1.0.0=y 2.0.0=-", Version(version));
     assert_eq!((at([0, 9, 0]), at([1, 5, 0]), at([2, 0, 0])), (None, Some("y"), Some("-")));
     assert_eq!(zlaunch::testing::recorded::at("=x", Version([0; 3])), Some("x"));
+}
+
+#[test]
+fn the_table_of_arguments_is_sorted_and_every_line_is_found() {
+    const TABLE: Table = Table(include_str!("../../src/recorded/arguments.txt"));
+    assert!(TABLE.lines().is_sorted() && TABLE.lines().count() > 1500);
+    for line in TABLE.lines() {
+        let words: Vec<&'static str> = line.splitn(4, ' ').collect();
+        if let [distribution, name, argument, rest] = words[..]
+            && name != "*"
+        {
+            assert_eq!(row(ArgumentClass { distribution, name }, argument), Some(rest), "{line}");
+        }
+    }
+    assert!(["lr", "zzz", ""].iter().all(|name| row(TRAINING_ARGUMENTS, name).is_none()));
+    assert!(names(TRAINING_ARGUMENTS).count() > 100 && recorded("zzz").is_none());
 }

@@ -1,13 +1,11 @@
 //! What real versions of DeepSpeed said about configs, recorded by `tests/real/check_agreement.py --record`: zlaunch says the same
 //! where that version is installed.
 
-use std::ffi::OsString;
-
 use serde_json::Value;
 
-use zlaunch::testing::cli::{self, Request};
-use zlaunch::testing::{Plan, Severity, When};
+use zlaunch::testing::{Severity, When};
 
+use crate::check::found;
 use crate::laws::fake::Sandbox;
 
 /// The versions, then one config a line: the number of ranks, and for each version whether DeepSpeed refused it (1).
@@ -16,15 +14,8 @@ const VERDICTS: &str = include_str!("../data/deepspeed-verdicts.jsonl");
 /// What zlaunch would refuse because DeepSpeed does, when it reads the config.
 fn refusals(config: &Value, world: u64, sandbox: &Sandbox) -> Vec<String> {
     sandbox.file("ds.json", config.to_string());
-    let world = world.to_string();
-    let words =
-        ["zlaunch", "check", "--nproc-per-node", &world, "--", "python", "plain.py", "--deepspeed_config", "ds.json"];
-    let host = sandbox.host();
-    let Ok(Request::Check(launch)) = cli::parse(&words.map(OsString::from), &host) else { panic!("{words:?}") };
-    let found = match Plan::new(&launch, &host) {
-        Ok(plan) => plan.diagnostics,
-        Err(problems) => problems,
-    };
+    let words = format!("--nproc-per-node {world} -- python plain.py --deepspeed_config ds.json");
+    let found = found(&words, sandbox);
     let refused = found.into_iter().filter(|it| it.severity == Severity::Error && it.when == Some(When::Parse));
     refused.map(|it| format!("{}: {}", it.rule, it.what)).collect()
 }

@@ -15,7 +15,7 @@ from recipes import copy_to
 
 WORK = ROOT / "target/mutants"
 FOLDERS = ["config", "ranks", "command", "check"]
-TESTS = [["--lib"], ["--test", "library"], ["--test", "cli"]]
+TESTS = [["--test", "library"], ["--test", "cli"]]
 # Recorded from the real programs, and compared with those.
 RECORDED = ["src/recorded/", "entries.txt"]
 # A test that takes longer has found it.

@@ -12,7 +12,7 @@ const PARTS: &str = "^";
 pub(super) const GONE: &str = "-";
 
 /// What stands behind an argument of a class.
-pub(super) fn row(class: ArgumentClass, argument: &str) -> Option<&'static str> {
+pub fn row(class: ArgumentClass, argument: &str) -> Option<&'static str> {
     TABLE.find(&[class.distribution, class.name, argument])
 }
 
@@ -28,7 +28,7 @@ pub(super) fn parts(class: ArgumentClass) -> impl Iterator<Item = &'static str> 
 }
 
 /// The names of its arguments.
-pub(crate) fn names(class: ArgumentClass) -> impl Iterator<Item = &'static str> + use<> {
+pub fn names(class: ArgumentClass) -> impl Iterator<Item = &'static str> + use<> {
     let lines = TABLE.below(&[class.distribution, class.name]);
     lines.filter_map(|line| line.split(' ').next()).filter(|name| *name != PARTS)
 }
@@ -42,7 +42,3 @@ pub fn recorded(distribution: &str) -> Option<&'static str> {
 pub(super) fn is_constant(history: &str) -> bool {
     history.starts_with('=')
 }
-
-#[cfg(test)]
-#[path = "../../../tests/unit/command_arguments_options_table.rs"]
-mod tests;

@@ -6,9 +6,9 @@ pub struct PrefixProgram {
     /// `nice`, `uv run`, with commas.
     pub names: &'static str,
     /// Options that take a value, in the next word or joined to them.
-    pub(super) with_value: &'static str,
+    pub with_value: &'static str,
     /// Options without a value, or with one only after `=`. `-#` is a dash and a number.
-    pub(super) switches: &'static str,
+    pub switches: &'static str,
     /// Those of the options with which zlaunch would find another folder, or none of the variables it was given.
     pub barring: &'static str,
     /// The option without which it drops all variables.
@@ -52,7 +52,3 @@ fn parse(block: &'static str) -> Option<PrefixProgram> {
     }
     Some(program)
 }
-
-#[cfg(test)]
-#[path = "../../../tests/unit/command_prefix_table.rs"]
-mod tests;

@@ -175,7 +175,3 @@ fn variables(python: Option<&Python>, version: Option<Version>, host: &Host) -> 
     let set = allocator.into_iter().chain(other);
     set.map(|(name, value)| Variable::new(name, value, "as axolotl sets it")).collect()
 }
-
-#[cfg(test)]
-#[path = "../../../tests/unit/command_trainer_axolotl.rs"]
-mod tests;

@@ -156,7 +156,3 @@ fn variables(python: Option<&Python>, host: &Host) -> Vec<Variable> {
     let set = set.iter().filter(|_| on);
     set.map(|(name, value)| Variable::new(*name, *value, why)).chain(machine).collect()
 }
-
-#[cfg(test)]
-#[path = "../../../tests/unit/command_trainer_llamafactory.rs"]
-mod tests;

@@ -291,7 +291,3 @@ fn unrounded(h: u64) -> Value {
 fn as_float(h: u64) -> f64 {
     h as f64
 }
-
-#[cfg(test)]
-#[path = "../../../tests/unit/config_auto_rules.rs"]
-mod tests;

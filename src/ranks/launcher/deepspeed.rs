@@ -206,7 +206,3 @@ fn slots(filter: &Sourced<String>) -> Option<BTreeSet<&str>> {
     let (_, slots) = filter.value.split_once(':').filter(|_| !filter.value.contains('@'))?;
     Some(slots.split(',').map(str::trim).collect())
 }
-
-#[cfg(test)]
-#[path = "../../../tests/unit/ranks_launcher_deepspeed.rs"]
-mod tests;

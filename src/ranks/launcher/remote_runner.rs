@@ -18,7 +18,7 @@ use crate::host::Host;
 use crate::report::{Problem, Rule, reading};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RemoteRunner {
+pub enum RemoteRunner {
     /// Nothing: the ranks run on this machine.
     Nothing,
     Pdsh,
@@ -33,7 +33,7 @@ pub(crate) enum RemoteRunner {
 
 /// What a word is to the runner.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Word {
+pub enum Word {
     /// The script, or the program after `--no_python`: taken as it is.
     Script,
     /// What follows it.
@@ -58,7 +58,7 @@ impl RemoteRunner {
     }
 
     /// The word that the runner must be given, so that this one arrives.
-    pub(super) fn word(self, word: &OsStr, kind: Word) -> OsString {
+    pub fn word(self, word: &OsStr, kind: Word) -> OsString {
         let bytes = word.as_bytes();
         if self != RemoteRunner::Pdsh || is_shell_safe(bytes) {
             return word.to_os_string();
@@ -182,7 +182,3 @@ pub(crate) fn in_double_quotes(text: &[u8], special: &[u8]) -> Vec<u8> {
     }
     escaped
 }
-
-#[cfg(test)]
-#[path = "../../../tests/unit/ranks_launcher_remote_runner.rs"]
-mod tests;

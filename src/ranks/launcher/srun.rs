@@ -34,14 +34,14 @@ const PER_TASK: &[&str] = &[
 ];
 
 /// `srun FLAGS COMMAND`, split.
-pub(crate) struct SrunPrefix<'a> {
+pub struct SrunPrefix<'a> {
     flags: &'a [OsString],
-    pub(crate) command: &'a [OsString],
+    pub command: &'a [OsString],
 }
 
 impl<'a> SrunPrefix<'a> {
     /// Commands with several programs (`:` or `--multi-prog`) are left alone.
-    pub(crate) fn split(command: &'a [OsString]) -> Option<Self> {
+    pub fn split(command: &'a [OsString]) -> Option<Self> {
         let (program, rest) = command.split_first()?;
         if base_name(program) != PROGRAM {
             return None;
@@ -115,7 +115,7 @@ fn flags(topology: &Topology, host: &Host) -> Vec<OsString> {
 }
 
 /// In a job with GPUs per task, srun would give the one task of a node only the share of one.
-fn gpus_of_all_tasks(host: &Host) -> Option<String> {
+pub fn gpus_of_all_tasks(host: &Host) -> Option<String> {
     let tasks = node_counts(host.nonempty_var(vars::SLURM_TASKS_PER_NODE)?)?;
     let each = gpus_per_task(host).filter(|_| tasks.iter().any(|(tasks, _)| *tasks > 1))?;
     match tasks.as_slice() {
@@ -145,7 +145,3 @@ pub(crate) fn per_task_variables(host: &Host) -> Vec<String> {
     let named = PER_TASK.iter().filter(|name| several && host.var_os(name).is_some());
     named.map(|name| (*name).to_string()).collect()
 }
-
-#[cfg(test)]
-#[path = "../../../tests/unit/ranks_launcher_srun.rs"]
-mod tests;

@@ -422,7 +422,3 @@ fn incomplete_rank_env(topology: &Topology, host: &Host) -> Option<Problem> {
             .help(format!("for several machines: --nnodes N --node-rank I --master-addr HOST; {ALONE}"))
     })
 }
-
-#[cfg(test)]
-#[path = "../../../tests/unit/ranks_topology_decision.rs"]
-mod tests;

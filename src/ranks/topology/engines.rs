@@ -8,7 +8,7 @@ mod job;
 mod kubernetes;
 mod mpi;
 mod nodes;
-mod port;
+pub mod port;
 pub(crate) mod slurm;
 
 use std::ffi::OsStr;
@@ -60,13 +60,15 @@ fn reader_of(block: &Block) -> Detect {
     }
 }
 
+/// The engines with code, by their names.
+#[cfg(feature = "testing")]
+pub fn with_code() -> impl Iterator<Item = &'static str> {
+    WITH_CODE.iter().map(|(name, _)| *name)
+}
+
 /// Whether the name of any variable begins so.
 fn is_set(prefix: &str, host: &Host) -> bool {
     let from = (Bound::Included(OsStr::new(prefix)), Bound::Unbounded);
     let next = host.env.range::<OsStr, _>(from).next();
     next.is_some_and(|(name, _)| name.as_encoded_bytes().starts_with(prefix.as_bytes()))
 }
-
-#[cfg(test)]
-#[path = "../../../tests/unit/ranks_topology_engines.rs"]
-mod tests;

@@ -30,7 +30,7 @@ pub(crate) const READ_FROM_FILE: &str = "$(sed";
 
 /// What a name says about its value.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Sensitivity {
+pub enum Sensitivity {
     /// `key`: secret if it looks like one.
     Vague,
     /// `PASSWORD_FILE`: secret unless it is a path.
@@ -43,7 +43,7 @@ pub(crate) enum Sensitivity {
 
 impl Sensitivity {
     /// `None` for the names of harmless things.
-    pub(crate) fn of(name: &str) -> Option<Sensitivity> {
+    pub fn of(name: &str) -> Option<Sensitivity> {
         if !may_show_secret(name) {
             return None;
         }
@@ -140,7 +140,3 @@ pub(super) fn token_at(text: &str) -> Option<usize> {
 fn is_number(value: &str) -> bool {
     value.len() < 16 && value.split(',').all(|number| number.parse::<f64>().is_ok())
 }
-
-#[cfg(test)]
-#[path = "../../../tests/unit/report_secrets_names.rs"]
-mod tests;

@@ -13,7 +13,7 @@ use crate::report::{Problem, Severity};
 /// Columns of a line.
 const WIDTH: usize = 110;
 
-pub(super) struct DoctorReport<'h> {
+pub struct DoctorReport<'h> {
     home: Option<PathBuf>,
     secrets: Secrets<'h>,
     sections: Vec<(&'static str, Vec<DoctorRow>)>,
@@ -75,7 +75,7 @@ impl<'h> DoctorReport<'h> {
     }
 
     /// `width`: the columns of a terminal.
-    pub(super) fn text(&self, width: Option<usize>) -> String {
+    pub fn text(&self, width: Option<usize>) -> String {
         let limit = width.map_or(WIDTH, |width| width.min(WIDTH));
         let first = format!("zlaunch {} ({})", env!("CARGO_PKG_VERSION"), std::env::consts::ARCH);
         let mut lines = vec![Line::Heading(first)];
@@ -100,7 +100,7 @@ impl<'h> DoctorReport<'h> {
         TextTable { widest: 24, lines, ..TextTable::new(2) }.fitted(width.map(|_| limit)).to_string()
     }
 
-    pub(super) fn json(&self) -> Value {
+    pub fn json(&self) -> Value {
         let mut all = json!({ "version": 1, "zlaunch": env!("CARGO_PKG_VERSION") });
         for (title, rows) in &self.sections {
             let mut section = Map::new();

@@ -140,7 +140,3 @@ pub(super) fn variables(facts: &Examination) -> Vec<DoctorRow> {
 fn may_be_shown(name: &str) -> bool {
     (vars::lists(SHOWN, name) || vars::lists(vars::SHOWN_WHEN_SET, name)) && Sensitivity::of(name).is_none()
 }
-
-#[cfg(test)]
-#[path = "../../../tests/unit/tools_doctor_system.rs"]
-mod tests;

@@ -6,7 +6,7 @@ use crate::base::source::Sourced;
 /// A port that every node of a job computes alike and two jobs rarely share. It lies below the range from which the
 /// system takes ports for outgoing connections. Ids that differ in one number, as those of jobs and processes that start
 /// together do, never have the same one.
-pub(super) fn port_of_job(job: &Sourced<String>) -> Sourced<u16> {
+pub fn port_of_job(job: &Sourced<String>) -> Sourced<u16> {
     const FIRST: u16 = 20_000;
     // Primes: whatever a number is multiplied with, neighbours stay apart.
     const COUNT: u64 = 12_007;
@@ -19,7 +19,3 @@ pub(super) fn port_of_job(job: &Sourced<String>) -> Sourced<u16> {
     });
     Sourced::new(FIRST + u16::try_from(number).unwrap_or(0), job.from.clone())
 }
-
-#[cfg(test)]
-#[path = "../../../../tests/unit/ranks_topology_engines_port.rs"]
-mod tests;

@@ -1,11 +1,16 @@
-//! Unit tests of `src/host.rs`.
+//! What is seen of other processes, and where programs are found.
 
-use super::*;
-use crate::fake::host;
+use std::ffi::OsStr;
+use std::io::Read;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use zlaunch::testing::{Host, argument_of};
+
+use crate::laws::host;
 
 #[test]
 fn an_argument_of_another_process_is_read() {
-    use std::process::{Command, Stdio};
     let words = ["-c", "echo; read line", "sh", "--control-port", "n1:34567"];
     let mut process = Command::new("sh").args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     // Its words are there once it says something.
@@ -18,7 +23,7 @@ fn an_argument_of_another_process_is_read() {
 
 #[test]
 fn a_program_is_found_as_exec_would() {
-    let host = |path: &str| Host { cwd: PathBuf::from("/bin"), ..host(&[(vars::PATH, path)]) };
+    let host = |path: &str| Host { cwd: PathBuf::from("/bin"), ..host(&[("PATH", path)]) };
     let found = |path: &str, word: &str| host(path).find_program(OsStr::new(word));
     let shell = Some(PathBuf::from("/bin/sh"));
     for (path, word) in

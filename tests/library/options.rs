@@ -1,6 +1,7 @@
-//! Unit tests of `src/cli/help.rs`.
+//! The options as clap knows them: every text of the help in Chinese, and what to give instead of the options of other programs.
 
-use super::*;
+use zlaunch::testing::cli::{FIRST, FOREIGN_OPTIONS, MORE, command, in_chinese};
+use zlaunch::testing::options::{flag, takes_value};
 
 /// Every text of every page, but for names and examples.
 fn texts() -> Vec<String> {
@@ -43,7 +44,21 @@ fn every_text_has_a_chinese_one_and_none_is_left_over() {
     texts.dedup();
     let missing: Vec<&String> = texts.iter().filter(|text| in_chinese(text).is_none_or(str::is_ascii)).collect();
     assert!(missing.is_empty(), "src/cli/help.zh.txt has none of {missing:#?}");
-    let translated = CHINESE.lines().step_by(2).collect::<Vec<_>>();
+    let translated = include_str!("../../src/cli/help.zh.txt").lines().step_by(2).collect::<Vec<_>>();
     let unused: Vec<_> = translated.into_iter().filter(|line| !texts.iter().any(|text| text == line)).collect();
     assert!(unused.is_empty(), "{unused:#?}");
+}
+
+/// The options that are to be given instead of those of other programs, with a value if they take one.
+#[test]
+fn what_is_given_instead_are_options() {
+    let zlaunch = command();
+    for (place, names, words) in
+        FOREIGN_OPTIONS.iter().filter(|(.., words)| words.starts_with("--") && !words.starts_with("-- "))
+    {
+        let command = zlaunch.find_subcommand(place).unwrap_or(&zlaunch);
+        let option = command.get_arguments().find(|arg| Some(flag(arg).as_str()) == words.split(' ').next());
+        let option = option.unwrap_or_else(|| panic!("{place} {names}: {words}"));
+        assert_eq!(takes_value(option), words.contains(' '), "{place} {names}: {words}");
+    }
 }

@@ -1,9 +1,24 @@
-//! Unit tests of `src/tools/doctor.rs`.
+//! What `zlaunch doctor` reports of machines that do not exist.
 
 use std::ffi::OsString;
 
-use super::*;
-use crate::fake::Sandbox;
+use serde_json::Value;
+
+use zlaunch::testing::Host;
+use zlaunch::testing::cli::{Request, parse};
+use zlaunch::testing::doctor::examine;
+use zlaunch::testing::machine::Machine;
+
+use crate::laws::fake::Sandbox;
+
+/// The report as words with one blank behind each, and as JSON.
+fn examined(host: &Host, sandbox: &Sandbox) -> (String, Value) {
+    let argv = ["zlaunch", "doctor"].map(OsString::from);
+    let Ok(Request::Doctor(launch)) = parse(&argv, host) else { panic!("no doctor") };
+    let report = examine(&launch, host, &Machine::below(sandbox.root()));
+    let words = report.text(None).split_whitespace().map(|word| format!("{word} ")).collect();
+    (words, report.json())
+}
 
 #[test]
 fn the_report_of_a_made_up_machine() {
@@ -31,12 +46,7 @@ fn the_report_of_a_made_up_machine() {
         ("HF_TOKEN", "hf_secret"),
         ("NCCL_DEBUG", "INFO"),
     ]);
-    let host = Host { hostname: "node01.example.org".to_string(), ..sandbox.host() };
-    let argv = ["zlaunch", "doctor"].map(OsString::from).to_vec();
-    let Ok(crate::cli::Request::Doctor(launch)) = crate::cli::parse(&argv, &host) else { panic!("no doctor") };
-    let report = examine(&launch, &host, &Machine::below(sandbox.root()));
-    let words = |text: &str| text.split_whitespace().map(|word| format!("{word} ")).collect::<String>();
-    let (text, json) = (words(&report.text(None)), report.json());
+    let (text, json) = examined(&Host { hostname: "node01.example.org".to_string(), ..sandbox.host() }, &sandbox);
     for line in [
         "Rocky Linux 9.4, Linux 5.14.0-427",
         "host node01 CPUs",
@@ -62,4 +72,22 @@ fn the_report_of_a_made_up_machine() {
     for secret in ["hf_secret", "HF_TOKEN", "jane", "example.org"] {
         assert!(!text.contains(secret) && !json.to_string().contains(secret), "{secret}");
     }
+}
+
+#[test]
+fn gpus_are_counted_and_their_memory_is_known_by_the_model() {
+    let gpus = |models: &[&str]| {
+        let sandbox = Sandbox::bare();
+        for (at, model) in models.iter().enumerate() {
+            sandbox.put(&format!("proc/driver/nvidia/gpus/0000:0{at}:00.0/information"), format!("Model: {model}\n"));
+        }
+        let machine = examined(&sandbox.host(), &sandbox).1["machine"].take();
+        (machine["GPUs"].clone(), machine["GPU_memory"].clone())
+    };
+    let (a100, h200) = ("NVIDIA A100-SXM4-80GB", "NVIDIA H200");
+    assert_eq!(gpus(&[a100, a100]), (format!("2 × {a100}").into(), "80 GiB".into()));
+    assert_eq!(gpus(&[a100, h200]), (format!("1 × {a100}, 1 × {h200}").into(), "80 GiB, 140 GiB".into()));
+    assert_eq!(gpus(&[a100, "Unheard Of 9000"]).1, Value::Null);
+    assert_eq!(gpus(&[]), ("none in /proc/driver/nvidia".into(), Value::Null));
+    assert_eq!(gpus(&["A", "B", "A"]).0, "2 × A, 1 × B");
 }

@@ -1,0 +1,230 @@
+//! The rules: their table, and what some of them find.
+
+use std::ffi::OsString;
+
+use serde_json::{Map, Value, json};
+
+use zlaunch::testing::check::{WITHOUT_BF16, WITHOUT_FP16, rules};
+use zlaunch::testing::cli::{self, Request};
+use zlaunch::testing::machine::is_model;
+use zlaunch::testing::{Plan, Problem, Rule, RuleSubject, Severity, When, schema};
+
+use crate::laws::fake::Sandbox;
+
+/// What `zlaunch check` finds with these words, which have no spaces.
+pub(crate) fn found(words: &str, sandbox: &Sandbox) -> Vec<Problem> {
+    let host = sandbox.host();
+    let argv: Vec<OsString> = format!("zlaunch check {words}").split(' ').map(OsString::from).collect();
+    let Ok(Request::Check(launch)) = cli::parse(&argv, &host) else { panic!("{words}") };
+    Plan::new(&launch, &host).map_or_else(|problems| problems, |plan| plan.diagnostics)
+}
+
+/// What these rules say about the config of a plain script on 8 ranks.
+fn said(rules: &[Rule], config: &Value, sandbox: &Sandbox) -> Vec<Problem> {
+    sandbox.file("plain.py", "import deepspeed\ndeepspeed.initialize()\n");
+    sandbox.file("ds.json", config.to_string());
+    let found = found("--nproc-per-node 8 -- python plain.py --deepspeed_config ds.json", sandbox);
+    found.into_iter().filter(|problem| rules.contains(&problem.rule)).collect()
+}
+
+#[test]
+fn every_rule_has_one_check_and_says_what_it_is() {
+    for rule in Rule::all().filter(|rule| rule.subject() == RuleSubject::Check) {
+        assert_eq!(rules().filter(|check| check.rule == rule).count(), 1, "{rule}");
+    }
+    for check in rules() {
+        let (rule, doc) = (check.rule, check.doc);
+        assert_eq!(rule.subject(), RuleSubject::Check, "{rule}");
+        assert!(doc.len() > 20 && !doc.ends_with('.'), "{rule}: {doc}");
+        assert!(rule.name().bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-'), "{rule}");
+        // What nobody notices is no reason to refuse.
+        assert!(check.when != When::Silent || check.severity != Severity::Error, "{rule}");
+    }
+}
+
+/// Each was seen on DeepSpeed 0.19.8 with 8 ranks. 0: it is not in the config.
+#[test]
+fn the_three_batch_sizes_of_eight_ranks() {
+    const KEYS: [&str; 3] = ["train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"];
+    let sandbox = Sandbox::new();
+    let said = |sizes: [i64; 3]| -> Vec<String> {
+        let given = KEYS.into_iter().zip(sizes).filter(|(_, size)| *size != 0);
+        let config: Map<String, Value> = given.map(|(key, size)| (key.to_string(), size.into())).collect();
+        let problems = said(&[Rule::BatchSize, Rule::BatchProduct], &config.into(), &sandbox);
+        problems.into_iter().map(|problem| problem.what).collect()
+    };
+    for sizes in [[16, 2, 1], [16, 2, 0], [16, 0, 2], [0, 2, 3], [64, 0, 0], [0, 3, 0]] {
+        assert_eq!(said(sizes), [""; 0], "{sizes:?}");
+    }
+    let product = |global: u32, micro: u32, all: u32| {
+        format!(
+            "`train_batch_size` is {global}, but {micro} (micro batch, inferred) × 1 (accumulation steps, inferred) × 8 \
+             (ranks) make {all}"
+        )
+    };
+    assert_eq!(said([0, 0, 4]), [format!("the config has neither `{}` nor `{}`", KEYS[0], KEYS[1])]);
+    assert_eq!(said([60, 0, 0]), [product(60, 7, 56)]);
+    assert_eq!(said([4, 0, 0]), [product(4, 0, 0)]);
+    assert_eq!(said([-8, 1, 0]), ["`train_batch_size` is -8, but DeepSpeed wants a number above 0"]);
+}
+
+#[test]
+fn allocator_settings() {
+    let mut sandbox = Sandbox::new();
+    let mut wrong_item = |value: &str| {
+        sandbox.var("PYTORCH_CUDA_ALLOC_CONF", value);
+        let found = found("--nproc-per-node 2 --deepspeed zero2 -- python train.py", &sandbox);
+        let what = found.into_iter().find(|problem| problem.rule == Rule::AllocatorConf)?.what;
+        Some(what.split('`').nth(1).unwrap().to_string())
+    };
+    let list = "roundup_power2_divisions:[256:1,512:2,>:4]";
+    for good in ["", "expandable_segments:True", "a:1,", "a:1,,b:2", "a:1, b:2", "a:1,b:[2:3,4:5],c:0.9", list] {
+        assert_eq!(wrong_item(good), None, "{good}");
+    }
+    for bad in ["x", "a:", "expandable_segments=True", ":1"] {
+        assert_eq!(wrong_item(bad).as_deref(), Some(bad));
+    }
+    assert_eq!(wrong_item("a:1,b").as_deref(), Some("b"));
+}
+
+#[test]
+fn comments_are_no_keys() {
+    let config = json!({"train_batch_size": 8, "_comment": 1, "//": 1, "comment": 1, "use_dynamic_tiling": 1,
+        "activation_checkpointing": {"#note": 1, "comment_x": 1}});
+    let said = said(&[Rule::IgnoredKey, Rule::UnknownKey], &config, &Sandbox::new());
+    let keys: Vec<&str> = said.iter().map(|problem| problem.what.split('`').nth(1).unwrap()).collect();
+    assert_eq!(keys, ["use_dynamic_tiling", "activation_checkpointing.comment_x"]);
+}
+
+#[test]
+fn some_optimizers_survive_offload() {
+    let sandbox = Sandbox::new();
+    let is_replaced = |optim: &str| {
+        let words = format!("--nproc-per-node 2 --deepspeed zero2_offload -- swift sft --model m --optim {optim}");
+        found(&words, &sandbox).iter().any(|problem| problem.rule == Rule::OptimizerReplaced)
+    };
+    for good in ["adamw_torch", "adamw_torch_fused", "adagrad", "lion_32bit"] {
+        assert!(!is_replaced(good), "{good}");
+    }
+    for bad in ["sgd", "adafactor", "adamw_8bit", "adamw_bnb_8bit", "muon", "rmsprop", "lion_8bit", "galore_adamw"] {
+        assert!(is_replaced(bad), "{bad}");
+    }
+}
+
+#[test]
+fn the_schedulers_are_recorded() {
+    let config = json!({"train_batch_size": 8, "scheduler": {"type": "of_nobody"}});
+    let said = said(&[Rule::SchedulerType], &config, &Sandbox::new());
+    let names: Vec<&str> = said[0].help.strip_prefix("one of ").unwrap().split(", ").collect();
+    assert_eq!(names.len(), 5, "{names:?}");
+    for name in names {
+        assert!(schema::parameters("scheduler", name, schema::newest()).count() > 3, "{name}");
+    }
+    assert!(schema::parameters("optimizer", "adamw", schema::newest()).count() > 8);
+}
+
+#[test]
+fn gpus_by_their_names() {
+    let lacks = |name: &str, list: &[&str]| list.iter().any(|model| is_model(name, model));
+    for name in ["Tesla V100-SXM2-32GB", "Tesla T4", "NVIDIA GeForce RTX 2080 Ti", "NVIDIA TITAN V"] {
+        assert!(lacks(name, WITHOUT_BF16), "{name}");
+    }
+    for name in "A100-SXM4-80GB,H200,GeForce RTX 4090,T400,L4,A40,RTX 2000 Ada Generation".split(',') {
+        let name = &format!("NVIDIA {name}");
+        assert!(!lacks(name, WITHOUT_BF16) && !lacks(name, WITHOUT_FP16), "{name}");
+    }
+    assert!(lacks("NVIDIA GeForce GTX 1080", WITHOUT_FP16));
+    assert!(lacks("Tesla P100-PCIE-16GB", WITHOUT_FP16) && !lacks("Tesla P100-PCIE-16GB", WITHOUT_BF16));
+}
+
+mod machine {
+    use std::path::{Path, PathBuf};
+    use std::time::Duration;
+
+    use serde_json::json;
+
+    use zlaunch::testing::Rule;
+    use zlaunch::testing::check::machine::*;
+    use zlaunch::testing::machine::{Limit, Lock, Memory};
+    use zlaunch::testing::python::Python;
+
+    use crate::laws::fake::Sandbox;
+
+    fn offload() -> Wants {
+        Wants::of(&json!({"zero_optimization": {
+            "stage": 3,
+            "offload_optimizer": {"device": "cpu"},
+            "offload_param": {"device": "nvme", "nvme_path": "/none/such"},
+        }}))
+    }
+
+    #[test]
+    fn a_config_asks_only_for_what_acts_in_its_stage() {
+        let wants = offload();
+        assert!(wants.offloads_optimizer && wants.offloads_parameters);
+        assert_eq!(wants.nvme.len(), 1);
+        let below = Wants::of(&json!({"zero_optimization": {"stage": 2, "offload_param": {"device": "cpu"}}}));
+        assert_eq!(below, Wants::default());
+        let auto = json!({"zero_optimization": {"stage": "auto"}});
+        assert_eq!(Wants::of(&auto), Wants::default());
+    }
+
+    #[test]
+    fn a_lock_is_stale_after_a_while_where_its_file_is_the_lock() {
+        let lock = |age| Lock { path: PathBuf::from("/x/lock"), age: Duration::from_secs(age) };
+        assert!(stale_locks(&[lock(60)], None).is_empty());
+        let found = stale_locks(&[lock(60), lock(7200)], None);
+        assert_eq!((found.len(), found[0].rule), (1, Rule::StaleLock));
+        assert!(found[0].what.contains("2 hours") && found[0].what.contains("torch before 2.14"), "{}", found[0].what);
+        let sandbox = Sandbox::new();
+        for (version, waits) in [("2.13.0", true), ("2.14.0", false), ("2.15.0", false)] {
+            sandbox.installed("torch", version);
+            let python = Python::at(sandbox.python(), &sandbox.host());
+            assert_eq!(!stale_locks(&[lock(7200)], Some(&python)).is_empty(), waits, "{version}");
+        }
+    }
+
+    #[test]
+    fn memlock_matters_for_infiniband_and_nvme_and_by_its_hard_limit() {
+        let limit = |hard| Some(Limit { soft: Some(65536), hard });
+        let none = Wants::default();
+        assert!(small_memlock(limit(Some(65536)), &none, true).is_some());
+        assert!(small_memlock(limit(Some(65536)), &offload(), false).is_some());
+        assert!(small_memlock(limit(Some(65536)), &none, false).is_none());
+        assert!(small_memlock(limit(None), &none, true).is_none() && small_memlock(None, &none, true).is_none());
+    }
+
+    #[test]
+    fn small_shm_is_what_containers_give() {
+        assert!(small_shm(Some(64 << 20)).is_some_and(|problem| problem.what.contains("64 MiB")));
+        assert!(small_shm(Some(16 << 30)).is_none() && small_shm(None).is_none());
+    }
+
+    #[test]
+    fn few_files_and_no_compiler() {
+        assert!(few_files(Some(Limit { soft: Some(256), hard: None })).is_some());
+        assert!(few_files(Some(Limit { soft: Some(1024), hard: None })).is_none());
+        assert!(no_compiler(true, true, true).is_none());
+        let what = no_compiler(true, false, true).map(|problem| problem.what).unwrap();
+        assert!(what.contains("ninja") && !what.contains("c++"), "{what}");
+    }
+
+    #[test]
+    fn network_file_systems_are_bad_for_locks_and_for_swapping() {
+        let path = Path::new("/home/me/x");
+        assert!(cache_on_nfs("torch_extensions", path, Some("nfs4"), "X").is_some());
+        for kind in [Some("ext4"), Some("lustre"), None] {
+            assert!(cache_on_nfs("torch_extensions", path, kind, "X").is_none());
+        }
+        assert!(shared_nvme("k", path, Some("lustre")).is_some() && shared_nvme("k", path, Some("xfs")).is_none());
+    }
+
+    #[test]
+    fn host_memory_for_offloading() {
+        let memory = Memory { total: Some(1 << 40), available: None, limit: Some(64 << 30) };
+        let short = not_enough_host_memory(144_000_000_000, &memory);
+        assert!(short.is_some_and(|problem| problem.what.contains("64 GiB")));
+        assert!(not_enough_host_memory(16_000_000_000, &memory).is_none());
+        assert!(not_enough_host_memory(u64::MAX, &Memory::default()).is_none());
+    }
+}
