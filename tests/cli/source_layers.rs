@@ -211,3 +211,10 @@ fn the_reader_of_imports_reads_what_rust_allows() {
     assert!(planner.iter().any(|import| import.to == ["host"]), "the planner uses the host");
     assert!(sources.imports.values().map(Vec::len).sum::<usize>() > 500);
 }
+
+#[test]
+fn tests_are_not_in_the_sources() {
+    let has_tests = |path: &&PathBuf| fs::read_to_string(path).unwrap().contains("cfg(test)");
+    let found: Vec<PathBuf> = Sources::read().files.values().filter(has_tests).cloned().collect();
+    assert_eq!(found, Vec::<PathBuf>::new(), "cargo test does not run these: see [lib] in Cargo.toml");
+}
