@@ -38,7 +38,7 @@ pub(super) fn did_you_mean(mode: &str, options: &[OsString], command: &[OsString
     // In front of a command it is part of that: `A=1 swift sft`.
     let is_split = command.get(1).is_some_and(|next| next == "--");
     let parts: Vec<&str> = word.split_whitespace().collect();
-    // `swfit` is no slip of `fit`; another name is far from it.
+    // `swfit` is not a typo of `fit`; another name is far from it.
     let is_slip =
         |near: &str| strsim::damerau_levenshtein(word, near) < 3 && near.chars().next() != word.chars().next();
     let near = || report::nearest(word, SUBCOMMANDS.iter().copied()).filter(|near| !is_slip(near));

@@ -148,7 +148,7 @@ fn take_out(config: &mut Value, left: &mut LeftAuto, trainer: &Trainer) -> bool 
             return true;
         }
         left.why = format!("removed: {}", left.why);
-        // A precision without a switch is no section at all.
+        // A precision without a switch is not a section at all.
         left.key.strip_suffix(".enabled").unwrap_or(&left.key)
     } else if left.key == "train_batch_size" {
         left.why = "removed: DeepSpeed infers it".to_string();

@@ -119,7 +119,7 @@ impl<'a> Scenario<'a> {
         let strategy = &candidate.strategy;
         let memories = [
             (MemoryKind::Gpu, need.gpu(), self.gpu_memory, true),
-            // What loading takes for a moment is no reason to doubt a template.
+            // What loading takes for a moment is not a reason to doubt a template.
             (MemoryKind::Host, need.host, self.host_memory, strategy.offloads()),
             (MemoryKind::Disk, need.disk, self.disk, need.disk > 0),
         ];

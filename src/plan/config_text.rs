@@ -9,7 +9,7 @@ use crate::config::auto::Fill;
 use crate::report::secrets::Secrets;
 
 impl PlannedConfig {
-    /// The keys whose values are not the template's. An "auto" that was filled is no change.
+    /// The keys whose values are not the template's. An "auto" that was filled is not a change.
     pub(super) fn changed(&self) -> Vec<String> {
         let mut changed = json::differing(&self.template.config, &self.value);
         changed.retain(|key| !self.fills.iter().any(|fill| fill.key == *key));

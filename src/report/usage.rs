@@ -92,7 +92,7 @@ pub(crate) fn not_a_number_of_ranks(sourced: &Sourced<String>) -> Problem {
     is_not("a number of ranks: a whole number of at least 1, `gpu` or `cpu`", sourced, &meant)
 }
 
-/// A text without `=` where a key or a variable gets a value; `next` is a word behind it that is no option.
+/// A text without `=` where a key or a variable gets a value; `next` is a word behind it that is not an option.
 pub(crate) fn not_an_assignment(sourced: &Sourced<String>, form: &str, next: Option<&str>) -> Problem {
     let (name, _) = form.split_once('=').unwrap_or((form, ""));
     // `key: value`, also as JSON.
@@ -112,7 +112,7 @@ pub(crate) fn not_an_assignment(sourced: &Sourced<String>, form: &str, next: Opt
 
 /// `containing`: the names that the word is a part of.
 pub(crate) fn unknown_subject(words: &str, nearest: Option<&str>, containing: &[&str]) -> Problem {
-    // A word that is a part of others is no slip.
+    // A word that is a part of others is not a typo.
     let nearest = nearest.filter(|near| containing.is_empty() || containing.contains(near));
     let help = match containing {
         [] => "`zlaunch explain` lists what can be explained".to_string(),

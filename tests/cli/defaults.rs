@@ -252,7 +252,7 @@ fn accelerates_own_settings_are_judged_like_a_config() {
         (format!("{usual}foo: 1\n"), "", "error: accelerate refuses its run file: `foo`"),
         ("num_processes: 2\n".to_string(), "", "error: accelerate refuses its run file: `distributed_type`"),
         ("distributed_type: [\n".to_string(), "", "error: not YAML"),
-        (String::new(), "", "error: the run file of accelerate has no settings"),
+        (String::new(), "", "error: accelerate's config file has no settings"),
     ] {
         sandbox.file("acc.yaml", &yaml);
         let words = format!(
@@ -267,7 +267,7 @@ fn accelerates_own_settings_are_judged_like_a_config() {
     let missing = "check -- accelerate launch --config_file no.yaml train.py";
     for (words, said) in [
         (flags, "error[wrong-value]: `zero_optimization.stage` is 5"),
-        (missing, "error: the run file of accelerate does not exist"),
+        (missing, "error: accelerate's config file does not exist"),
     ] {
         let found = sandbox.run(words.split_whitespace()).stdout;
         assert!(found.contains(said), "{words}: {found}");

@@ -1,5 +1,5 @@
 //! Arguments that the command gives. They count where the trainer gets them as they are. Where a script may change one on
-//! the way, it fills nothing, and what contradicts it is no error.
+//! the way, it fills nothing, and what contradicts it is not an error.
 
 use super::context::{Answer, FillContext, Unfilled};
 use crate::base::source::{DoubtfulArgument, Source, Sourced};
@@ -23,7 +23,7 @@ impl FillContext<'_> {
         if self.job.is_named && !self.compares { flow.overrides(argument) } else { flow.doubt(argument) }
     }
 
-    /// An argument that is given: where the trainer may get something else, it fills nothing, and a difference is no error.
+    /// An argument that is given: where the trainer may get something else, it fills nothing, and a difference is not an error.
     pub(super) fn given<T>(
         &self,
         name: &str,

@@ -199,7 +199,7 @@ impl FillContext<'_> {
     /// into a text model's section.
     fn sized(&self, at_every_stage: bool, of: fn(u64) -> (Value, &'static str)) -> Answer {
         if self.has_reference() {
-            return Err(Unfilled::deferred("the reference model gets it as it stands here"));
+            return Err(Unfilled::deferred("the reference model gets it unchanged"));
         }
         let hidden = self.hidden_size()?;
         if !at_every_stage && !self.is_stage3() && !hidden.at_top {

@@ -170,14 +170,14 @@ pub(super) fn run_file_problem(args: &Args, job: &Job, host: &Host) -> Option<Pr
     let name = file.display().to_string();
     let refused = |what: &str, help: &str| Some(Problem::error(Rule::RunFile, what).at(&name).help(help));
     if !file.exists() {
-        return refused("the run file of accelerate does not exist", "check the path, or make one: accelerate config");
+        return refused("accelerate's config file does not exist", "check the path, or make one: accelerate config");
     }
     let settings = match yaml::parse(&reading::text_if_any(&file)?, Dialect::PyYaml) {
         Ok(settings) => settings,
         Err(fault) => return Some(fault.problem_in_run_file("YAML", &name)),
     };
     let Some(settings) = settings.as_object() else {
-        return refused("the run file of accelerate has no settings", "make one: accelerate config");
+        return refused("accelerate's config file has no settings", "make one: accelerate config");
     };
     let source = reading::text_if_any(&job.installed_file("accelerate/commands/config/config_args.py")?)?;
     let is_known = |key: &str| ["fp16", "dynamo_backend"].contains(&key) || source.contains(&format!("\n    {key}: "));
@@ -185,7 +185,7 @@ pub(super) fn run_file_problem(args: &Args, job: &Job, host: &Host) -> Option<Pr
     if let Some(key) =
         unknown.filter(|_| settings.get("compute_environment").is_none_or(|value| value == "LOCAL_MACHINE"))
     {
-        return refused(&format!("accelerate refuses its run file: `{key}` is no setting of it"), "drop it there");
+        return refused(&format!("accelerate refuses its config file: it has no setting `{key}`"), "drop it there");
     }
     let types = reading::text_if_any(&job.installed_file("accelerate/utils/dataclasses.py")?)?;
     let is_type = |value: &Value| value.as_str().is_none_or(|kind| types.contains(&format!("= \"{kind}\"")));
@@ -266,7 +266,7 @@ pub(super) fn as_torchrun(args: &Args, config: &OsStr, context: &LaunchContext<'
     for (flag, name) in VARIABLES {
         variables.extend(args.text(flag).map(|text| (*name, OsString::from(text.value.to_lowercase()))));
     }
-    // As Python's `str(float(…))`. If it is no number, accelerate shall refuse it itself.
+    // As Python's `str(float(…))`. If it is not a number, accelerate refuses it itself.
     if let Some(clipping) = args.float("gradient_clipping").ok()? {
         variables.push(("ACCELERATE_GRADIENT_CLIPPING", python_value::repr_float(clipping.value).into()));
     }

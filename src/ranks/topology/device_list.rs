@@ -10,9 +10,9 @@ pub struct DeviceList {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeviceFault {
-    /// A GPU stands there twice. The driver and torch then see none.
+    /// A GPU is listed twice. The driver and torch then see none.
     Repeated(String),
-    /// The list ends before a word that is no device.
+    /// The list ends before a word that is not a device.
     NotADevice(String),
     /// The list ends before a number that the machine does not have.
     NotThere(String, usize),
@@ -109,7 +109,7 @@ fn number(word: &str) -> Option<u32> {
     word[..word.find(|c: char| !c.is_ascii_digit()).unwrap_or(word.len())].parse().ok()
 }
 
-/// The names up to the first that is no device.
+/// The names up to the first that is not a device.
 fn plain(list: &str) -> Vec<String> {
     let is_device = |entry: &&str| !entry.is_empty() && !entry.starts_with('-') && *entry != "NoDevFiles";
     list.split(',').map(str::trim).take_while(is_device).map(str::to_string).collect()
