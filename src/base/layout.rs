@@ -91,8 +91,8 @@ impl TextTable {
                         text += wrapped(cell, at, limit).trim_start();
                     }
                 }
-                None if self.numbers.contains(&column) => text += &format!("{padding}{cell}  "),
-                None => text += &format!("{cell}{padding}  "),
+                None if self.numbers.contains(&column) => text.extend([&padding, cell, "  "]),
+                None => text.extend([cell, padding.as_str(), "  "]),
             }
         }
         text.truncate(text.trim_end().len());
