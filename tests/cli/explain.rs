@@ -154,3 +154,37 @@ fn rules_are_explained_with_examples() {
         );
     }
 }
+
+/// An example that is a whole config is checked: the wrong one has the problem, alone or in front of a trainer, and the right
+/// one has not.
+#[test]
+fn the_examples_of_rules_are_true() {
+    let sandbox = Sandbox::new();
+    sandbox.put(
+        "cwd/plain.py",
+        "import argparse, deepspeed\ndeepspeed.add_config_arguments(argparse.ArgumentParser()).parse_args()\n",
+    );
+    let launch = ["check", "--format", "json", "--nproc-per-node", "8", "--deepspeed", "ds.json", "--"];
+    let commands = [
+        vec!["check", "--format", "json", "ds.json"],
+        [&launch, SWIFT].concat(),
+        [&launch[..], &["deepspeed", "plain.py"]].concat(),
+    ];
+    let reports = |rule: &str| {
+        let quoted = format!("\"rule\": \"{rule}\"");
+        commands.iter().any(|command| sandbox.run(command.iter().copied()).stdout.contains(&quoted))
+    };
+    let mut tried = 0;
+    for block in include_str!("../../src/tools/explain/rules.txt").trim_start_matches("# ").split("\n# ") {
+        let (rule, fields) = block.split_once('\n').unwrap();
+        for (field, expected) in [("wrong: ", true), ("right: ", false)] {
+            let example = fields.lines().find_map(|line| line.strip_prefix(field)).unwrap();
+            if serde_json::from_str::<serde_json::Value>(example).is_ok() {
+                sandbox.put("cwd/ds.json", example);
+                assert_eq!(reports(rule), expected, "{rule}: {field}{example}");
+                tried += 1;
+            }
+        }
+    }
+    assert!(tried > 60, "{tried}");
+}
