@@ -17,7 +17,6 @@ import contextlib
 import errno
 import functools
 import importlib.abc
-import importlib.util
 import inspect
 import io
 import json
@@ -317,6 +316,7 @@ def pretend_gpu(torch):
     redirection(torch)().__enter__()
     load_in_this_process(torch.utils.data.DataLoader)
     fuse_on_meta(torch)
+    cast_on_meta(torch.autocast)
 
 
 def fuse_on_meta(torch):
@@ -329,6 +329,17 @@ def fuse_on_meta(torch):
             for module in [utils, *(module for name, module in sys.modules.items() if name.startswith("torch.optim"))]:
                 if hasattr(module, name):
                     setattr(module, name, lambda known=known: [*known, "meta"])
+
+
+def cast_on_meta(autocast):
+    """Models turn autocast off for the device of a tensor; older torch knows none for meta."""
+    init = autocast.__init__
+
+    @functools.wraps(init)
+    def __init__(self, device_type, *args, **options):
+        init(self, "cuda" if device_type == "meta" else device_type, *args, **options)
+
+    autocast.__init__ = __init__
 
 
 def load_in_this_process(loader):
@@ -792,16 +803,12 @@ HOOKS = {
 class Finder(importlib.abc.MetaPathFinder):
     """Runs a module's hook once the module has been executed."""
 
-    searching = False
-
     def find_spec(self, name, path, target=None):
-        if name not in HOOKS or Finder.searching:
+        if name not in HOOKS:
             return None
-        Finder.searching = True
-        try:
-            spec = importlib.util.find_spec(name)
-        finally:
-            Finder.searching = False
+        # The others are asked directly: threads may import at the same time.
+        others = (finder for finder in sys.meta_path if hasattr(finder, "find_spec") and not isinstance(finder, Finder))
+        spec = next(filter(None, (finder.find_spec(name, path, target) for finder in others)), None)
         if spec is None or spec.loader is None:
             return spec
         execute = spec.loader.exec_module
