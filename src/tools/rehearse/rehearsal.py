@@ -627,6 +627,7 @@ def hook_deepspeed(module):
             self.pipeline_parallelism = self.has_moe_layers = False
             self.loaded_checkpoint_mp_world_size = self.loaded_checkpoint_dp_world_size = None
             self.losses, self._is_compiled, self.dist_backend = 0.0, False, "nccl"
+            self.optimizer = self.basic_optimizer = None
 
         def __getattr__(self, name):
             try:
@@ -652,6 +653,15 @@ def hook_deepspeed(module):
         def eval(self):
             return self.train(False)
 
+        def _configure_zero_optimizer(self, optimizer):
+            own(super()._configure_zero_optimizer, optimizer)
+            return optimizer
+
+        def _configure_fp16_optimizer(self, optimizer, *_):
+            return optimizer
+
+        _configure_bf16_optimizer = _configure_fp16_optimizer
+
         def load_checkpoint(self, folder=None, *_, **__):
             return folder, {}
 
@@ -676,15 +686,19 @@ def hook_deepspeed(module):
         REPORT.reach("initialize", config=read._param_dict, model=type(model).__name__, parameters=sum(p.numel() for p in parameters),
                      trainable=sum(p.numel() for p in parameters if p.requires_grad))
         engine = RehearsedEngine(model, read, optimizer, lr_scheduler, mpu)
-        own_check(engine._do_sanity_check)
-        basic = optimizer
-        if callable(optimizer) and not isinstance(optimizer, torch.optim.Optimizer):
-            basic = optimizer(model_parameters)
-        elif optimizer is None and read.optimizer_name is not None:
-            groups = list(model_parameters) if model_parameters is not None else parameters
+        own(engine._do_sanity_check)
+        groups = list(model_parameters) if model_parameters is not None else parameters
+        if optimizer is not None or read.optimizer_name is not None:
+            own(engine._configure_optimizer, optimizer, groups)
+        elif read.zero_enabled:
+            engine._configure_zero_optimizer(None)
+        basic = engine.basic_optimizer
+        if basic is None and isinstance(optimizer, torch.optim.Optimizer):
+            basic = optimizer
+        elif basic is None and optimizer is not None:
+            basic = optimizer(groups)
+        elif basic is None and read.optimizer_name is not None:
             basic = torch.optim.SGD(groups, lr=(read.optimizer_params or {}).get("lr", 1e-3), momentum=0.9)
-        if optimizer is not None:
-            own_check(engine._do_optimizer_sanity_check, basic)
         engine.optimizer = engine.basic_optimizer = basic
         if lr_scheduler is None:
             lr_scheduler = engine._scheduler_from_config(basic) if basic is not None else None
@@ -696,10 +710,19 @@ def hook_deepspeed(module):
             loader = torch.utils.data.DataLoader(training_data, batch_size=read.train_micro_batch_size_per_gpu, collate_fn=collate_fn)
         return engine, basic, loader, lr_scheduler
 
-    def own_check(check, *args):
-        """A check of the engine. Other versions ask for more than this engine has: then it is left out."""
-        with contextlib.suppress(AttributeError, TypeError):
-            check(*args)
+    class Checked(Exception):
+        """The real engine has looked at everything, and would now make the partitions of ZeRO."""
+
+    def stop(*_, **__):
+        raise Checked
+
+    def own(part, *args):
+        """A part of the real engine. Where that asks for more than this one has, the rest of it is left out."""
+        try:
+            part(*args)
+        except Exception as error:
+            if not isinstance(error, (Checked, AttributeError)) and judge(error) == "refused":
+                raise
 
     class Init(contextlib.ContextDecorator):
         """zero.Init: DeepSpeed reads the config already here, and the weights are not made."""
@@ -719,6 +742,10 @@ def hook_deepspeed(module):
         def __exit__(self, *error):
             return self.device.__exit__(*error)
 
+    from deepspeed.runtime.zero import parameter_offload, stage3, stage_1_and_2
+
+    for partitioned in (stage_1_and_2.DeepSpeedZeroOptimizer, stage3.DeepSpeedZeroOptimizer_Stage3, parameter_offload.DeepSpeedZeRoOffload):
+        partitioned.__init__ = stop
     outer = module
     module.initialize = initialize
     module.zero.Init = Init
