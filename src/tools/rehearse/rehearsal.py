@@ -49,6 +49,7 @@ class Spec:
         self.world_size = self.nnodes * self.nproc_per_node
         self.folder = os.path.realpath(fields["folder"])  # private: whatever is written goes there, and zlaunch removes it
         self.online = fields["online"]
+        self.stays_offline = os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE")  # so does the launch
         self.rows = fields.get("rows", 1000)  # of each dataset
         self.gpu_memory = fields.get("gpu_memory") or 80 << 30
 
@@ -939,7 +940,8 @@ def where(error):
 def judge(error):
     """`refused`: the trainer itself says no. `network`, `limit`: the pretence is why it fails. `unsure`: it may be."""
     said = "\n".join(f"{type(it).__name__}: {it}" for it in chain_of(error))
-    if not SPEC.online and OF_THE_NETWORK.search(said):
+    is_own_wish = SPEC.stays_offline and re.search("OfflineModeIsEnabled|offline mode", said) and "a rehearsal has no network" not in said
+    if not SPEC.online and OF_THE_NETWORK.search(said) and not is_own_wish:
         return "network"
     if isinstance(error, (MemoryError, RecursionError, PermissionError)):
         return "unsure"
@@ -963,8 +965,8 @@ def judge(error):
         is_named = bool(words & set(re.findall(r"\w+", str(error))))
         is_real = is_argument or is_raised and (is_named if REPORT.guessed or in_torch else True)
         return "refused" if is_real else "limit" if REPORT.guessed else "unsure"
-    # A call of ours may not be how this version is called.
-    is_ours = isinstance(error, TypeError) and any(frame.filename == __file__ for frame in frames[-4:])
+    # A call of ours may not be how this version is called, unless it hands on what it was given.
+    is_ours = isinstance(error, TypeError) and any(frame.filename == __file__ and frame.name not in ("__init__", "__post_init__") for frame in frames[-4:])
     if is_ours or isinstance(error, NotImplementedError) or in_torch and isinstance(error, RuntimeError):
         return "unsure"
     return "refused" if is_raised or isinstance(error, RAISED_BY_PYTHON) or last.filename.endswith(".py") and not in_torch else "unsure"
