@@ -32,7 +32,6 @@ FRONT_ENDS = {
     "hf script": ("", f"python train.py {HF} {{}}", ("--lr_scheduler_type cosine_with_min_lr", "min_lr")),
     "trl sft": ("", f"trl sft {TRL} {{}}", ("--packing true --padding_free true --max_length 0", "")),
     "trl dpo": ("", f"trl dpo {TRL.replace('name data', 'name pairs')} {{}}", ("--loss_type no_such_loss", "no_such_loss")),
-    "trl sft, remote code": ("", f"trl sft {TRL.replace('model --', 'remote --')} --trust_remote_code true {{}}", ("--trust_remote_code false", "trust_remote_code")),
     "torchrun": ("", f"torchrun --nproc_per_node 4 train.py {HF} --deepspeed zero2.json {{}}", ("--fsdp no_such", "no_such")),
     "deepspeed": ("", f"deepspeed --num_gpus 4 train.py {HF} --deepspeed zero2.json {{}}", ("--optim no_such_optimizer", "no_such_optimizer")),
     "accelerate launch": ("", f"accelerate launch --use_deepspeed --deepspeed_config_file zero2.json --num_processes 4 train.py {HF} {{}}", ("--optim no_such", "no_such")),
@@ -43,6 +42,7 @@ FRONT_ENDS = {
     "torchrun, older": ("older", f"torchrun --nproc_per_node 4 train.py {HF} --deepspeed zero2.json {{}}", ("--optim no_such", "no_such")),
     "llamafactory": ("llamafactory", f"llamafactory-cli train {LLAMAFACTORY} --stage sft --finetuning_type full {{}}", ("--optim no_such", "no_such")),
     "llamafactory, LoRA": ("llamafactory", f"llamafactory-cli train {LLAMAFACTORY} --stage sft --finetuning_type lora {{}}", ("--lora_target no_such_layer", "no_such_layer")),
+    "llamafactory, remote code": ("llamafactory", f"llamafactory-cli train {LLAMAFACTORY.replace('model --', 'remote --')} --stage sft --finetuning_type full --trust_remote_code true {{}}", ("--trust_remote_code false", "trust_remote_code")),
 }
 # These say how many ranks there are, and name their config.
 OWN_LAUNCHER = ("torchrun", "deepspeed", "accelerate")
