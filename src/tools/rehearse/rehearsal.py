@@ -961,7 +961,7 @@ def judge(error):
         # Shapes are known here, values are not. What the code of a model or trainer raises about its arguments is real.
         is_argument = isinstance(error, TypeError) and re.search("unexpected keyword argument|required positional argument", said)
         # With a shape that was guessed, only one that names a word of the command is.
-        words = {word for argument in SPEC.argv if not os.path.exists(argument) for word in re.findall(r"\w{4,}", argument)}
+        words = {word for argument in SPEC.argv for word in re.findall(r"\w{4,}", text_of(argument))}
         is_named = bool(words & set(re.findall(r"\w+", str(error))))
         is_real = is_argument or is_raised and (is_named if REPORT.guessed or in_torch else True)
         return "refused" if is_real else "limit" if REPORT.guessed else "unsure"
@@ -970,6 +970,15 @@ def judge(error):
     if is_ours or isinstance(error, NotImplementedError) or in_torch and isinstance(error, RuntimeError):
         return "unsure"
     return "refused" if is_raised or isinstance(error, RAISED_BY_PYTHON) or last.filename.endswith(".py") and not in_torch else "unsure"
+
+
+def text_of(argument):
+    """What an argument says; one that names a file of arguments says what is in it."""
+    with contextlib.suppress(OSError, ValueError):
+        if argument.endswith((".yaml", ".yml")) and os.path.getsize(argument) < 1 << 16:
+            with open(argument, encoding="utf-8") as file:
+                return file.read()
+    return "" if os.path.exists(argument) else argument
 
 
 def last_line():
