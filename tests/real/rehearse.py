@@ -31,6 +31,7 @@ FRONT_ENDS = {
     "swift rlhf": ("", f"swift rlhf --rlhf_type dpo {SWIFT.replace('data.jsonl', 'pairs.jsonl')} --tuner_type full {{}}", ("--loss_type no_such_loss", "no_such_loss")),
     "hf script": ("", f"python train.py {HF} {{}}", ("--lr_scheduler_type cosine_with_min_lr", "min_lr")),
     "trl sft": ("", f"trl sft {TRL} {{}}", ("--packing true --padding_free true --max_length 0", "")),
+    "trl dpo": ("", f"trl dpo {TRL.replace('name data', 'name pairs')} {{}}", ("--loss_type no_such_loss", "no_such_loss")),
     "torchrun": ("", f"torchrun --nproc_per_node 4 train.py {HF} --deepspeed zero2.json {{}}", ("--fsdp no_such", "no_such")),
     "deepspeed": ("", f"deepspeed --num_gpus 4 train.py {HF} --deepspeed zero2.json {{}}", ("--optim no_such_optimizer", "no_such_optimizer")),
     "accelerate launch": ("", f"accelerate launch --use_deepspeed --deepspeed_config_file zero2.json --num_processes 4 train.py {HF} {{}}", ("--optim no_such", "no_such")),
@@ -41,6 +42,7 @@ FRONT_ENDS = {
     "torchrun, older": ("older", f"torchrun --nproc_per_node 4 train.py {HF} --deepspeed zero2.json {{}}", ("--optim no_such", "no_such")),
     "llamafactory": ("llamafactory", f"llamafactory-cli train {LLAMAFACTORY} --stage sft --finetuning_type full {{}}", ("--optim no_such", "no_such")),
     "llamafactory, LoRA": ("llamafactory", f"llamafactory-cli train {LLAMAFACTORY} --stage sft --finetuning_type lora {{}}", ("--lora_target no_such_layer", "no_such_layer")),
+    "llamafactory, remote code": ("llamafactory", f"llamafactory-cli train {LLAMAFACTORY.replace('model --', 'remote --')} --stage sft --finetuning_type full --trust_remote_code true {{}}", ("--trust_remote_code false", "trust_remote_code")),
 }
 # These say how many ranks there are, and name their config.
 OWN_LAUNCHER = ("torchrun", "deepspeed", "accelerate")
@@ -54,6 +56,14 @@ args = parser.parse_args()
 model = torch.nn.Linear(args.size, 1)
 engine, *_ = deepspeed.initialize(args=args, model=model, model_parameters=model.parameters())
 engine.backward(engine(torch.ones(4, args.size, device=engine.device)).mean())
+"""
+# A model with code of its own.
+REMOTE = """
+from transformers import Qwen2Config, Qwen2ForCausalLM
+class OwnConfig(Qwen2Config):
+    model_type = "own"
+class OwnForCausalLM(Qwen2ForCausalLM):
+    config_class = OwnConfig
 """
 
 
@@ -103,15 +113,26 @@ def put_files(bench, folder):
     (folder / "train.py").write_text((HERE / "train_hf.py").read_text())
     (folder / "plain.py").write_text(PLAIN)
     (folder / "plain.json").write_text(json.dumps({"train_micro_batch_size_per_gpu": 4, "optimizer": {"type": "AdamW", "params": {"lr": 1e-3}}, "zero_optimization": {"stage": 2}}))
+    (folder / "remote").mkdir()
+    for file in (bench.root / "model").iterdir():
+        (folder / "remote" / file.name).symlink_to(file)
+    config = folder / "remote/config.json"
+    own = {"model_type": "own", "architectures": ["OwnForCausalLM"], "auto_map": {"AutoConfig": "own.OwnConfig", "AutoModelForCausalLM": "own.OwnForCausalLM"}}
+    given = json.loads(config.read_text()) | own
+    config.unlink()
+    config.write_text(json.dumps(given))
+    (folder / "remote/own.py").write_text(REMOTE)
     (folder / "zero2.json").write_text(json.dumps(bench.template("zero2")))
     talk = [{"role": "user", "content": "one"}, {"role": "assistant", "content": "two"}]
     (folder / "pairs.jsonl").write_text(f'{json.dumps({"messages": talk, "rejected_response": "three"})}\n' * 20)
+    (folder / "pairs").mkdir()
+    (folder / "pairs/train.jsonl").write_text(f'{json.dumps({"prompt": "one", "chosen": "two", "rejected": "three"})}\n' * 20)
 
 
 def judge(case, found, bench, root, count):
     """One of the truth cases."""
     from truth import EXCUSED, UNDECIDED, name
-    from truth_lab import Launch
+    from truth_lab import Launch, works_through_zlaunch
 
     with Launch(bench, case, root) as launch:
         asked = launch.asked("rehearse", "--format", "json")
@@ -127,6 +148,8 @@ def judge(case, found, bench, root, count):
         wrong = f"it works, and is refused by {by}" if status and not excused else None
     elif not status and any(re.search(words, found["reason"]) for words in UNDECIDED):
         count["undecided"] += 1
+    elif not status and case.config and works_through_zlaunch(bench, case, "rehearsed", root):
+        count["mended"] += 1  # zlaunch reads more than JSON, and hands on JSON.
     else:
         count.update({"fails": 1, f"refused by {by}": bool(status), "missed": not status})
         wrong = None if status else f"missed: {found['reason'][:300]}"

@@ -17,7 +17,6 @@ import contextlib
 import errno
 import functools
 import importlib.abc
-import importlib.util
 import inspect
 import io
 import json
@@ -50,6 +49,7 @@ class Spec:
         self.world_size = self.nnodes * self.nproc_per_node
         self.folder = os.path.realpath(fields["folder"])  # private: whatever is written goes there, and zlaunch removes it
         self.online = fields["online"]
+        self.stays_offline = os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE")  # so does the launch
         self.rows = fields.get("rows", 1000)  # of each dataset
         self.gpu_memory = fields.get("gpu_memory") or 80 << 30
 
@@ -317,6 +317,7 @@ def pretend_gpu(torch):
     redirection(torch)().__enter__()
     load_in_this_process(torch.utils.data.DataLoader)
     fuse_on_meta(torch)
+    cast_on_meta(torch.autocast)
 
 
 def fuse_on_meta(torch):
@@ -329,6 +330,17 @@ def fuse_on_meta(torch):
             for module in [utils, *(module for name, module in sys.modules.items() if name.startswith("torch.optim"))]:
                 if hasattr(module, name):
                     setattr(module, name, lambda known=known: [*known, "meta"])
+
+
+def cast_on_meta(autocast):
+    """Models turn autocast off for the device of a tensor; older torch knows none for meta."""
+    init = autocast.__init__
+
+    @functools.wraps(init)
+    def __init__(self, device_type, *args, **options):
+        init(self, "cuda" if device_type == "meta" else device_type, *args, **options)
+
+    autocast.__init__ = __init__
 
 
 def load_in_this_process(loader):
@@ -616,6 +628,7 @@ def hook_deepspeed(module):
             self.pipeline_parallelism = self.has_moe_layers = False
             self.loaded_checkpoint_mp_world_size = self.loaded_checkpoint_dp_world_size = None
             self.losses, self._is_compiled, self.dist_backend = 0.0, False, "nccl"
+            self.optimizer = self.basic_optimizer = None
 
         def __getattr__(self, name):
             try:
@@ -641,6 +654,15 @@ def hook_deepspeed(module):
         def eval(self):
             return self.train(False)
 
+        def _configure_zero_optimizer(self, optimizer):
+            own(super()._configure_zero_optimizer, optimizer)
+            return optimizer
+
+        def _configure_fp16_optimizer(self, optimizer, *_):
+            return optimizer
+
+        _configure_bf16_optimizer = _configure_fp16_optimizer
+
         def load_checkpoint(self, folder=None, *_, **__):
             return folder, {}
 
@@ -665,15 +687,19 @@ def hook_deepspeed(module):
         REPORT.reach("initialize", config=read._param_dict, model=type(model).__name__, parameters=sum(p.numel() for p in parameters),
                      trainable=sum(p.numel() for p in parameters if p.requires_grad))
         engine = RehearsedEngine(model, read, optimizer, lr_scheduler, mpu)
-        own_check(engine._do_sanity_check)
-        basic = optimizer
-        if callable(optimizer) and not isinstance(optimizer, torch.optim.Optimizer):
-            basic = optimizer(model_parameters)
-        elif optimizer is None and read.optimizer_name is not None:
-            groups = list(model_parameters) if model_parameters is not None else parameters
+        own(engine._do_sanity_check)
+        groups = list(model_parameters) if model_parameters is not None else parameters
+        if optimizer is not None or read.optimizer_name is not None:
+            own(engine._configure_optimizer, optimizer, groups)
+        elif read.zero_enabled:
+            engine._configure_zero_optimizer(None)
+        basic = engine.basic_optimizer
+        if basic is None and isinstance(optimizer, torch.optim.Optimizer):
+            basic = optimizer
+        elif basic is None and optimizer is not None:
+            basic = optimizer(groups)
+        elif basic is None and read.optimizer_name is not None:
             basic = torch.optim.SGD(groups, lr=(read.optimizer_params or {}).get("lr", 1e-3), momentum=0.9)
-        if optimizer is not None:
-            own_check(engine._do_optimizer_sanity_check, basic)
         engine.optimizer = engine.basic_optimizer = basic
         if lr_scheduler is None:
             lr_scheduler = engine._scheduler_from_config(basic) if basic is not None else None
@@ -685,10 +711,19 @@ def hook_deepspeed(module):
             loader = torch.utils.data.DataLoader(training_data, batch_size=read.train_micro_batch_size_per_gpu, collate_fn=collate_fn)
         return engine, basic, loader, lr_scheduler
 
-    def own_check(check, *args):
-        """A check of the engine. Other versions ask for more than this engine has: then it is left out."""
-        with contextlib.suppress(AttributeError, TypeError):
-            check(*args)
+    class Checked(Exception):
+        """The real engine has looked at everything, and would now make the partitions of ZeRO."""
+
+    def stop(*_, **__):
+        raise Checked
+
+    def own(part, *args):
+        """A part of the real engine. Where that asks for more than this one has, the rest of it is left out."""
+        try:
+            part(*args)
+        except Exception as error:
+            if not isinstance(error, (Checked, AttributeError)) and judge(error) == "refused":
+                raise
 
     class Init(contextlib.ContextDecorator):
         """zero.Init: DeepSpeed reads the config already here, and the weights are not made."""
@@ -708,6 +743,10 @@ def hook_deepspeed(module):
         def __exit__(self, *error):
             return self.device.__exit__(*error)
 
+    from deepspeed.runtime.zero import parameter_offload, stage3, stage_1_and_2
+
+    for partitioned in (stage_1_and_2.DeepSpeedZeroOptimizer, stage3.DeepSpeedZeroOptimizer_Stage3, parameter_offload.DeepSpeedZeRoOffload):
+        partitioned.__init__ = stop
     outer = module
     module.initialize = initialize
     module.zero.Init = Init
@@ -792,16 +831,12 @@ HOOKS = {
 class Finder(importlib.abc.MetaPathFinder):
     """Runs a module's hook once the module has been executed."""
 
-    searching = False
-
     def find_spec(self, name, path, target=None):
-        if name not in HOOKS or Finder.searching:
+        if name not in HOOKS:
             return None
-        Finder.searching = True
-        try:
-            spec = importlib.util.find_spec(name)
-        finally:
-            Finder.searching = False
+        # The others are asked directly: threads may import at the same time.
+        others = (finder for finder in sys.meta_path if hasattr(finder, "find_spec") and not isinstance(finder, Finder))
+        spec = next(filter(None, (finder.find_spec(name, path, target) for finder in others)), None)
         if spec is None or spec.loader is None:
             return spec
         execute = spec.loader.exec_module
@@ -905,7 +940,8 @@ def where(error):
 def judge(error):
     """`refused`: the trainer itself says no. `network`, `limit`: the pretence is why it fails. `unsure`: it may be."""
     said = "\n".join(f"{type(it).__name__}: {it}" for it in chain_of(error))
-    if not SPEC.online and OF_THE_NETWORK.search(said):
+    is_own_wish = SPEC.stays_offline and re.search("OfflineModeIsEnabled|offline mode", said) and "a rehearsal has no network" not in said
+    if not SPEC.online and OF_THE_NETWORK.search(said) and not is_own_wish:
         return "network"
     if isinstance(error, (MemoryError, RecursionError, PermissionError)):
         return "unsure"
@@ -925,15 +961,24 @@ def judge(error):
         # Shapes are known here, values are not. What the code of a model or trainer raises about its arguments is real.
         is_argument = isinstance(error, TypeError) and re.search("unexpected keyword argument|required positional argument", said)
         # With a shape that was guessed, only one that names a word of the command is.
-        words = {word for argument in SPEC.argv if not os.path.exists(argument) for word in re.findall(r"\w{4,}", argument)}
+        words = {word for argument in SPEC.argv for word in re.findall(r"\w{4,}", text_of(argument))}
         is_named = bool(words & set(re.findall(r"\w+", str(error))))
         is_real = is_argument or is_raised and (is_named if REPORT.guessed or in_torch else True)
         return "refused" if is_real else "limit" if REPORT.guessed else "unsure"
-    # A call of ours may not be how this version is called.
-    is_ours = isinstance(error, TypeError) and any(frame.filename == __file__ for frame in frames[-4:])
+    # A call of ours may not be how this version is called, unless it hands on what it was given.
+    is_ours = isinstance(error, TypeError) and any(frame.filename == __file__ and frame.name not in ("__init__", "__post_init__") for frame in frames[-4:])
     if is_ours or isinstance(error, NotImplementedError) or in_torch and isinstance(error, RuntimeError):
         return "unsure"
     return "refused" if is_raised or isinstance(error, RAISED_BY_PYTHON) or last.filename.endswith(".py") and not in_torch else "unsure"
+
+
+def text_of(argument):
+    """What an argument says; one that names a file of arguments says what is in it."""
+    with contextlib.suppress(OSError, ValueError):
+        if argument.endswith((".yaml", ".yml")) and os.path.getsize(argument) < 1 << 16:
+            with open(argument, encoding="utf-8") as file:
+                return file.read()
+    return "" if os.path.exists(argument) else argument
 
 
 def last_line():
