@@ -15,11 +15,12 @@ const SCRIPT: &str = "from dataclasses import dataclass\n\
     model, args = parser.parse_args_into_dataclasses()\n\
     Trainer(args=args)\n";
 
-/// What `check` says about arguments: severity and place.
+/// What `check` says about arguments: severity and place. `␣` is a space in a word.
 fn said(sandbox: &Sandbox, command: &str) -> Vec<(String, String)> {
     let words = ["check", "--format", "json", "--deepspeed", "zero2", "--nproc-per-node", "2", "--"];
-    let found = sandbox.run(words.into_iter().chain(command.split(' '))).stdout;
-    let report: Value = serde_json::from_str(&found).unwrap_or_else(|_| panic!("{command}: {found}"));
+    let command: Vec<String> = command.split(' ').map(|word| word.replace('␣', " ")).collect();
+    let found = sandbox.run(words.into_iter().chain(command.iter().map(String::as_str))).stdout;
+    let report: Value = serde_json::from_str(&found).unwrap_or_else(|_| panic!("{command:?}: {found}"));
     let text = |value: &Value| value.as_str().unwrap().to_string();
     let found = report["diagnostics"].as_array().unwrap().iter().filter(|it| it["rule"] == "argument");
     found.map(|it| (text(&it["severity"]), text(&it["where"][0]))).collect()
@@ -74,6 +75,7 @@ fn values_of_another_type_and_choices_that_are_none() {
     for right in [
         "--max_steps 1_000",
         "--max_steps $STEPS",
+        "--max_steps --x=1␣2",
         "--freeze_llm No",
         "--freeze_llm",
         "--torch_dtype None",

@@ -56,6 +56,19 @@ fn a_command_is_planned_but_not_started() {
 }
 
 #[test]
+fn a_missing_compiler_is_an_error_where_something_is_compiled() {
+    let mut sandbox = Sandbox::new();
+    sandbox.var("CXX", "no-such-c++");
+    for (template, severity) in [("zero3_offload", "error"), ("zero3", "warning")] {
+        let words = ["doctor", "--format", "json", "--deepspeed", template, "--nproc-per-node", "2", "--"];
+        let report = sandbox.run(words.iter().chain(SWIFT)).json();
+        let mut said = report["diagnostics"].as_array().unwrap().iter();
+        let compiler = said.find(|it| it["rule"] == "no-compiler").unwrap();
+        assert_eq!(compiler["severity"], severity, "{template}: {report}");
+    }
+}
+
+#[test]
 fn more_ranks_than_gpus_and_a_scheduler_are_reported() {
     let mut sandbox = Sandbox::new();
     sandbox.var("CUDA_VISIBLE_DEVICES", "0,1");

@@ -149,6 +149,17 @@ fn half_a_place_is_refused_with_what_is_missing() {
         (&[("K_MPI_JOB_ROLE", "launcher")], &[], &["the launcher pod of an MPIJob", "mpirun zlaunch"]),
         (&[("AZ_BATCH_NODE_LIST", "10.0.0.1;10.0.0.2")], &[], &["Azure job on 2 machines", "AZ_BATCH_HOST_LIST"]),
         (&[("PBS_NODEFILE", "/nowhere")], &[], &["the machines of the PBS job cannot be read"]),
+        (
+            &[("PRIMARY_ADDR", "10.0.0.1"), ("PRIMARY_PORT", "0"), ("NUM_NODES", "2"), ("NODE_RANK", "1")],
+            &[],
+            &["`0` is not a whole number from 1 to 65535", "PRIMARY_PORT=0"],
+        ),
+        (&[("PET_NNODES", "1:3")], &[], &["`1:3` machines are a range", "PET_NNODES=1:3"]),
+        (
+            &[("SLURM_JOB_ID", "7"), ("SLURM_JOB_NUM_NODES", "2"), ("SLURM_NODEID", "0")],
+            &["--node-rank", "1", "--master-addr", "n1"],
+            &["2 machines need the address and port of the first one"],
+        ),
     ] {
         let sandbox = with(variables);
         sandbox.launch(&[ZERO3, options].concat(), SWIFT).refused(says);
@@ -443,7 +454,7 @@ fn a_hostfile_goes_to_deepspeeds_runner() {
     sandbox.launch(&options, SWIFT).refused(&["2 machines must read the config", "--config-out"]);
     sandbox.var("TMPDIR", "/nonexistent");
     let command = ["python", "x.py"];
-    sandbox.launch(&options[2..], &command).succeeded();
+    sandbox.launch(&options[2..], &command).succeeded_silently();
     let argv: Vec<String> = sandbox.recorded().iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let file = sandbox.cwd().join("hosts");
     let expected = format!(
@@ -523,6 +534,13 @@ fn arguments(plan: &Value) -> String {
 }
 
 const SCRIPT: &[&str] = &["python", "x.py"];
+
+#[test]
+fn slurm_counts_the_gpus_that_no_list_names() {
+    let mut sandbox = step(&[("SLURM_GPUS_ON_NODE", "3")]);
+    let plan = sandbox.unset("CUDA_VISIBLE_DEVICES").plan(&[], SCRIPT);
+    assert_eq!(plan["topology"]["nproc_per_node"], 3, "{plan}");
+}
 
 #[test]
 fn a_launch_may_use_fewer_machines_than_the_job_but_not_more() {

@@ -258,6 +258,7 @@ fn arguments_made_in_code_take_the_config_by_variables() {
         (&*unpacked, "--config plain.yaml"),
         (&format!("{argparse}Trainer(args=TrainingArguments('o', deepspeed=None))\n"), ""),
         ("import click\n@click.option('--lr')\ndef main(lr):\n    Trainer(args=TrainingArguments('o'))\n", ""),
+        ("import click\nclick.echo('no deepspeed')\nTrainer(args=TrainingArguments('o'))\n", ""),
         (own_class, "--lr 1"),
         (
             "from sentence_transformers import SentenceTransformerTrainer, SentenceTransformerTrainingArguments\nSentenceTransformerTrainer(args=SentenceTransformerTrainingArguments('o'))\n",

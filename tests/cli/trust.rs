@@ -137,9 +137,11 @@ fn names_stay_in_their_folder() {
     let sandbox = Sandbox::new();
     let good = r#"{"$zlaunch": {"extends": "zero2"}}"#;
     sandbox.file("outside.json", good);
-    sandbox.file("t/inside.json", good);
-    for parent in ["../outside", "/outside", "./inside", "inside/../../outside", "..", ".", "", "a b", "in\\u0000side"]
-    {
+    for name in ["inside", "deeper/inside", "a b", ".hidden"] {
+        sandbox.file(&format!("t/{name}.json"), good);
+    }
+    let paths = ["../outside", "/outside", "./inside", "deeper/../../outside", "deeper/inside"];
+    for parent in paths.iter().chain(&["..", ".", "", "a b", ".hidden", "in\\u0000side"]) {
         sandbox.file("t/child.json", format!(r#"{{"$zlaunch": {{"extends": "{parent}"}}}}"#));
         let options = ["--template-dir", "t", "--deepspeed", "child", "--nproc-per-node", "2"];
         sandbox.launch(&options, SWIFT).refused(&["$zlaunch.extends"]);

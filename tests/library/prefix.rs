@@ -71,7 +71,9 @@ fn plain_text_for_a_shell_is_a_command() {
     for text in ["cd x && swift sft", "swift sft $X", "swift sft; true", "swift `x`", ""] {
         assert!(split(&["bash", "-c", text]).is_none(), "{text}");
     }
-    assert!(split(&["bash", "train.sh"]).is_none() && split(&["sh", "-c", "swift sft", "x"]).is_none());
+    for line in ["bash train.sh", "bash -x train.sh", "bash -rc nvidia-smi", "sh -c nvidia-smi x"] {
+        assert!(Prefix::split(&words(line)).is_none(), "{line}");
+    }
 }
 
 #[test]
