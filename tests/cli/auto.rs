@@ -327,3 +327,21 @@ fn a_trainer_that_fills_auto_itself_is_left_its_keys() {
     let rules: Vec<_> = plan["diagnostics"].as_array().unwrap().iter().map(|it| it["rule"].as_str().unwrap()).collect();
     assert_eq!(rules, ["batch-product", "trainer-optimizer", "no-effect"]);
 }
+
+/// TRL initialises a reference model with the config before transformers fills it.
+#[test]
+fn what_a_reference_model_gets_is_not_filled() {
+    let sandbox = Sandbox::new();
+    let llamafactory = ["llamafactory-cli", "train", "--model_name_or_path", "a/b", "--stage"];
+    for (command, is_left) in [
+        ([&llamafactory[..], &["dpo"]].concat(), true),
+        ([&llamafactory[..], &["sft"]].concat(), false),
+        (vec!["trl", "kto", "--model_name_or_path", "a/b", "--dataset_name", "c/d"], true),
+        (vec!["trl", "sft", "--model_name_or_path", "a/b", "--dataset_name", "c/d"], false),
+    ] {
+        let plan = sandbox.plan(&["--deepspeed", "zero3", "--nproc-per-node", "2"], &command);
+        let mut left = plan["left_auto"].as_array().unwrap().iter();
+        let bucket = left.find(|it| it["key"] == "zero_optimization.reduce_bucket_size").unwrap();
+        assert_eq!(bucket["why"] == "the reference model gets it unchanged", is_left, "{command:?}: {bucket}");
+    }
+}

@@ -412,6 +412,9 @@ fn a_batch_script_is_started_on_every_machine() {
     assert_eq!(argv[11..], *SWIFT);
     let env = sandbox.recorded_env();
     assert!(!env.contains_key("SLURM_TRES_PER_TASK") && env["ZLAUNCH_STRICT"] == "1" && !env.contains_key("RANK"));
+    // The one task of a machine has the share of all.
+    sandbox.var("SLURM_TASKS_PER_NODE", "1(x2)").launch(ZERO3, SWIFT).succeeded();
+    assert_eq!(sandbox.recorded_env()["SLURM_TRES_PER_TASK"], "gres/gpu=1");
     // A mistake is told once, before anything starts.
     sandbox.launch(&["--deepspeed", "zero33"], SWIFT).refused(&["zero33", "zero3"]);
     // The shell of salloc is not even on the one machine of its job.

@@ -124,6 +124,34 @@ fn the_schedulers_are_recorded() {
 }
 
 #[test]
+fn an_auto_that_nobody_fills_is_noticed_where_deepspeed_compares_it() {
+    let sandbox = Sandbox::new();
+    for (key, when) in
+        [("vocabulary_size", Some(When::Parse)), ("zero_optimization.overlap_comm", None), ("made.up", None)]
+    {
+        let words = format!("--nproc-per-node 2 --deepspeed zero2 --set {key}=auto -- swift sft --model m");
+        let found = found(&words, &sandbox);
+        let auto = found.iter().find(|problem| problem.rule == Rule::Auto);
+        assert_eq!(auto.map(|problem| problem.when), Some(when), "{key}: {found:?}");
+    }
+}
+
+#[test]
+fn ranks_may_share_gpus_where_the_cpu_may_train() {
+    let sandbox = Sandbox::new();
+    for (script, command, severity) in [
+        ("nccl", "--nproc-per-node 4 -- python", Severity::Error),
+        ("gloo", "--nproc-per-node 4 -- python", Severity::Warning),
+        ("nccl", "-- accelerate launch --num_processes 4", Severity::Warning),
+    ] {
+        sandbox.file("plain.py", format!("import deepspeed\ndeepspeed.init_distributed('{script}')\n"));
+        let found = found(&format!("{command} plain.py"), &sandbox);
+        let shared = found.iter().find(|problem| problem.rule == Rule::RanksShareGpus);
+        assert_eq!(shared.map(|problem| problem.severity), Some(severity), "{script}, {command}: {found:?}");
+    }
+}
+
+#[test]
 fn gpus_by_their_names() {
     let lacks = |name: &str, list: &[&str]| list.iter().any(|model| is_model(name, model));
     for name in ["Tesla V100-SXM2-32GB", "Tesla T4", "NVIDIA GeForce RTX 2080 Ti", "NVIDIA TITAN V"] {
