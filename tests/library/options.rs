@@ -47,6 +47,18 @@ fn every_text_has_a_chinese_one_and_none_is_left_over() {
     let translated = include_str!("../../src/cli/help.zh.txt").lines().step_by(2).collect::<Vec<_>>();
     let unused: Vec<_> = translated.into_iter().filter(|line| !texts.iter().any(|text| text == line)).collect();
     assert!(unused.is_empty(), "{unused:#?}");
+    for text in &texts {
+        let chinese = in_chinese(text).unwrap();
+        assert_eq!(untranslated(text), untranslated(chinese), "{text}\n{chinese}");
+    }
+}
+
+/// What is typed, and numbers.
+fn untranslated(text: &str) -> Vec<&str> {
+    let numbers = text.split(|c: char| !c.is_ascii_digit()).filter(|digits| !digits.is_empty());
+    let mut words: Vec<&str> = text.split('`').skip(1).step_by(2).chain(numbers).collect();
+    words.sort_unstable();
+    words
 }
 
 /// The options that are to be given instead of those of other programs, with a value if they take one.
