@@ -142,7 +142,7 @@ pub fn shared_nvme(key: &str, path: &Path, kind: Option<&str>) -> Option<Problem
 }
 
 /// A config that several machines read. This one may export the folder to the others, so it is not an error.
-pub(crate) fn config_may_be_local(path: &Path, machines: usize, kind: Option<&str>) -> Option<Problem> {
+pub fn config_may_be_local(path: &Path, machines: usize, kind: Option<&str>) -> Option<Problem> {
     let kind = kind.filter(|kind| !is_shared(kind) && !kind.starts_with("fuse"))?;
     Some(report::config_may_be_local(path, machines, kind))
 }

@@ -247,10 +247,10 @@ fn accelerates_own_settings_are_judged_like_a_config() {
         (
             format!("{usual}mixed_precision: bfloat16\n"),
             "",
-            "error: accelerate refuses its run file: `mixed_precision`",
+            "error: accelerate refuses its config file: `mixed_precision`",
         ),
-        (format!("{usual}foo: 1\n"), "", "error: accelerate refuses its run file: `foo`"),
-        ("num_processes: 2\n".to_string(), "", "error: accelerate refuses its run file: `distributed_type`"),
+        (format!("{usual}foo: 1\n"), "", "error: accelerate refuses its config file: it has no setting `foo`"),
+        ("num_processes: 2\n".to_string(), "", "error: accelerate refuses its config file: `distributed_type`"),
         ("distributed_type: [\n".to_string(), "", "error: not YAML"),
         (String::new(), "", "error: accelerate's config file has no settings"),
     ] {

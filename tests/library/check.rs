@@ -245,6 +245,10 @@ mod machine {
             assert!(cache_on_nfs("torch_extensions", path, kind, "X").is_none());
         }
         assert!(shared_nvme("k", path, Some("lustre")).is_some() && shared_nvme("k", path, Some("xfs")).is_none());
+        assert!(config_may_be_local(path, 2, Some("ext4")).is_some());
+        for kind in [Some("lustre"), Some("fuse.sshfs"), None] {
+            assert!(config_may_be_local(path, 2, kind).is_none());
+        }
     }
 
     #[test]

@@ -196,7 +196,7 @@ pub(super) fn run_file_problem(args: &Args, job: &Job, host: &Host) -> Option<Pr
         ("mixed_precision", settings.get("mixed_precision").is_none_or(is_usual), "bf16"),
     ] {
         if !is_known {
-            let what = format!("accelerate refuses its run file: `{key}` is missing or has an unknown value");
+            let what = format!("accelerate refuses its config file: `{key}` is missing or has an unknown value");
             return refused(&what, &format!("{key}: {example}"));
         }
     }
