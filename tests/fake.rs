@@ -1,6 +1,6 @@
 //! The fake machine of all tests: a temporary folder with a home, a current folder and a virtual environment, and the
 //! variables that lead there. Only this file knows how such things are laid out. `tests/cli` runs zlaunch in it,
-//! `tests/library` and the fuzz targets make a `Host` of it (`tests/library/laws.rs`), and the benchmarks measure in it.
+//! `tests/library` and the fuzz targets make a `Host` of it (`tests/library/invariants.rs`), and the benchmarks measure in it.
 #![allow(dead_code, reason = "each of those who include this file needs another part of it")]
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that cannot write its files fails")]
 

@@ -9,7 +9,7 @@ use zlaunch::testing::cli::{self, Request};
 use zlaunch::testing::machine::is_model;
 use zlaunch::testing::{Plan, Problem, Rule, RuleSubject, Severity, When, schema};
 
-use crate::laws::fake::Sandbox;
+use crate::invariants::fake::Sandbox;
 
 /// What `zlaunch check` finds with these words, which have no spaces.
 pub(crate) fn found(words: &str, sandbox: &Sandbox) -> Vec<Problem> {
@@ -176,7 +176,7 @@ mod machine {
     use zlaunch::testing::machine::{Limit, Lock, Memory};
     use zlaunch::testing::python::Python;
 
-    use crate::laws::fake::Sandbox;
+    use crate::invariants::fake::Sandbox;
 
     fn offload() -> Wants {
         Wants::of(&json!({"zero_optimization": {

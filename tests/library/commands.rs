@@ -3,7 +3,7 @@
 mod inputs {
     use std::ffi::OsString;
 
-    use crate::laws::fake::Sandbox;
+    use crate::invariants::fake::Sandbox;
     use zlaunch::testing::argv::{Args, OptionList};
     use zlaunch::testing::inputs::*;
 
@@ -44,7 +44,7 @@ mod inputs {
 }
 
 mod script_source {
-    use crate::laws::fake::Sandbox;
+    use crate::invariants::fake::Sandbox;
     use std::ffi::OsStr;
     use zlaunch::testing::script_source::*;
 

@@ -9,7 +9,7 @@ use zlaunch::testing::cli::{Request, parse};
 use zlaunch::testing::doctor::examine;
 use zlaunch::testing::machine::Machine;
 
-use crate::laws::fake::Sandbox;
+use crate::invariants::fake::Sandbox;
 
 /// The report as words with one blank behind each, and as JSON.
 fn examined(host: &Host, sandbox: &Sandbox) -> (String, Value) {

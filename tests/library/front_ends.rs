@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use zlaunch::testing::target::{ParsedCommand, Target};
 use zlaunch::testing::trainer::{self, Job, Ranks, accelerate, without_config};
 
-use crate::laws::fake::Sandbox;
+use crate::invariants::fake::Sandbox;
 
 impl Sandbox {
     /// One more trainer: its console script, its version, and these files in site-packages.

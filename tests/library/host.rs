@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use zlaunch::testing::{Host, argument_of};
 
-use crate::laws::host;
+use crate::invariants::host;
 
 #[test]
 fn an_argument_of_another_process_is_read() {

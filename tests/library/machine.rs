@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::laws::fake::Sandbox;
+use crate::invariants::fake::Sandbox;
 use zlaunch::testing::machine::*;
 
 #[test]

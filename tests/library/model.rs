@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::laws::fake::Sandbox;
+use crate::invariants::fake::Sandbox;
 use zlaunch::testing::model::*;
 
 #[test]

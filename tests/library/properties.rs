@@ -1,4 +1,4 @@
-//! The laws on inputs that are drawn, mostly near what people write. `PROPTEST_CASES=100000 cargo test properties` draws more.
+//! The invariants on inputs that are drawn, mostly near what people write. `PROPTEST_CASES=100000 cargo test properties` draws more.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt;
@@ -16,8 +16,8 @@ use zlaunch::testing::template::{self, Search};
 use zlaunch::testing::yaml::{self, Dialect};
 use zlaunch::testing::{patch, python_value};
 
-use crate::laws::fake::Sandbox;
-use crate::laws::{self, SANDBOX};
+use crate::invariants::fake::Sandbox;
+use crate::invariants::{self, SANDBOX};
 
 /// Quick ones. A failure is shown in full, and becomes a case of a test.
 fn cases(count: u32) -> ProptestConfig {
@@ -119,7 +119,7 @@ fn word() -> impl Strategy<Value = OsString> {
     prop_oneof![6 => known.prop_map(OsString::from), 1 => bytes]
 }
 
-/// Lines for `laws::plan`: a command people write, with some of its words lost, doubled or from elsewhere.
+/// Lines for `invariants::plan`: a command people write, with some of its words lost, doubled or from elsewhere.
 fn command() -> impl Strategy<Value = Vec<u8>> {
     const COMMANDS: &[&str] = &[
         "--deepspeed zero3 --nproc-per-node 2 -- swift sft --model m --per_device_train_batch_size 1 --bf16 true",
@@ -171,14 +171,14 @@ proptest! {
         decorated(&value, &mut noise.into_iter(), &mut text);
         // Integral numbers become integers, so the strict text is what is compared.
         prop_assert_eq!(zlaunch::testing::json::parse(&text), zlaunch::testing::json::parse(&value.to_string()), "{}", text);
-        laws::json(text.as_bytes());
+        invariants::json(text.as_bytes());
     }
 
     #[test]
     fn any_text_is_read_or_refused(text in "[\\[\\]{}\",:/*\\\\ \\n0-9eE+.a-]{0,40}", bytes in vec(any::<u8>(), 0..40)) {
         for data in [text.as_bytes(), &bytes] {
-            laws::json(data);
-            laws::yaml(data);
+            invariants::json(data);
+            invariants::yaml(data);
         }
     }
 
@@ -187,7 +187,7 @@ proptest! {
         let mut once = config.clone();
         patch::merge(&mut once, change.clone());
         prop_assert_eq!(&once, &merged_by_the_book(&config, &change));
-        laws::layers(format!("{config}\0{change}").as_bytes());
+        invariants::layers(format!("{config}\0{change}").as_bytes());
     }
 
     #[test]
@@ -250,12 +250,12 @@ proptest! {
 
     #[test]
     fn machines_are_named_by_anybody(who in any::<u8>(), sourced in "[a-c0-9\\[\\],:@() x=\\n-]{0,24}") {
-        laws::hosts(&[&[who], sourced.as_bytes()].concat());
+        invariants::hosts(&[&[who], sourced.as_bytes()].concat());
     }
 
     #[test]
     fn commands_are_planned_by_the_laws(lines in command()) {
-        laws::plan(&lines);
+        invariants::plan(&lines);
     }
 }
 
@@ -273,5 +273,5 @@ fn without_odd_keys(value: &mut Value) {
 /// The fuzzer's: it is filled as a float and read as an integer.
 #[test]
 fn an_integral_float_is_the_same_number() {
-    laws::plan(b"--deepspeed\nzero2\n--nproc-per-node\n2\n--\npython\ntrain.py\n--max_grad_norm=3");
+    invariants::plan(b"--deepspeed\nzero2\n--nproc-per-node\n2\n--\npython\ntrain.py\n--max_grad_norm=3");
 }

@@ -6,8 +6,8 @@ use zlaunch::testing::Host;
 use zlaunch::testing::python::modules::{Presence, seek};
 use zlaunch::testing::python::{Python, interpreter};
 
-use crate::laws::fake::Sandbox;
-use crate::laws::host;
+use crate::invariants::fake::Sandbox;
+use crate::invariants::host;
 
 #[test]
 fn interpreters_of_console_scripts() {

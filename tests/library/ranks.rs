@@ -113,7 +113,7 @@ mod decision {
     use zlaunch::testing::Host;
     use zlaunch::testing::topology::{HostFlags, RankFlags, Topology};
 
-    use crate::laws::host;
+    use crate::invariants::host;
 
     #[test]
     fn the_drivers_list_counts_when_no_variable_does() {
@@ -134,7 +134,7 @@ mod srun {
 
     use zlaunch::testing::launcher::{SrunPrefix, gpus_of_all_tasks};
 
-    use crate::laws::host;
+    use crate::invariants::host;
 
     #[test]
     fn one_task_gets_the_gpus_of_all() {

@@ -6,7 +6,7 @@ use serde_json::Value;
 use zlaunch::testing::{Severity, When};
 
 use crate::check::found;
-use crate::laws::fake::Sandbox;
+use crate::invariants::fake::Sandbox;
 
 /// The versions, then one config a line: the number of ranks, and for each version whether DeepSpeed refused it (1).
 const VERDICTS: &str = include_str!("../data/deepspeed-verdicts.jsonl");

@@ -1,2 +1,2 @@
 #![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| laws::yaml(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| invariants::yaml(data));

@@ -1,8 +1,8 @@
-//! What must hold whatever comes in: bytes become texts, words, files and variables, and no law may break on them. A
+//! What must hold whatever comes in: bytes become texts, words, files and variables, and no invariant may break on them. A
 //! panic is a finding. `properties.rs` draws such bytes for `cargo test`, the fuzzer in `tests/fuzz`, whose library this
 //! file is, looks for new ones.
 #![expect(clippy::missing_panics_doc, reason = "that is what they are for")]
-#![expect(clippy::expect_used, reason = "a law that is broken is told")]
+#![expect(clippy::expect_used, reason = "a broken invariant is reported")]
 
 #[path = "../fake.rs"]
 pub(crate) mod fake;
