@@ -386,7 +386,7 @@ fn looks_like_yaml(text: &str) -> bool {
 
 const SINGLE_QUOTES: &str = "JSON uses double quotes, not single quotes";
 const CURLY_QUOTES: &str = "this is no quote of JSON, but one of a document";
-const HASH: &str = "`#` begins no comment";
+const HASH: &str = "`#` does not start a comment";
 const EXTRA_COMMA: &str = "one comma too many";
 const PYTHON_WORD: &str = "JSON writes true, false and null, not True, False and None";
 const YAML: &str = "this looks like YAML";
@@ -401,7 +401,7 @@ impl SyntaxError {
             SINGLE_QUOTES | CURLY_QUOTES => "write \"…\" around names and texts",
             HASH => "write // in front of a comment, or /* */ around it",
             EXTRA_COMMA => "leave it out; one comma may stand behind the last value",
-            PYTHON_WORD => "write it in small letters, and null for None",
+            PYTHON_WORD => "write it in lowercase, and null for None",
             YAML => {
                 "a DeepSpeed config is JSON: {\"zero_optimization\": {\"stage\": 2}}; a run file comes behind its trainer"
             }

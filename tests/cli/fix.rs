@@ -89,7 +89,7 @@ fn every_mistake_of_json_has_a_help_of_its_own() {
         ("{“a”: 1}", "write \"…\" around"),
         ("{\"a\": 1 # x\n}", "write // in front"),
         ("{\"a\": NaN}", "write another number"),
-        ("{\"a\": True}", "write it in small letters"),
+        ("{\"a\": True}", "write it in lowercase"),
         ("{\"a\": 1 \"b\": 2}", "put a comma behind"),
         ("a:\n  b: 2\n", "a DeepSpeed config is JSON"),
         ("{a: 1}", "put the name between"),
