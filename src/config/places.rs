@@ -19,10 +19,13 @@ pub(crate) struct Places<'a> {
     template: &'a Template,
     layers: &'a Layers,
     host: &'a Host,
-    patch: OnceCell<Option<Positions>>,
+    patch: OnceCell<Option<FilePositions>>,
     /// The files in the template's chain.
-    files: OnceCell<Vec<(&'a Path, Positions)>>,
+    files: OnceCell<Vec<FilePositions>>,
 }
+
+/// A file as it is shown, and its keys.
+type FilePositions = (String, Positions);
 
 impl<'a> Places<'a> {
     /// `config`: with the layers, before "auto" was filled.
@@ -42,13 +45,13 @@ impl<'a> Places<'a> {
         let patched = || json::get(self.config, key) != json::get(&self.template.config, key);
         if let Some(patch) = self.layers.patch.last().filter(|_| patched()) {
             let path = self.host.absolute(&patch.value);
-            let positions = self.patch.get_or_init(|| positions(&path)).as_ref();
-            return positions
-                .and_then(|positions| in_file(&path, positions, key))
+            let file = self.patch.get_or_init(|| positions(&path)).as_ref();
+            return file
+                .and_then(|file| in_file(file, key))
                 .unwrap_or_else(|| format!("{}, {key}", patch.value.display()));
         }
         // In a chain of templates, the first file that has the key.
-        let found = self.files().iter().find_map(|(path, positions)| in_file(path, positions, key));
+        let found = self.files().iter().find_map(|file| in_file(file, key));
         found.unwrap_or_else(|| match &self.template.origin {
             Origin::BuiltIn => format!("template {}, {key}", self.template.name),
             origin => format!("{origin}, {key}"),
@@ -65,16 +68,15 @@ impl<'a> Places<'a> {
         around.or_else(|| self.layers.set.iter().rev().find(|set| is_inside(&set.value.0)).filter(|_| is_new()))
     }
 
-    fn files(&self) -> &[(&'a Path, Positions)] {
-        let read = || self.template.files().filter_map(|path| Some((path, positions(path)?))).collect();
-        self.files.get_or_init(read)
+    fn files(&self) -> &[FilePositions] {
+        self.files.get_or_init(|| self.template.files().filter_map(positions).collect())
     }
 }
 
-fn positions(path: &Path) -> Option<Positions> {
-    json::positions(&reading::read_text(path).ok()?)
+fn positions(path: &Path) -> Option<FilePositions> {
+    Some((path.display().to_string(), json::positions(&reading::read_text(path).ok()?)?))
 }
 
-fn in_file(path: &Path, positions: &Positions, key: &str) -> Option<String> {
-    positions.get(key).map(|(line, column)| format!("{}:{line}:{column}", path.display()))
+fn in_file((path, positions): &FilePositions, key: &str) -> Option<String> {
+    positions.get(key).map(|(line, column)| format!("{path}:{line}:{column}"))
 }
