@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::host::Host;
 pub(crate) use names::READ_FROM_FILE;
-pub use names::Sensitivity;
+pub use names::{Sensitivity, TOKENS};
 use scan::{END, Span, scan};
 
 /// What is shown instead of a secret.

@@ -9,7 +9,7 @@ const LAST: &str = "PWD PW JWT SAS";
 const LAST_OF_VARIABLE: &str = "AUTH";
 /// How tokens begin, whatever they are called.
 #[rustfmt::skip]
-const TOKENS: &[&str] = &["hf_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "xoxb-", "xoxp-", "sk-ant-",
+pub const TOKENS: &[&str] = &["hf_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "xoxb-", "xoxp-", "sk-ant-",
     "sk-proj-", "api_org_"];
 const OTHER_ENDINGS: &str = "MONKEY DONKEY TURKEY HOCKEY WHISKEY ASKPASS BYPASS COMPASS OLDPWD";
 /// `MAX_TOKENS`, `--eos_token`: parts before a token that make it one of a tokenizer, or a number of them.
