@@ -16,7 +16,9 @@ use serde_json::Value;
 
 use crate::host::Host;
 pub(crate) use names::READ_FROM_FILE;
-pub use names::{Sensitivity, TOKENS};
+pub use names::Sensitivity;
+#[cfg(feature = "testing")]
+pub use names::TOKENS;
 use scan::{END, Span, scan};
 
 /// What is shown instead of a secret.
