@@ -88,12 +88,12 @@ impl Findings<'_> {
         let help = match places.iter().zip(keys).find_map(|(place, key)| Some((place, key, said(place, key)?))) {
             Some((place, key, rest)) if rest.starts_with('=') => instead_of_set(&help.into(), place, key),
             // A key inside of it was set: the same one, in the section that is meant.
-            Some((place, key, rest)) if rest.starts_with('.') => {
+            Some((_, key, rest)) if rest.starts_with('.') => {
                 let help = help.into();
                 let meant = help.rsplit_once("--set ").and_then(|(before, set)| Some((before, set.split_once('=')?.0)));
                 let before = |before: &str| before.split("--unset").next().unwrap_or_default().to_string();
                 meant.map_or_else(
-                    || instead_of_set(&help, place, key),
+                    || instead_of_set(&help, &format!("--set {key}.…"), key),
                     |(said, key)| format!("{}--set {key}{rest}", before(said)),
                 )
             }
