@@ -218,9 +218,10 @@ fn report_rejection(
         Rejection::Leftover(_) if reading.tolerant.is_none() => return,
         Rejection::Leftover(words) => {
             let (word, whole) = (&words[1], shell::text(&[words.join(" ").into()]));
-            let (place, help) = match reading.parser.has(word, versions) {
-                true => (word.clone(), format!("did you mean `--{word}`?")),
-                false => (format!("{option} {}", words.join(" ")), format!("{option} {whole}")),
+            let (place, help) = if reading.parser.has(word, versions) {
+                (word.clone(), format!("did you mean `--{word}`?"))
+            } else {
+                (format!("{option} {}", words.join(" ")), format!("{option} {whole}"))
             };
             (format!("the trainer refuses `{word}`: `{option}` takes one value"), place, help)
         }

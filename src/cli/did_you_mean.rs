@@ -50,7 +50,8 @@ pub(super) fn did_you_mean(mode: &str, options: &[OsString], command: &[OsString
         |near: &str| strsim::damerau_levenshtein(word, near) < 3 && near.chars().next() != word.chars().next();
     let near = || report::nearest(word, SUBCOMMANDS.iter().copied()).filter(|near| !is_slip(near));
     let near = near().filter(|_| mode.is_empty() && options.is_empty());
-    let configs: Vec<String> = names_in(&host.cwd).filter(|name| mode == "check" && name.ends_with(".json")).collect();
+    let is_json = |word: &OsString| Path::new(word).extension().is_some_and(|ending| ending == "json");
+    let configs: Vec<String> = names_in(&host.cwd).filter(|name| mode == "check" && is_json(&name.into())).collect();
     let config = report::nearest(word, configs.iter().map(String::as_str)).filter(|_| word.contains('.'));
     let ending = Path::new(word).extension().and_then(OsStr::to_str);
     let every;
@@ -86,7 +87,6 @@ pub(super) fn did_you_mean(mode: &str, options: &[OsString], command: &[OsString
     let takes_command = ["", "check", "doctor", "fit"].contains(&mode);
     words.extend(options.iter().filter(|word| takes_command && *word != "--").chain(more).cloned());
     words.extend(option.iter().map(OsString::from));
-    let is_json = |word: &OsString| Path::new(word).extension().is_some_and(|ending| ending == "json");
     let stands_alone = behind.is_empty() || mode == "check" && behind.iter().all(is_json);
     words.extend((takes_command && !stands_alone).then(|| "--".into()));
     // A pattern is for the shell.

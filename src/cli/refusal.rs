@@ -29,7 +29,7 @@ pub(super) fn refusal(why: &clap::Error, place: &str) -> Problem {
         ErrorKind::UnknownArgument if place == "generate" && Search::default().knows(&given) => {
             report::meant(&given, "a template", &format!("--from {given}"))
         }
-        ErrorKind::UnknownArgument if place == "generate" && given.ends_with(".json") => {
+        ErrorKind::UnknownArgument if place == "generate" && Search::default().is_config(&given) => {
             report::meant(&given, "a file", &format!("-o {given} writes it, --from {given} starts from it"))
         }
         ErrorKind::UnknownArgument => report::unexpected_argument(&given, &usage),
