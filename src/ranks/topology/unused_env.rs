@@ -61,8 +61,8 @@ fn is_ignored(variable: &Sourced<String>, decided: &str) -> Problem {
 /// Machines that no variable counts, as the file says.
 pub(super) fn uncounted_machines(host: &Host) -> impl Iterator<Item = Problem> {
     include_str!("uncounted.txt").lines().filter_map(|line| {
-        let [name, how, what, help] = line.split(" | ").collect::<Vec<_>>().try_into().ok()?;
-        host.nonempty_var(name)?;
+        let (name, rest) = line.split_once(" | ").filter(|(name, _)| host.nonempty_var(name).is_some())?;
+        let [how, what, help] = rest.split(" | ").collect::<Vec<_>>().try_into().ok()?;
         let what = format!("{what}: ranks are started on this machine only");
         let help = format!("{help}; --nnodes 1 if this machine is meant");
         let problem = Problem::warning(Rule::UncountedMachines, what).at(name).help(help);
