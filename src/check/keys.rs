@@ -53,11 +53,14 @@ fn unknown_key(subject: &Subject, found: &mut Findings) {
 fn ignored_key(subject: &Subject, found: &mut Findings) {
     for key in subject.keys().iter().filter(|key| key.policy == UnknownKeys::Ignored && !is_comment(&key.path)) {
         if let Some(why) = why_unknown(key, subject) {
+            let (what, help) = (format!("{why}: it is silently ignored"), advice(key, subject, found.are_many()));
+            let place = (subject.place)(&key.path);
             // What was asked for here is not dropped.
-            let is_asked = (subject.place)(&key.path).starts_with("--set ");
-            let severity = if is_asked { subject.severity_of_keys() } else { Severity::Warning };
-            let help = advice(key, subject, found.are_many());
-            found.key_with_severity(severity, &[&key.path], format!("{why}: it is silently ignored"), help);
+            if place.starts_with("--set ") {
+                found.key_with_severity(subject.severity_of_keys(), &[&key.path], what, help);
+            } else {
+                found.at(&[place], what, help);
+            }
         }
     }
 }
