@@ -3,7 +3,7 @@
 //! Read: comments and trailing commas are accepted, duplicate keys are not, integral numbers become integers
 //! (`2e8` is 200000000). Written: strict JSON. Nothing here knows what the keys mean.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::ops::Range;
 
 use serde_json::{Map, Value};
@@ -28,13 +28,15 @@ pub fn parse(text: &str) -> Result<Value, SyntaxError> {
     }
     let mut value: Value = serde_json::from_str(&text).map_err(|why| friendly_message(&why, &text))?;
     // serde_json keeps the last of several.
-    let keys = keys(&text).unwrap_or_default();
-    if let Some(at) = keys.iter().position(|key| key.is_repeated) {
-        let (before, key) = (&keys[..at], &keys[at]);
-        let place = |key: &Key| (key.line, key.column);
-        let first = before.iter().rfind(|other| other.path == key.path).map(place);
-        let what = format!("the key `{}` appears twice, and trainers take the last one", key.name);
-        return Err(SyntaxError { line: key.line, column: key.column, what, first });
+    if tokens(&text).filter(|(at, token)| is_key(&text, *at, token)).count() != count_keys(&value) {
+        let keys = keys(&text).unwrap_or_default();
+        let mut seen = HashMap::new();
+        for Key { object, path, line, column, .. } in &keys {
+            if let Some(first) = seen.insert((object, path), (*line, *column)) {
+                let what = format!("the key `{path}` appears twice, and trainers take the last one");
+                return Err(SyntaxError { line: *line, column: *column, what, first: Some(first) });
+            }
+        }
     }
     refuse_huge_integers(&text)?;
     make_whole(&mut value);
@@ -205,7 +207,8 @@ impl Edit {
 
 /// A key in a text.
 struct Key {
-    name: String,
+    /// Where the object begins that it belongs to.
+    object: usize,
     /// With the names of the sections around it.
     path: String,
     /// Where its first quote is.
@@ -214,31 +217,39 @@ struct Key {
     column: usize,
     /// Bytes from one quote to the other.
     width: usize,
-    /// Its object has one of that name already.
-    is_repeated: bool,
+}
+
+/// A string in front of a colon is a key.
+fn is_key(text: &str, at: usize, token: &str) -> bool {
+    token.starts_with('"') && text[at + token.len()..].trim_start().starts_with(':')
+}
+
+fn count_keys(value: &Value) -> usize {
+    match value {
+        Value::Array(list) => list.iter().map(count_keys).sum(),
+        Value::Object(object) => object.len() + object.values().map(count_keys).sum::<usize>(),
+        _ => 0,
+    }
 }
 
 fn keys(text: &str) -> Option<Vec<Key>> {
     let mut found = Vec::new();
     let mut path = String::new();
-    // Of each open bracket: the length of the path that leads to it, and the keys so far.
-    let mut open: Vec<(usize, BTreeSet<String>)> = Vec::new();
+    // Of each open bracket: the length of the path that leads to it, and its place.
+    let mut open = Vec::new();
     let (mut line, mut line_start) = (1, 0);
     for (at, token) in tokens(text) {
         match token {
             "\n" => (line, line_start) = (line + 1, at + 1),
-            "{" | "[" => open.push((path.len(), BTreeSet::new())),
+            "{" | "[" => open.push((path.len(), at)),
             "}" | "]" => path.truncate(open.pop()?.0),
-            // A string in front of a colon is a key.
-            _ if token.starts_with('"') && text[at + token.len()..].trim_start().starts_with(':') => {
-                let (above, names) = open.last_mut()?;
-                path.truncate(*above);
+            _ if is_key(text, at, token) => {
+                let (above, object) = *open.last()?;
+                path.truncate(above);
                 path += if path.is_empty() { "" } else { "." };
-                let name: String = serde_json::from_str(token).ok()?;
-                path += &name;
+                path += &serde_json::from_str::<String>(token).ok()?;
                 let (path, column, width) = (path.clone(), at - line_start + 1, token.len());
-                let is_repeated = !names.insert(name.clone());
-                found.push(Key { name, path, at, line, column, width, is_repeated });
+                found.push(Key { object, path, at, line, column, width });
             }
             _ => {}
         }

@@ -54,12 +54,14 @@ fn unknown_key(subject: &Subject, found: &mut Findings) {
 
 fn ignored_key(subject: &Subject, found: &mut Findings) {
     for key in subject.keys().iter().filter(|key| key.policy == UnknownKeys::Ignored) {
-        // What was asked for here is not dropped.
-        let is_asked = || (subject.place)(&key.path).starts_with("--set ");
-        if let Some(why) = why_unknown(key, subject).filter(|_| !is_comment(&key.path) || is_asked()) {
-            let severity = if is_asked() { subject.severity_of_keys() } else { Severity::Warning };
-            let help = advice(key, subject, found.are_many());
-            found.key_with_severity(severity, &[&key.path], format!("{why}: it is silently ignored"), help);
+        let Some(why) = why_unknown(key, subject) else { continue };
+        let (what, place) = (format!("{why}: it is silently ignored"), (subject.place)(&key.path));
+        let help = advice(key, subject, found.are_many());
+        // What was asked for here is not dropped, even if it looks like a comment.
+        if place.starts_with("--set ") {
+            found.key_with_severity(subject.severity_of_keys(), &[&key.path], what, help);
+        } else if !is_comment(&key.path) {
+            found.at(&[place], what, help);
         }
     }
 }
@@ -88,11 +90,11 @@ fn is_comment(path: &str) -> bool {
 fn advice(key: &Key, subject: &Subject, are_many: bool) -> String {
     let (section, name) = key.path.rsplit_once('.').unwrap_or(("", &key.path));
     let remove = format!("--unset {}", key.path);
-    let typed = as_typed(key.value, &(subject.place)(&key.path));
-    let value = |to: &KeySpec| number_in(key.value, to).map_or_else(|| typed.clone(), |number| number.to_string());
     if are_many {
         return remove;
     }
+    let typed = as_typed(key.value, &(subject.place)(&key.path));
+    let value = |to: &KeySpec| number_in(key.value, to).map_or_else(|| typed.clone(), |number| number.to_string());
     if let Some(now) = key.entry.and_then(|entry| entry.replaced_by) {
         return format!("{remove} --set {now}={}", key.value);
     }

@@ -29,8 +29,8 @@ fn judge(subject: &Subject, found: &mut Findings, kind: ValueFault) {
     for key in subject.keys().iter().filter(|key| key.fault == Some(kind)) {
         if let Some(entry) = key.entry {
             let (path, wanted) = (&key.path, entry.wanted());
-            let value = as_typed(key.value, &(subject.place)(path));
-            let what = format!("`{path}` is {value}, but DeepSpeed wants {wanted}");
+            let place = if found.are_many() { String::new() } else { (subject.place)(path) };
+            let what = format!("`{path}` is {}, but DeepSpeed wants {wanted}", as_typed(key.value, &place));
             found.key_with_severity(subject.severity_of_keys(), &[path], what, advice(key, &entry));
         }
     }

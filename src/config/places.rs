@@ -91,7 +91,8 @@ pub(crate) fn as_typed(value: &Value, place: &str) -> String {
         let (_, written) = text.lines().nth(line)?.get(column..)?.split_once(':')?;
         Some(written.trim_start().split([',', '}', ' ', '/']).next()?.to_string())
     };
-    let typed = place.split_once('=').map(|(_, typed)| typed.to_string()).or_else(in_file);
+    let in_flag = || place.split_once('=').map(|(_, typed)| typed.to_string());
+    let typed = value.is_number().then(|| in_flag().or_else(in_file)).flatten();
     let is_it = |typed: &String| json::parse(typed).is_ok_and(|read| read == *value);
-    typed.filter(|typed| value.is_number() && is_it(typed)).unwrap_or_else(|| value.to_string())
+    typed.filter(is_it).unwrap_or_else(|| value.to_string())
 }
