@@ -66,11 +66,9 @@ pub(crate) fn own_config_differs(
         .help(format!("for {trainer}'s own: --deepspeed {}", file.display()))
 }
 
-/// `meant`: what this version calls it.
-pub(crate) fn trainer_has_no_config(spec: &Sourced<String>, trainer: &str, meant: Option<&str>) -> Problem {
+pub(crate) fn trainer_has_no_config(spec: &Sourced<String>, trainer: &str) -> Problem {
     let what = format!("{trainer} has no config `{}`: zlaunch's template of that name is used", spec.value);
-    let help = meant.map_or_else(String::new, |word| format!("for {trainer}'s own: --deepspeed {word}"));
-    Problem::warning(Rule::OwnConfigDiffers, what).at(spec.spelling()).help(help)
+    Problem::warning(Rule::OwnConfigDiffers, what).at(spec.spelling())
 }
 
 /// `tolerant`: how this trainer is made to tolerate such options.
