@@ -403,6 +403,8 @@ def redirection(torch):
                 return function(*args, **kwargs) if len(args) > 1 or "dtype" in kwargs else args[0]
             if function is torch.Tensor.cuda:
                 return args[0]
+            if function in (torch.device, torch.Tensor.to) and not isinstance(next(iter(args), None), str):
+                args = tuple(f"cuda:{it}" if type(it) is int else it for it in args)  # A number is a GPU.
             if is_gpu(kwargs.get("device")):
                 kwargs["device"] = cpu
             if function is not torch.device and any(is_gpu(it) for it in args):
@@ -446,7 +448,8 @@ def redirection(torch):
         return {key: to_meta(item) for key, item in value.items()} if type(value) is dict else value
 
     def is_device(value):
-        return isinstance(value, (torch.device, str)) or isinstance(value, int) and not isinstance(value, bool)
+        """Or whether to wait, and whether to copy."""
+        return value is None or isinstance(value, (torch.device, str, int))
 
     return Redirect
 
