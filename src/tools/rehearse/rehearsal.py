@@ -35,7 +35,7 @@ import traceback
 import types
 
 START = time.time()
-EXECUTE = os.execvpe
+EXECUTE = os.execve
 ASKED = {}  # the frames that were there when the network was asked for, and their lines
 
 
@@ -945,10 +945,11 @@ def run(argv):
 
 def become(program, argv, env=None):
     """What a command turns into."""
+    program = shutil.which(program) or program
     if os.getpid() != REPORT.process:
-        return EXECUTE(program, argv, env if env is not None else os.environ)
+        return EXECUTE(program, argv, os.environ if env is None else env)
     os.environ.update(env or {})
-    run([shutil.which(program) or program, *argv[1:]])
+    run([program, *argv[1:]])
     sys.exit()
 
 
