@@ -43,7 +43,15 @@ FRONT_ENDS = {
     "llamafactory": ("llamafactory", f"llamafactory-cli train {LLAMAFACTORY} --stage sft --finetuning_type full {{}}", ("--optim no_such", "no_such")),
     "llamafactory, LoRA": ("llamafactory", f"llamafactory-cli train {LLAMAFACTORY} --stage sft --finetuning_type lora {{}}", ("--lora_target no_such_layer", "no_such_layer")),
     "llamafactory, remote code": ("llamafactory", f"llamafactory-cli train {LLAMAFACTORY.replace('model --', 'remote --')} --stage sft --finetuning_type full --trust_remote_code true {{}}", ("--trust_remote_code false", "trust_remote_code")),
+    "axolotl": ("axolotl", "axolotl train run.yaml {}", ("--optimizer no_such_optimizer", "no_such_optimizer")),
+    "axolotl, LoRA": ("axolotl", "axolotl train lora.yaml {}", ("--lora-target-modules no_such_layer", "no_such_layer")),
+    "axolotl, its own config": ("axolotl", "accelerate launch --num_processes 4 -m axolotl.cli.train own.yaml {}", ("--batch_flattening true", "batch_flattening requires")),
+    "axolotl, older": ("axolotl-older", "axolotl train run.yaml {}", ("--optimizer no_such_optimizer", "no_such_optimizer")),
+    "axolotl, LoRA, older": ("axolotl-older", "axolotl train lora.yaml {}", ("--lora-target-modules no_such_layer", "no_such_layer")),
 }
+AXOLOTL = {"base_model": "model", "datasets": [{"path": "data.jsonl", "ds_type": "json", "type": "chat_template", "field_messages": "messages"}], "sequence_len": 128, "micro_batch_size": 2,
+           "gradient_accumulation_steps": 4, "max_steps": 2, "learning_rate": 0.0001, "optimizer": "adamw_torch", "lr_scheduler": "cosine", "bf16": True, "output_dir": "out"}
+AXOLOTL_FILES = {"run": {}, "lora": {"adapter": "lora", "lora_r": 8, "lora_alpha": 16, "lora_target_modules": ["q_proj", "v_proj"]}, "own": {"deepspeed": "zero2.json"}}
 # These say how many ranks there are, and name their config.
 OWN_LAUNCHER = ("torchrun", "deepspeed", "accelerate")
 PLAIN = """
@@ -123,6 +131,8 @@ def put_files(bench, folder):
     config.write_text(json.dumps(given))
     (folder / "remote/own.py").write_text(REMOTE)
     (folder / "zero2.json").write_text(json.dumps(bench.template("zero2")))
+    for name, more in AXOLOTL_FILES.items():
+        (folder / f"{name}.yaml").write_text(json.dumps(AXOLOTL | more))
     talk = [{"role": "user", "content": "one"}, {"role": "assistant", "content": "two"}]
     (folder / "pairs.jsonl").write_text(f'{json.dumps({"messages": talk, "rejected_response": "three"})}\n' * 20)
     (folder / "pairs").mkdir()
@@ -196,10 +206,10 @@ def main():
     parser = Arguments(__doc__, "bin", "names")
     parser.add_argument("--cases", type=int, default=0, metavar="N", help="try the first N of the truth cases too (default: none)")
     parser.add_argument("--known", action="store_true", help="of these only the ones whose end is known")
-    parser.add_argument("--only", action="append", default=None, metavar="ENVIRONMENT", help="only main, older or llamafactory")
+    parser.add_argument("--only", action="append", default=None, metavar="ENVIRONMENT", help="only main, older, llamafactory, axolotl or axolotl-older")
     options = parser.parse_args()
     checks = Checks(options.names)
-    wanted = [name for name in ("", "older", "llamafactory") if not options.only or (name or "main") in options.only]
+    wanted = [name for name in ("", "older", "llamafactory", "axolotl", "axolotl-older") if not options.only or {name or "main", name.split("-")[0]} & {*options.only}]
     with tempfile.TemporaryDirectory(prefix="zlaunch-rehearse-", ignore_cleanup_errors=True) as root:
         root, benches = Path(root), {}
         for name, (environment, *_) in FRONT_ENDS.items():
@@ -211,7 +221,7 @@ def main():
                     put_files(benches[environment], folder)
                 checks.run(name, try_front_end, benches[environment], folder, name)
         if options.cases:
-            truth(options, {it: benches.get(it) or Bench(options.bin, it, root) for it in wanted}, root, checks)
+            truth(options, {it: benches.get(it) or Bench(options.bin, it, root) for it in wanted if "axolotl" not in it}, root, checks)
     checks.finish()
 
 
