@@ -655,6 +655,8 @@ def hook_deepspeed(module):
             return self.train(False)
 
         def _configure_zero_optimizer(self, optimizer):
+            # Groups without parameters are gone, and ZeRO begins with the first one.
+            assert optimizer is None or optimizer.param_groups, "no parameter of the model is trained, and ZeRO ends with `IndexError: list index out of range`"
             own(super()._configure_zero_optimizer, optimizer)
             return optimizer
 
