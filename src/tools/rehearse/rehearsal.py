@@ -950,6 +950,9 @@ def judge(error):
     if isinstance(error, OSError) and isinstance(error.filename, str) and os.path.exists(private("written") + os.path.dirname(os.path.abspath(error.filename))):
         return "limit"
     frames = frames_of(error)
+    if isinstance(error, (FileNotFoundError, IsADirectoryError, NotADirectoryError)):
+        # What asks for files goes through functions of this file.
+        frames = [frame for frame in frames if frame.filename != __file__] or frames
     if OF_THE_PRETENCE.search(said) or not frames:
         return "limit"
     last = frames[-1]
