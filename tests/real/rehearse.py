@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from harness import HERE, Arguments, Checks, in_parallel
+from harness import HERE, Arguments, Checks, ended, in_parallel
 
 # Of the truth cases these are about where a launch is started, and not about what the trainer says to it.
 NOT_REHEARSED = {"prefix", "rank's variables", "variable"}
@@ -23,31 +23,27 @@ SWIFT = "--model model --model_type qwen2 --template qwen --dataset data.jsonl -
 HF = "--model_name_or_path model --output_dir out --bf16 true --max_steps 2"
 TRL = "--model_name_or_path model --dataset_name data --output_dir out"
 LLAMAFACTORY = "--model_name_or_path model --do_train true --dataset tiny --dataset_dir data --template qwen --output_dir out --bf16 true"
-# By name: the environment, the command ({} stands for what is changed), and what the trainer refuses: a change and words of its message.
+MIN_LR = ("--lr_scheduler_type cosine_with_min_lr", "min_lr")
+BOTH, LLAMAFACTORIES, AXOLOTLS = ("", "older"), ("llamafactory", "llamafactory-older"), ("axolotl", "axolotl-older")
+# By name: the environments, the command ({} stands for what is changed), and what the trainer refuses: a change and words of its message.
 FRONT_ENDS = {
-    "swift sft": ("", f"swift sft {SWIFT} --tuner_type full {{}}", ("--packing true", "packing")),
-    "swift sft, LoRA": ("", f"swift sft {SWIFT} --tuner_type lora {{}}", ("--target_modules no_such_layer", "no_such_layer")),
-    "swift pt": ("", f"swift pt {SWIFT} --tuner_type full {{}}", ("--lr_scheduler_type cosine_with_min_lr", "min_lr")),
-    "swift rlhf": ("", f"swift rlhf --rlhf_type dpo {SWIFT.replace('data.jsonl', 'pairs.jsonl')} --tuner_type full {{}}", ("--loss_type no_such_loss", "no_such_loss")),
-    "hf script": ("", f"python train.py {HF} {{}}", ("--lr_scheduler_type cosine_with_min_lr", "min_lr")),
-    "trl sft": ("", f"trl sft {TRL} {{}}", ("--packing true --padding_free true --max_length 0", "")),
-    "trl dpo": ("", f"trl dpo {TRL.replace('name data', 'name pairs')} {{}}", ("--loss_type no_such_loss", "no_such_loss")),
-    "torchrun": ("", f"torchrun --nproc_per_node 4 train.py {HF} --deepspeed zero2.json {{}}", ("--fsdp no_such", "no_such")),
-    "deepspeed": ("", f"deepspeed --num_gpus 4 train.py {HF} --deepspeed zero2.json {{}}", ("--optim no_such_optimizer", "no_such_optimizer")),
-    "accelerate launch": ("", f"accelerate launch --use_deepspeed --deepspeed_config_file zero2.json --num_processes 4 train.py {HF} {{}}", ("--optim no_such", "no_such")),
-    "plain DeepSpeed": ("", "deepspeed --num_gpus 4 plain.py --deepspeed --deepspeed_config plain.json {}", ("--size nothing", "invalid int value")),
-    "swift sft, older": ("older", f"swift sft {SWIFT} --train_type full {{}}", ("--lr_scheduler_type cosine_with_min_lr", "min_lr")),
-    "hf script, older": ("older", f"python train.py {HF} {{}}", ("--lr_scheduler_type cosine_with_min_lr", "min_lr")),
-    "trl sft, older": ("older", f"trl sft {TRL} {{}}", ("--lr_scheduler_type cosine_with_min_lr", "min_lr")),
-    "torchrun, older": ("older", f"torchrun --nproc_per_node 4 train.py {HF} --deepspeed zero2.json {{}}", ("--optim no_such", "no_such")),
-    "llamafactory": ("llamafactory", f"llamafactory-cli train {LLAMAFACTORY} --stage sft --finetuning_type full {{}}", ("--optim no_such", "no_such")),
-    "llamafactory, LoRA": ("llamafactory", f"llamafactory-cli train {LLAMAFACTORY} --stage sft --finetuning_type lora {{}}", ("--lora_target no_such_layer", "no_such_layer")),
-    "llamafactory, remote code": ("llamafactory", f"llamafactory-cli train {LLAMAFACTORY.replace('model --', 'remote --')} --stage sft --finetuning_type full --trust_remote_code true {{}}", ("--trust_remote_code false", "trust_remote_code")),
-    "axolotl": ("axolotl", "axolotl train run.yaml {}", ("--optimizer no_such_optimizer", "no_such_optimizer")),
-    "axolotl, LoRA": ("axolotl", "axolotl train lora.yaml {}", ("--lora-target-modules no_such_layer", "no_such_layer")),
-    "axolotl, its own config": ("axolotl", "accelerate launch --num_processes 4 -m axolotl.cli.train own.yaml {}", ("--batch_flattening true", "batch_flattening requires")),
-    "axolotl, older": ("axolotl-older", "axolotl train run.yaml {}", ("--optimizer no_such_optimizer", "no_such_optimizer")),
-    "axolotl, LoRA, older": ("axolotl-older", "axolotl train lora.yaml {}", ("--lora-target-modules no_such_layer", "no_such_layer")),
+    "swift sft": (BOTH, f"swift sft {SWIFT} --tuner_type full {{}}", ("--packing true", "packing")),
+    "swift sft, LoRA": (BOTH, f"swift sft {SWIFT} --tuner_type lora {{}}", ("--target_modules no_such_layer", "no_such_layer")),
+    "swift pt": (BOTH, f"swift pt {SWIFT} --tuner_type full {{}}", MIN_LR),
+    "swift rlhf": (BOTH, f"swift rlhf --rlhf_type dpo {SWIFT.replace('data.jsonl', 'pairs.jsonl')} --tuner_type full {{}}", ("--loss_type no_such_loss", "no_such_loss")),
+    "hf script": (BOTH, f"python train.py {HF} {{}}", MIN_LR),
+    "trl sft": (BOTH, f"trl sft {TRL} {{}}", MIN_LR),
+    "trl dpo": (BOTH, f"trl dpo {TRL.replace('name data', 'name pairs')} {{}}", ("--loss_type no_such_loss", "no_such_loss")),
+    "torchrun": (BOTH, f"torchrun --nproc_per_node {{ranks}} train.py {HF} --deepspeed zero2.json {{}}", ("--optim no_such", "no_such")),
+    "deepspeed": (BOTH, f"deepspeed --num_gpus {{ranks}} train.py {HF} --deepspeed zero2.json {{}}", ("--optim no_such", "no_such")),
+    "accelerate launch": (BOTH, f"accelerate launch --use_deepspeed --deepspeed_config_file zero2.json --num_processes {{ranks}} train.py {HF} {{}}", ("--optim no_such", "no_such")),
+    "plain DeepSpeed": (BOTH, "deepspeed --num_gpus {ranks} plain.py --deepspeed --deepspeed_config plain.json {}", ("--size nothing", "invalid int value")),
+    "llamafactory": (LLAMAFACTORIES, f"llamafactory-cli train {LLAMAFACTORY} --stage sft --finetuning_type full {{}}", ("--optim no_such", "no_such")),
+    "llamafactory, LoRA": (LLAMAFACTORIES, f"llamafactory-cli train {LLAMAFACTORY} --stage sft --finetuning_type lora {{}}", ("--lora_target no_such_layer", "no_such_layer")),
+    "llamafactory, remote code": (LLAMAFACTORIES, f"llamafactory-cli train {LLAMAFACTORY.replace('model --', 'remote --')} --stage sft --finetuning_type full --trust_remote_code true {{}}", ("--trust_remote_code false", "trust_remote_code")),
+    "axolotl": (AXOLOTLS, "axolotl train run.yaml {}", ("--optimizer no_such_optimizer", "no_such_optimizer")),
+    "axolotl, LoRA": (AXOLOTLS, "axolotl train lora.yaml {}", ("--lora-target-modules no_such_layer", "no_such_layer")),
+    "axolotl, its own config": (AXOLOTLS[:1], "accelerate launch --num_processes {ranks} -m axolotl.cli.train own.yaml {}", ("--batch_flattening true", "batch_flattening requires")),
 }
 AXOLOTL = {"base_model": "model", "datasets": [{"path": "data.jsonl", "ds_type": "json", "type": "chat_template", "field_messages": "messages"}], "sequence_len": 128, "micro_batch_size": 2,
            "gradient_accumulation_steps": 4, "max_steps": 2, "learning_rate": 0.0001, "optimizer": "adamw_torch", "lr_scheduler": "cosine", "bf16": True, "output_dir": "out"}
@@ -96,12 +92,11 @@ def rehearse(command, folder, given):
 def try_front_end(bench, folder, name):
     """It arrives with the planned config, and with the change it is refused."""
     _, template, (change, says) = FRONT_ENDS[name]
-    trainer = shlex.split(template)[0]
+    template = template.replace("tuner_type", "train_type") if bench.name == "older" else template
     given = bench.variables(no_case())
-    own = [] if trainer in OWN_LAUNCHER else ["--nnodes", "2", "--nproc-per-node", "8", "--deepspeed", "zero3" if "LoRA" not in name else "zero2"]
     before = sorted(path for path in folder.rglob("*"))
     for words, refused in (("", False), (change, True)):
-        asked = [bench.binary, "rehearse", "--format", "json", *own, "--", *shlex.split(template.format(words))]
+        asked = words_of(bench, name, template.format(words, ranks=4), ["--nnodes", "2", "--nproc-per-node", "8"], "rehearse", "--format", "json")
         status, rehearsal, found, took = rehearse(asked, folder, given)
         told = f"{shlex.join(map(str, asked))}\n  exit {status}, {found}\n  {json.dumps(rehearsal)[:3000]}"
         if refused:
@@ -110,9 +105,25 @@ def try_front_end(bench, folder, name):
             assert status == 0 and rehearsal["reached"] in ("initialize", "step"), f"it does not arrive: {told}"
             differing = [it for call in rehearsal["initialize"] for it in call["differences"]]
             assert not differing, f"{differing}: {told}"
-            note = f"{rehearsal['reached']} in {took:.1f} s"
+            note = f"initialize in {rehearsal['initialize'][0]['seconds']:.1f} s, {rehearsal['reached']} in {took:.1f} s"
     assert sorted(folder.rglob("*")) == before, f"it leaves something behind: {set(folder.rglob('*')) - set(before)}"
-    return note
+    return note if bench.name else f"{note}; the trainer alone {alone(bench, folder, name, template):.1f} s"
+
+
+def words_of(bench, name, command, ranks, *first):
+    own = [] if command.split()[0] in OWN_LAUNCHER else [*ranks, "--deepspeed", "zero3" if "LoRA" not in name else "zero2"]
+    return [bench.binary, *first, *own, "--", *shlex.split(command)]
+
+
+def alone(bench, folder, name, template):
+    """Seconds that the trainer itself takes to deepspeed.initialize, as the only rank, on the CPU."""
+    marked, cpu = bench.root / "initialize", "" if "plain" in name else "--use_cpu true"
+    given = bench.variables(no_case()) | {"PYTHONPATH": str(HERE / "hook"), "STOP_AT_INITIALIZE": str(marked)}
+    marked.unlink(missing_ok=True)
+    started = time.time()
+    status, said = ended(words_of(bench, name, template.format(cpu, ranks=1), ["--nproc-per-node", "1"]), given, folder)
+    assert marked.exists(), f"alone it does not arrive: exit {status}\n{said[-3000:]}"
+    return float(marked.read_text()) - started
 
 
 def put_files(bench, folder):
@@ -201,25 +212,28 @@ def truth(options, benches, root, checks):
 
 
 def main():
+    from truth_cases import ENVIRONMENTS
     from truth_lab import Bench
 
+    known = [*ENVIRONMENTS, *AXOLOTLS]
     parser = Arguments(__doc__, "bin", "names")
     parser.add_argument("--cases", type=int, default=0, metavar="N", help="try the first N of the truth cases too (default: none)")
     parser.add_argument("--known", action="store_true", help="of these only the ones whose end is known")
-    parser.add_argument("--only", action="append", default=None, metavar="ENVIRONMENT", help="only main, older, llamafactory, axolotl or axolotl-older")
+    parser.add_argument("--only", action="append", default=None, metavar="ENVIRONMENT", choices=[name or "main" for name in known], help="only this environment (default: all)")
     options = parser.parse_args()
     checks = Checks(options.names)
-    wanted = [name for name in ("", "older", "llamafactory", "axolotl", "axolotl-older") if not options.only or {name or "main", name.split("-")[0]} & {*options.only}]
+    wanted = [name for name in known if not options.only or (name or "main") in options.only]
     with tempfile.TemporaryDirectory(prefix="zlaunch-rehearse-", ignore_cleanup_errors=True) as root:
         root, benches = Path(root), {}
-        for name, (environment, *_) in FRONT_ENDS.items():
-            if environment in wanted and checks.wants(name):
+        for name, environment in ((name, it) for name, row in FRONT_ENDS.items() for it in row[0] if it in wanted):
+            shown = f"{name}, {environment}" if "older" in environment else name
+            if checks.wants(shown):
                 folder = root / f"{environment or 'main'}-front-ends"
                 if environment not in benches:
                     benches[environment] = Bench(options.bin, environment, root)
                     folder.mkdir()
                     put_files(benches[environment], folder)
-                checks.run(name, try_front_end, benches[environment], folder, name)
+                checks.run(shown, try_front_end, benches[environment], folder, name)
         if options.cases:
             truth(options, {it: benches.get(it) or Bench(options.bin, it, root) for it in wanted if "axolotl" not in it}, root, checks)
     checks.finish()

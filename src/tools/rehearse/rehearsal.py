@@ -678,6 +678,8 @@ def hook_deepspeed(module):
             return self.train(False)
 
         def _configure_zero_optimizer(self, optimizer):
+            # Groups without parameters are gone, and ZeRO begins with the first one.
+            assert optimizer is None or optimizer.param_groups, "no parameter of the model is trained, and ZeRO ends with `IndexError: list index out of range`"
             own(super()._configure_zero_optimizer, optimizer)
             return optimizer
 
@@ -1010,6 +1012,9 @@ def judge(error):
     if isinstance(error, OSError) and isinstance(error.filename, str) and os.path.exists(private("written") + os.path.dirname(os.path.abspath(error.filename))):
         return "limit"
     frames = frames_of(error)
+    if isinstance(error, (FileNotFoundError, IsADirectoryError, NotADirectoryError)):
+        # What asks for files goes through functions of this file.
+        frames = [frame for frame in frames if frame.filename != __file__] or frames
     if OF_THE_PRETENCE.search(said) or not frames:
         return "limit"
     last = frames[-1]

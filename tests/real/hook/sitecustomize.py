@@ -1,9 +1,10 @@
-"""Two questions to a launch. REPORT_CONFIG: rank 0 writes the final DeepSpeed config to that file when it ends. RECORD_LAUNCH: who starts the
-ranks, or is the only one, is written to that file instead, with its words and variables. Nothing else is changed."""
+"""Questions to a launch. REPORT_CONFIG: rank 0 writes the final DeepSpeed config to that file when it ends. RECORD_LAUNCH: who starts the
+ranks, or is the only one, is written to that file instead, with its words and variables. STOP_AT_INITIALIZE: a rank ends at deepspeed.initialize, and writes when that was. Nothing else is changed."""
 import atexit
 import json
 import os
 import sys
+import time
 
 
 def report():
@@ -37,3 +38,12 @@ if os.environ.get("REPORT_CONFIG"):
 if os.environ.get("RECORD_LAUNCH") and sys.orig_argv[1:]:
     # Options of the interpreter itself are not of interest.
     record([word for at, word in enumerate(sys.orig_argv[1:]) if at or word not in ("-u", "-I", "-P")])
+if os.environ.get("STOP_AT_INITIALIZE") and "RANK" in os.environ:
+    import deepspeed
+
+    def stop(*_, **__):
+        with open(os.environ["STOP_AT_INITIALIZE"], "w") as file:
+            file.write(str(time.time()))
+        os._exit(0)
+
+    deepspeed.initialize = stop
