@@ -217,6 +217,8 @@ fn report_rejection(
         }
         Rejection::Leftover(_) if reading.tolerant.is_none() => return,
         Rejection::Leftover(words) => {
+            // Whatever the words are, they reach the trainer, which decides.
+            severity = Severity::Warning;
             let (word, whole) = (&words[1], shell::text(&[words.join(" ").into()]));
             let (place, help) = if reading.parser.has(word, versions) {
                 (word.clone(), format!("did you mean `--{word}`?"))
