@@ -49,14 +49,12 @@ const OPTIONS: &[&str] = &["--deepspeed", "zero3_offload", "--nproc-per-node", "
 const PHASES: &[(&str, &str)] = &[
     ("the whole process", "(below main)"),
     ("  our part of it", "zlaunch::main"),
-    ("    seeing the machine", "Host::read"),
     ("    reading argv", "cli::parse"),
     ("    understanding the command", "trainer::recognise"),
-    ("    template and its chain", "resolve::resolve"),
-    ("    ranks", "Topology::decide"),
-    ("    layers, fill and check", "Draft>::config"),
-    ("      check", "Draft>::check"),
-    ("    variables and argv", "Draft>::assemble"),
+    ("    planning", "planner::<impl zlaunch::plan::decision::Plan>::new"),
+    ("      ranks", "topology::Topology>::decide"),
+    ("      template and its chain", "resolve::resolve"),
+    ("      check", "planner::Planner>::check"),
     ("    printing the plan", "Plan>::render"),
 ];
 
@@ -351,7 +349,7 @@ impl Lab {
     fn command(sandbox: &Sandbox, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
         command.env_clear().envs(sandbox.variables()).env_remove("STUB_OUT").current_dir(sandbox.cwd());
-        command.stdin(Stdio::null()).stdout(Stdio::null());
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         command
     }
 

@@ -41,7 +41,7 @@ pub use commands::command;
 pub use commands::{ABOUT_VARIABLES, EXAMPLE, EXIT_STATUS, FIRST, shown_options};
 use commands::{Asked, described, launch_command, place_of};
 #[cfg(feature = "testing")]
-pub use foreign_options::TABLE as FOREIGN_OPTIONS;
+pub use foreign_options::table as foreign_options;
 #[cfg(feature = "testing")]
 pub use help::{MORE, in_chinese};
 use launch::{LaunchArgs, Mode};
@@ -101,6 +101,12 @@ pub fn parse(argv: &[OsString], host: &Host) -> Result<Request, Refused> {
         match ask(&words, host) {
             Ok(asked) => break asked,
             Err(why) if matches!(why.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
+                // `-host-memory` begins with `-h`.
+                if let Some(at) = words.iter().take_while(|word| *word != "--").position(is_option_with_one_dash) {
+                    let given = words[at].to_string_lossy().into_owned();
+                    problems.push(unknown::unknown_option(&given, at, &mut words, host));
+                    continue;
+                }
                 return match problems.is_empty() {
                     true if why.kind() == ErrorKind::DisplayVersion => Ok(Request::Show(why.to_string())),
                     true => Ok(Request::Show(help::asked_by(&words, host))),
@@ -237,6 +243,10 @@ fn position_of_refused(why: &clap::Error, words: &[OsString]) -> Option<usize> {
 
 fn is_long_with_one_dash(word: &str) -> bool {
     word.starts_with('-') && !word.starts_with("--") && word.chars().count() > 3
+}
+
+fn is_option_with_one_dash(word: &OsString) -> bool {
+    word.to_str().is_some_and(|word| is_long_with_one_dash(word) && launch_option(&word[1..]).is_some())
 }
 
 /// What is said for an option, as far as that can be told of words that may be wrong.

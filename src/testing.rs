@@ -30,7 +30,7 @@ pub mod check {
 }
 
 pub mod cli {
-    pub use crate::cli::{ABOUT_VARIABLES, EXAMPLE, EXIT_STATUS, FIRST, FOREIGN_OPTIONS, MORE, Request};
+    pub use crate::cli::{ABOUT_VARIABLES, EXAMPLE, EXIT_STATUS, FIRST, MORE, Request, foreign_options};
     pub use crate::cli::{command, in_chinese, parse, shown_options};
 }
 

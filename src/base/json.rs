@@ -3,7 +3,7 @@
 //! Read: comments and trailing commas are accepted, duplicate keys are not, integral numbers become integers
 //! (`2e8` is 200000000). Written: strict JSON. Nothing here knows what the keys mean.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::ops::Range;
 
 use serde_json::{Map, Value};
@@ -28,13 +28,15 @@ pub fn parse(text: &str) -> Result<Value, SyntaxError> {
     }
     let mut value: Value = serde_json::from_str(&text).map_err(|why| friendly_message(&why, &text))?;
     // serde_json keeps the last of several.
-    let keys = keys(&text).unwrap_or_default();
-    if let Some(at) = keys.iter().position(|key| key.is_repeated) {
-        let (before, key) = (&keys[..at], &keys[at]);
-        let place = |key: &Key| (key.line, key.column);
-        let first = before.iter().rfind(|other| other.path == key.path).map(place);
-        let what = format!("the key `{}` appears twice, and trainers take the last one", key.name);
-        return Err(SyntaxError { line: key.line, column: key.column, what, first });
+    if tokens(&text).filter(|(at, token)| is_key(&text, *at, token)).count() != count_keys(&value) {
+        let keys = keys(&text).unwrap_or_default();
+        let mut seen = HashMap::new();
+        for Key { object, path, line, column, .. } in &keys {
+            if let Some(first) = seen.insert((object, path), (*line, *column)) {
+                let what = format!("the key `{path}` appears twice, and trainers take the last one");
+                return Err(SyntaxError { line: *line, column: *column, what, first: Some(first) });
+            }
+        }
     }
     refuse_huge_integers(&text)?;
     make_whole(&mut value);
@@ -205,7 +207,8 @@ impl Edit {
 
 /// A key in a text.
 struct Key {
-    name: String,
+    /// Where the object begins that it belongs to.
+    object: usize,
     /// With the names of the sections around it.
     path: String,
     /// Where its first quote is.
@@ -214,31 +217,39 @@ struct Key {
     column: usize,
     /// Bytes from one quote to the other.
     width: usize,
-    /// Its object has one of that name already.
-    is_repeated: bool,
+}
+
+/// A string in front of a colon is a key.
+fn is_key(text: &str, at: usize, token: &str) -> bool {
+    token.starts_with('"') && text[at + token.len()..].trim_start().starts_with(':')
+}
+
+fn count_keys(value: &Value) -> usize {
+    match value {
+        Value::Array(list) => list.iter().map(count_keys).sum(),
+        Value::Object(object) => object.len() + object.values().map(count_keys).sum::<usize>(),
+        _ => 0,
+    }
 }
 
 fn keys(text: &str) -> Option<Vec<Key>> {
     let mut found = Vec::new();
     let mut path = String::new();
-    // Of each open bracket: the length of the path that leads to it, and the keys so far.
-    let mut open: Vec<(usize, BTreeSet<String>)> = Vec::new();
+    // Of each open bracket: the length of the path that leads to it, and its place.
+    let mut open = Vec::new();
     let (mut line, mut line_start) = (1, 0);
     for (at, token) in tokens(text) {
         match token {
             "\n" => (line, line_start) = (line + 1, at + 1),
-            "{" | "[" => open.push((path.len(), BTreeSet::new())),
+            "{" | "[" => open.push((path.len(), at)),
             "}" | "]" => path.truncate(open.pop()?.0),
-            // A string in front of a colon is a key.
-            _ if token.starts_with('"') && text[at + token.len()..].trim_start().starts_with(':') => {
-                let (above, names) = open.last_mut()?;
-                path.truncate(*above);
+            _ if is_key(text, at, token) => {
+                let (above, object) = *open.last()?;
+                path.truncate(above);
                 path += if path.is_empty() { "" } else { "." };
-                let name: String = serde_json::from_str(token).ok()?;
-                path += &name;
+                path += &serde_json::from_str::<String>(token).ok()?;
                 let (path, column, width) = (path.clone(), at - line_start + 1, token.len());
-                let is_repeated = !names.insert(name.clone());
-                found.push(Key { name, path, at, line, column, width, is_repeated });
+                found.push(Key { object, path, at, line, column, width });
             }
             _ => {}
         }
@@ -349,34 +360,25 @@ fn friendly_message(why: &serde_json::Error, text: &str) -> SyntaxError {
     let rest = line.get(why.column().saturating_sub(1)..).unwrap_or_default().trim_start_matches('-');
     let message = why.to_string();
     let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(what, _)| what);
-    let what = match message {
-        _ if rest.starts_with("Infinity") || rest.starts_with("NaN") => PYTHON_ONLY,
-        "number out of range" => PYTHON_ONLY,
-        "EOF while parsing an object" => "it ends inside an object: a `}` is missing",
-        "EOF while parsing a list" => "it ends inside a list: a `]` is missing",
-        "EOF while parsing a string" => "it ends inside a string: a `\"` is missing",
-        "EOF while parsing a value" => "it ends where a value is expected",
-        "recursion limit exceeded" => "it is nested more than 128 levels deep",
-        "expected value" | "key must be a string" if rest.starts_with('\'') => SINGLE_QUOTES,
-        "expected value" | "key must be a string" if rest.starts_with(['“', '”', '‘', '’', '„']) => {
-            CURLY_QUOTES
-        }
-        _ if rest.starts_with('#') => HASH,
-        "expected value" | "key must be a string" if rest.starts_with(',') => EXTRA_COMMA,
-        "expected value" if rest.starts_with("True") || rest.starts_with("False") || rest.starts_with("None") => {
-            PYTHON_WORD
-        }
-        "expected value" if looks_like_yaml(text) => YAML,
-        "expected value" | "expected ident" => "a JSON value is expected here",
-        "expected `,` or `}`" => "a `,` or a `}` is missing before this",
-        "expected `,` or `]`" => "a `,` or a `]` is missing before this",
-        "trailing characters" => "something follows the end of the value",
-        "trailing comma" => EXTRA_COMMA,
-        "expected `:`" => "a `:` is missing before this",
-        "key must be a string" => BARE_KEY,
+    let is_any = |words: &[&str]| words.iter().any(|word| rest.starts_with(word));
+    let kind = match message {
+        _ if is_any(&["Infinity", "NaN"]) => "number out of range",
+        _ if rest.starts_with('#') => "hash",
+        "expected value" | "key must be a string" if rest.starts_with('\'') => "single quotes",
+        "expected value" | "key must be a string" if is_any(&["“", "”", "‘", "’", "„"]) => "curly quotes",
+        "expected value" | "key must be a string" if rest.starts_with(',') => "trailing comma",
+        "expected value" if is_any(&["True", "False", "None"]) => "word of Python",
+        "expected value" if looks_like_yaml(text) => "YAML",
+        "trailing characters" if rest.starts_with(':') => "no braces",
         other => other,
     };
+    let what = faults().find(|[of, ..]| *of == kind).map_or(message, |[_, what, _]| what);
     SyntaxError { line: why.line(), column: why.column().max(1), what: what.to_string(), first: None }
+}
+
+/// By what serde_json says or what is found at the place: what is said here, and what to do about it.
+fn faults() -> impl Iterator<Item = [&'static str; 3]> {
+    include_str!("json_faults.txt").lines().filter_map(|line| line.split(" | ").collect::<Vec<_>>().try_into().ok())
 }
 
 fn looks_like_yaml(text: &str) -> bool {
@@ -384,31 +386,10 @@ fn looks_like_yaml(text: &str) -> bool {
     first.starts_with(|c: char| c.is_ascii_alphabetic()) && (first.trim_end().ends_with(':') || first.contains(": "))
 }
 
-const SINGLE_QUOTES: &str = "JSON uses double quotes, not single quotes";
-const CURLY_QUOTES: &str = "this is no quote of JSON, but one of a document";
-const HASH: &str = "`#` does not start a comment";
-const EXTRA_COMMA: &str = "one comma too many";
-const PYTHON_WORD: &str = "JSON writes true, false and null, not True, False and None";
-const YAML: &str = "this looks like YAML";
-const BARE_KEY: &str = "a key in double quotes is expected here";
-/// accelerate sets an infinite `steps_per_print` in every config, so a config that was saved from a run has it.
-const PYTHON_ONLY: &str = "only Python reads NaN, Infinity and numbers this large";
-
 impl SyntaxError {
     /// What to do about it.
     pub(crate) fn help(&self) -> &'static str {
-        match self.what.as_str() {
-            SINGLE_QUOTES | CURLY_QUOTES => "write \"…\" around names and texts",
-            HASH => "write // in front of a comment, or /* */ around it",
-            EXTRA_COMMA => "leave it out; one comma may stand behind the last value",
-            PYTHON_WORD => "write it in lowercase, and null for None",
-            YAML => {
-                "a DeepSpeed config is JSON: {\"zero_optimization\": {\"stage\": 2}}; a run file comes behind its trainer"
-            }
-            BARE_KEY => "put the name between double quotes: \"stage\": 2",
-            PYTHON_ONLY => "write another number (\"steps_per_print\": 2000), or leave the key out",
-            what if what.starts_with("a `,`") => "put a comma behind the value that comes before this",
-            _ => "JSON is expected; comments and trailing commas are allowed",
-        }
+        let found = faults().find(|[_, what, _]| *what == self.what);
+        found.map_or("JSON is expected; comments and trailing commas are allowed", |[.., help]| help)
     }
 }

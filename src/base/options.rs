@@ -91,7 +91,7 @@ pub(crate) struct RankOptions {
     /// Number of machines
     #[arg(long, value_name = "N", alias = "num-nodes")]
     pub(crate) nnodes: Option<Given>,
-    /// Rank of this machine, from 0
+    /// Number of this machine, from 0
     #[arg(long, value_name = "N")]
     pub(crate) node_rank: Option<Given>,
     /// Address of machine 0

@@ -54,7 +54,7 @@ vars! {
     LANG READ "the same, if LC_MESSAGES is not set";
 
     NO_COLOR READ "no colours";
-    FORCE_COLOR READ "colours also where the output is no terminal, unless NO_COLOR says otherwise";
+    FORCE_COLOR READ "colours even if the output is not a terminal, unless NO_COLOR says otherwise";
 
     ZLAUNCH_SHIM READ "0: turns the PATH shims off; a shim sets it for what it starts";
     ZLAUNCH_SHIM_OF READ "set by a PATH shim: zlaunch runs the command unchanged unless it is a training with a config";

@@ -8,10 +8,11 @@ use super::findings::{Check, Findings};
 use super::refusals::{self, Refusal};
 use super::subject::Subject;
 use crate::base::options::{flag, launch_option};
+use crate::base::shell;
 use crate::command::arguments::{ArgType, Parser, Rejected, Rejection, Versions};
 use crate::command::target::base_name;
 use crate::command::trainer::{ArgumentParser, UnknownOptions};
-use crate::report::{self, Rule, Severity, When, nearest};
+use crate::report::{self, Problem, Rule, Severity, When, nearest};
 
 pub(super) const RULES: &[Check] = &[Check::code(Rule::Argument, Severity::Error, When::Start, argument).doc(
     "the trainer refuses one of its own arguments, minutes later (a warning where its version or its script \
@@ -38,11 +39,10 @@ struct Reading<'a> {
 fn argument(subject: &Subject, found: &mut Findings) {
     let last = subject.job.command_line().last().and_then(|word| word.to_str());
     if last.is_some_and(|word| !word.is_empty() && word.trim().is_empty()) {
-        let what =
-            "the command ends with a word that is only a space, so what follows on the next line is no part of it";
+        let Problem { what, places, help, .. } = report::only_a_space();
         let is_closed = matches!(subject.job.trainer.arguments.parser, ArgumentParser::Recorded { .. });
         let severity = if is_closed { Severity::Error } else { Severity::Warning };
-        found.at_with_severity(severity, &["` `".to_string()], what, "take away the space behind the last `\\`");
+        found.at_with_severity(severity, &places, what, help);
     }
     let Some(reading) = reading(subject) else { return };
     let versions = reading.parser.versions(subject.job.python.as_ref());
@@ -123,7 +123,7 @@ fn reading<'a>(subject: &'a Subject) -> Option<Reading<'a>> {
         ArgumentParser::Recorded { class, unknown } => {
             let mut parser = Parser::new(&[class(&job.target, subject.host)?]);
             // TRL's own; a file that it names is read by other rules.
-            parser.own.push("config".to_string());
+            parser.own.extend((job.trainer.name == "trl").then(|| "config".to_string()));
             parser.own.push("help".to_string());
             let words = if job.reads_mapping() {
                 parser.mapping = true;
@@ -185,6 +185,9 @@ fn report_rejection(
             let help = match (ours, suggestion) {
                 (Some(ours), _) => report::put_in_front(&flag(ours)),
                 (None, Some(near)) => format!("did you mean `{near}`?"),
+                (None, None) if name == "config" => {
+                    "give the file without --config, right behind the sub-command".to_string()
+                }
                 (None, None) if tolerant.is_empty() => format!("leave {shown} out"),
                 (None, None) => format!("drop {shown}; {tolerant}"),
             };
@@ -211,6 +214,16 @@ fn report_rejection(
             let (wanted, _) = wanted(&name, *kind, None, versions);
             let help = report::with_value(option, kind.wanted().1);
             (format!("the trainer refuses `{option}` without a value: it wants {wanted}"), option.clone(), help)
+        }
+        Rejection::Leftover(_) if reading.tolerant.is_none() => return,
+        Rejection::Leftover(words) => {
+            let (word, whole) = (&words[1], shell::text(&[words.join(" ").into()]));
+            let (place, help) = if reading.parser.has(word, versions) {
+                (word.clone(), format!("did you mean `--{word}`?"))
+            } else {
+                (format!("{option} {}", words.join(" ")), format!("{option} {whole}"))
+            };
+            (format!("the trainer refuses `{word}`: `{option}` takes one value"), place, help)
         }
         Rejection::WrongValue(value, kind) => {
             let (wanted, meant) = wanted(&name, *kind, Some(value), versions);

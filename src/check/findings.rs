@@ -88,13 +88,20 @@ impl Findings<'_> {
         let help = match places.iter().zip(keys).find_map(|(place, key)| Some((place, key, said(place, key)?))) {
             Some((place, key, rest)) if rest.starts_with('=') => instead_of_set(&help.into(), place, key),
             // A key inside of it was set: the same one, in the section that is meant.
-            Some((_, _, rest)) if rest.starts_with('.') => {
+            Some((_, key, rest)) if rest.starts_with('.') => {
                 let help = help.into();
                 let meant = help.rsplit_once("--set ").and_then(|(before, set)| Some((before, set.split_once('=')?.0)));
                 let before = |before: &str| before.split("--unset").next().unwrap_or_default().to_string();
-                meant.map_or(help.clone(), |(said, key)| format!("{}--set {key}{rest}", before(said)))
+                meant.map_or_else(
+                    || instead_of_set(&help, &format!("--set {key}.…"), key),
+                    |(said, key)| format!("{}--set {key}{rest}", before(said)),
+                )
             }
-            _ => help.into(),
+            // The key was filled from an argument of the trainer's.
+            _ => match places.iter().zip(keys).find(|(place, _)| place.starts_with("--") && !place.contains(' ')) {
+                Some((place, key)) => help.into().replace(&format!("--set {key}="), &format!("{place} ")),
+                None => help.into(),
+            },
         };
         self.at_with_severity(severity, &places, what, help);
     }
@@ -132,5 +139,5 @@ impl Findings<'_> {
 fn instead_of_set(help: &str, place: &str, key: &str) -> String {
     let unset = format!("--unset {key}");
     let kept = help.replace(&format!("{unset} --set"), "--set").replace(&format!(", or {unset}"), "");
-    if kept == unset { format!("leave {place} out") } else { kept }
+    if kept.starts_with(&unset) { format!("leave {place} out") } else { kept }
 }

@@ -2,7 +2,9 @@
 
 use super::findings::{Check, Findings};
 use super::subject::{Key, Subject};
+use super::values::number_in;
 use crate::base::recorded::VersionMatch;
+use crate::config::places::as_typed;
 use crate::config::schema::{self, KeySpec, Known, UnknownKeys};
 use crate::report::{Rule, Severity, When, nearest};
 
@@ -51,13 +53,15 @@ fn unknown_key(subject: &Subject, found: &mut Findings) {
 }
 
 fn ignored_key(subject: &Subject, found: &mut Findings) {
-    for key in subject.keys().iter().filter(|key| key.policy == UnknownKeys::Ignored && !is_comment(&key.path)) {
-        if let Some(why) = why_unknown(key, subject) {
-            // What was asked for here is not dropped.
-            let is_asked = (subject.place)(&key.path).starts_with("--set ");
-            let severity = if is_asked { subject.severity_of_keys() } else { Severity::Warning };
-            let help = advice(key, subject, found.are_many());
-            found.key_with_severity(severity, &[&key.path], format!("{why}: it is silently ignored"), help);
+    for key in subject.keys().iter().filter(|key| key.policy == UnknownKeys::Ignored) {
+        let Some(why) = why_unknown(key, subject) else { continue };
+        let (what, place) = (format!("{why}: it is silently ignored"), (subject.place)(&key.path));
+        let help = advice(key, subject, found.are_many());
+        // What was asked for here is not dropped, even if it looks like a comment.
+        if place.starts_with("--set ") {
+            found.key_with_severity(subject.severity_of_keys(), &[&key.path], what, help);
+        } else if !is_comment(&key.path) {
+            found.at(&[place], what, help);
         }
     }
 }
@@ -89,6 +93,8 @@ fn advice(key: &Key, subject: &Subject, are_many: bool) -> String {
     if are_many {
         return remove;
     }
+    let typed = as_typed(key.value, &(subject.place)(&key.path));
+    let value = |to: &KeySpec| number_in(key.value, to).map_or_else(|| typed.clone(), |number| number.to_string());
     if let Some(now) = key.entry.and_then(|entry| entry.replaced_by) {
         return format!("{remove} --set {now}={}", key.value);
     }
@@ -102,14 +108,17 @@ fn advice(key: &Key, subject: &Subject, are_many: bool) -> String {
         entry.key != key.path && (entry.key.split('.').count() < 3 || top(entry.key) == top(&key.path))
     };
     let reads = |entry: &KeySpec| is_near(entry) && entry.removed.is_none() && subject.reads(entry.key);
-    let elsewhere = schema::named(name, subject.version()).find(reads);
-    if let Some(entry) = elsewhere {
-        return format!("its place is `{}`: {remove} --set {}={}", entry.key, entry.key, key.value);
+    // A path of another kind.
+    let dotted = key.path.trim_start_matches('/').replace(['/', ':'], ".");
+    let elsewhere = || schema::named(name, subject.version()).find(reads);
+    if let Some(entry) = schema::find(&dotted, subject.version()).filter(reads).or_else(elsewhere) {
+        return format!("its place is `{}`: {remove} --set {}={}", entry.key, entry.key, value(&entry));
     }
     match nearest(name, schema::names_below(section)) {
         Some(near) => {
             let meant = if section.is_empty() { near.to_string() } else { format!("{section}.{near}") };
-            format!("did you mean `{near}`? {remove} --set {meant}={}", key.value)
+            let value = schema::find(&meant, subject.version()).map_or(typed.clone(), |entry| value(&entry));
+            format!("did you mean `{near}`? {remove} --set {meant}={value}")
         }
         None => remove,
     }

@@ -7,6 +7,7 @@ use super::findings::{Check, Findings};
 use super::subject::{Key, Subject};
 use crate::base::python_value::number;
 use crate::base::size::number_meant;
+use crate::config::places::as_typed;
 use crate::config::schema::{self, KeySpec, Known, ValueFault};
 use crate::report::{Rule, Severity, When, nearest};
 
@@ -27,8 +28,9 @@ pub(super) const RULES: &[Check] = &[
 fn judge(subject: &Subject, found: &mut Findings, kind: ValueFault) {
     for key in subject.keys().iter().filter(|key| key.fault == Some(kind)) {
         if let Some(entry) = key.entry {
-            let (path, value, wanted) = (&key.path, key.value, entry.wanted());
-            let what = format!("`{path}` is {value}, but DeepSpeed wants {wanted}");
+            let (path, wanted) = (&key.path, entry.wanted());
+            let place = if found.are_many() { String::new() } else { (subject.place)(path) };
+            let what = format!("`{path}` is {}, but DeepSpeed wants {wanted}", as_typed(key.value, &place));
             found.key_with_severity(subject.severity_of_keys(), &[path], what, advice(key, &entry));
         }
     }
@@ -40,30 +42,43 @@ const MEANT: &[&str] = &["stage", "device", "enabled", "type"];
 /// The key inside of a section that takes the value that stands in the place of the section.
 fn key_inside(key: &Key, entry: &KeySpec) -> Option<String> {
     let is_section = entry.wanted().starts_with("an object");
-    let takes = |inner: &KeySpec| {
-        key.value.is_boolean() == (inner.key.ends_with(".enabled")) && inner.fault(key.value).is_none()
-    };
+    let is_truth = truth(key.value).is_some();
+    let takes = |inner: &KeySpec| is_truth == inner.key.ends_with(".enabled") && inner.fault(key.value).is_none();
     let inside = |name: &&str| schema::find(&format!("{}.{name}", key.path), entry.version).filter(takes);
     MEANT.iter().find_map(inside).filter(|_| is_section).map(|inner| inner.key.to_string())
 }
 
+/// Of `true`, and of `True` as Python writes it.
+fn truth(value: &Value) -> Option<bool> {
+    value.as_bool().or_else(|| value.as_str()?.to_lowercase().parse().ok())
+}
+
+/// The number that a text means: one between quotes, or as people write it.
+pub(super) fn number_in(text: &Value, entry: &KeySpec) -> Option<Value> {
+    let takes = |number: &Value| number.is_number() && entry.fault(number).is_none();
+    let unquoted = serde_json::from_str::<Value>(text.as_str()?.trim()).ok().filter(takes);
+    unquoted.or_else(|| number_meant(text.as_str()?, entry.key).map(Value::from).filter(takes))
+}
+
 fn advice(key: &Key, entry: &KeySpec) -> String {
+    // `--set a=1,b=2`.
+    let several = key.value.as_str().and_then(|text| text.split_once(','));
+    if let Some((first, more)) = several.filter(|(_, more)| more.contains('=')) {
+        return format!("--set {}={first} --set {}", key.path, more.replace(',', " --set "));
+    }
     if let Some(inner) = key_inside(key, entry) {
-        return format!("--unset {} --set {inner}={}", key.path, key.value);
+        let value = truth(key.value).map_or_else(|| key.value.to_string(), |on| on.to_string());
+        return format!("--unset {} --set {inner}={value}", key.path);
     }
     let choices: Vec<String> = entry.wanted().trim_start_matches("one of ").split(", ").map(str::to_string).collect();
     let word = key.value.as_str();
     let meant = word.and_then(|word| nearest(word, choices.iter().map(String::as_str)).map(str::to_string));
-    let takes = |number: &Value| number.is_number() && entry.fault(number).is_none();
-    // A number between quotes, or as people write it.
-    let unquoted = word.and_then(|text| serde_json::from_str::<Value>(text.trim()).ok()).filter(takes);
-    let number = || word.and_then(|text| number_meant(text, &key.path)).map(Value::from).filter(takes);
     // Of stages and the like, the nearest one.
     let nearest_number = || {
         let (given, numbers) = (key.value.as_i64()?, choices.iter().map(|word| word.parse::<i64>().ok()));
         numbers.collect::<Option<Vec<i64>>>()?.into_iter().min_by_key(|number| number.abs_diff(given))
     };
-    let number = unquoted.or_else(number).or_else(|| nearest_number().map(Value::from));
+    let number = number_in(key.value, entry).or_else(|| nearest_number().map(Value::from));
     let default =
         Some(entry.default).filter(|value| !matches!(*value, "-" | "null" | "\"\"" | "{}" | "[]" | "required"));
     match (number.map(|number| number.to_string()).or(meant.filter(|_| choices.len() > 1)), default) {

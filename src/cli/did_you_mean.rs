@@ -10,7 +10,7 @@ use crate::base::size::parse_count;
 use crate::base::vars;
 use crate::config::template::Search;
 use crate::fit::cards;
-use crate::host::Host;
+use crate::host::{Host, names_in};
 use crate::report::{self, Problem};
 
 /// Words of other launchers' command lines that zlaunch has no need of.
@@ -27,6 +27,9 @@ pub(super) fn did_you_mean(mode: &str, options: &[OsString], command: &[OsString
     if host.find_program(first).is_some() {
         return None;
     }
+    if !word.is_empty() && word.trim().is_empty() {
+        return Some(report::only_a_space());
+    }
     let values = command.iter().filter(|_| mode == "fit").map_while(|word| option_of_fit(word.to_str()?));
     let said: Vec<&str> = values.flatten().collect();
     let rest = &command[1.max(said.len() / 2)..];
@@ -36,18 +39,26 @@ pub(super) fn did_you_mean(mode: &str, options: &[OsString], command: &[OsString
     let is_template = || Search::default().knows(word);
     let path = host.absolute(Path::new(word));
     // In front of a command it is part of that: `A=1 swift sft`.
-    let is_split = command.get(1).is_some_and(|next| next == "--");
+    let is_split = command.get(1).is_some_and(|next| next.as_encoded_bytes().starts_with(b"-"));
+    // `--set a=1 b=2`.
+    let repeated = options.iter().rev().nth(1).and_then(|word| word.to_str());
+    let repeated = repeated.filter(|option| ["--set", "--env"].contains(option)).unwrap_or("--env");
+    let is_assignment = |(name, _)| vars::is_name(name) || repeated == "--set";
     let parts: Vec<&str> = word.split_whitespace().collect();
     // `swfit` is not a typo of `fit`; another name is far from it.
     let is_slip =
         |near: &str| strsim::damerau_levenshtein(word, near) < 3 && near.chars().next() != word.chars().next();
     let near = || report::nearest(word, SUBCOMMANDS.iter().copied()).filter(|near| !is_slip(near));
-    let near = || near().filter(|_| mode.is_empty() && options.is_empty());
+    let near = near().filter(|_| mode.is_empty() && options.is_empty());
+    let is_json = |word: &OsString| Path::new(word).extension().is_some_and(|ending| ending == "json");
+    let configs: Vec<String> = names_in(&host.cwd).filter(|name| mode == "check" && is_json(&name.into())).collect();
+    let config = report::nearest(word, configs.iter().map(String::as_str)).filter(|_| word.contains('.'));
     let ending = Path::new(word).extension().and_then(OsStr::to_str);
     let every;
     // The sub-command, an option and words of the command that were meant.
     let (what, mode, option, program): (_, _, &[&str], &[&str]) = match ending {
         _ if word == "--" => ("here twice", mode, &[], &[]),
+        _ if ["-", "–", "—"].contains(&word) => ("not the `--` in front of a command", mode, &[], &[]),
         _ if parts.len() > 1 => ("one word: leave out the quotes", mode, &[], &parts),
         _ if path.is_dir() && mode == "check" => {
             every = format!("{}/*.json", word.trim_end_matches('/'));
@@ -58,8 +69,8 @@ pub(super) fn did_you_mean(mode: &str, options: &[OsString], command: &[OsString
         Some("yaml" | "yml") => ("a run file, which needs its trainer in front", mode, &[], &["swift", "sft", word]),
         Some("sh") if path.is_file() => ("a script that cannot be executed", mode, &[], &["bash", word]),
         _ if word == "version" && alone => ("an option", "", &["--version"], &[]),
-        _ if word.split_once('=').is_some_and(|(name, _)| vars::is_name(name)) && is_split => {
-            ("a variable, which is an option", mode, &["--env", word], &[])
+        _ if word.split_once('=').is_some_and(is_assignment) && is_split => {
+            ("given without its option", mode, &[repeated, word], &[])
         }
         _ if !said.is_empty() => ("given without its option", mode, &said, &[]),
         _ if SUBCOMMANDS.contains(&word) => ("a sub-command, which comes before the options", word, &[], &[]),
@@ -67,7 +78,8 @@ pub(super) fn did_you_mean(mode: &str, options: &[OsString], command: &[OsString
         _ if is_template() => ("a template, not a command", mode, &["--deepspeed", word], &[]),
         _ if SWIFT.contains(&word) => ("a sub-command of swift, not a command", mode, &[], &["swift", word]),
         _ if NEEDLESS.contains(&word) && !alone => ("not a sub-command: without one, zlaunch launches", mode, &[], &[]),
-        _ if let Some(near) = near() => ("not a sub-command", near, &[], &[]),
+        _ if near.is_some() => ("not a sub-command", near.unwrap_or_default(), &[], &[]),
+        _ if config.is_some() => ("not a file", mode, &[], &[config.unwrap_or_default()]),
         _ => return None,
     };
     let behind: Vec<OsString> = program.iter().map(OsString::from).chain(rest.iter().cloned()).collect();
@@ -75,7 +87,6 @@ pub(super) fn did_you_mean(mode: &str, options: &[OsString], command: &[OsString
     let takes_command = ["", "check", "doctor", "fit"].contains(&mode);
     words.extend(options.iter().filter(|word| takes_command && *word != "--").chain(more).cloned());
     words.extend(option.iter().map(OsString::from));
-    let is_json = |word: &OsString| Path::new(word).extension().is_some_and(|ending| ending == "json");
     let stands_alone = behind.is_empty() || mode == "check" && behind.iter().all(is_json);
     words.extend((takes_command && !stands_alone).then(|| "--".into()));
     // A pattern is for the shell.

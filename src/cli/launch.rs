@@ -33,7 +33,7 @@ pub(super) struct LaunchArgs {
 
 #[derive(Args)]
 pub(super) struct CheckArgs {
-    /// Make the safe corrections in the files of the configs first
+    /// Make the safe corrections in the config files first
     #[arg(long, help_heading = "Output")]
     fix: bool,
     #[command(flatten)]

@@ -27,7 +27,10 @@ pub(super) fn refusal(why: &clap::Error, place: &str) -> Problem {
     let usage = usage_of(&command_of(place));
     match why.kind() {
         ErrorKind::UnknownArgument if place == "generate" && Search::default().knows(&given) => {
-            report::meant(&given, "a template", &format!("zlaunch generate --from {given}"))
+            report::meant(&given, "a template", &format!("--from {given}"))
+        }
+        ErrorKind::UnknownArgument if place == "generate" && Search::default().is_config(&given) => {
+            report::meant(&given, "a file", &format!("-o {given} writes it, --from {given} starts from it"))
         }
         ErrorKind::UnknownArgument => report::unexpected_argument(&given, &usage),
         ErrorKind::TooManyValues => {

@@ -20,6 +20,11 @@ pub(super) fn unknown_option(given: &str, at: usize, words: &mut Vec<OsString>, 
     let name = given.trim_start_matches('-').replace('-', "_");
     let command = if place.is_empty() { "zlaunch".to_string() } else { format!("`zlaunch {place}`") };
     let refused = |why: &str| Problem::error(Rule::Usage, format!("{command} has no option `{given}`{why}")).at(given);
+    if given.split_once(' ').is_some_and(|(name, _)| launch_option(name.trim_start_matches('-')).is_some()) {
+        let parts: Vec<OsString> = words[at].to_string_lossy().split_whitespace().map(OsString::from).collect();
+        words.splice(at..=at, parts);
+        return refused(": leave out the quotes");
+    }
     let meant = meant(given, &name, place);
     let text = words[at].to_string_lossy().into_owned();
     let joined = text.split_once('=').map(|(_, value)| value.to_string());
@@ -70,6 +75,9 @@ pub(super) fn unknown_option(given: &str, at: usize, words: &mut Vec<OsString>, 
 fn meant(given: &str, name: &str, place: &str) -> Option<Replacement> {
     let ours = |arg: &Arg| Replacement::Words(flag(arg) + if takes_value(arg) { " {}" } else { "" });
     let bare = given.trim_start_matches('-');
+    if bare.is_empty() {
+        return Some(Replacement::Words("--".to_string()));
+    }
     if Search::default().knows(bare) {
         return Some(Replacement::Words(format!("--deepspeed {bare}")));
     }

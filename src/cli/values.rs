@@ -138,7 +138,8 @@ pub(super) fn variable_assignment(words: &[OsString]) -> impl Fn(&Given) -> Resu
 /// What may be meant for the value of `--set KEY VALUE`.
 fn word_behind<'a>(given: &Given, words: &'a [OsString]) -> Option<&'a str> {
     let at = words.iter().position(|word| *word == given.value)?;
-    words.get(at + 1)?.to_str().filter(|word| !word.starts_with('-'))
+    let mut behind = words[at + 1..].iter().filter_map(|word| word.to_str()).map(|word| word.trim_start_matches('='));
+    behind.find(|word| !word.is_empty()).filter(|word| !word.starts_with('-'))
 }
 
 pub(super) fn variable_name(given: &Given) -> Result<String, Problem> {

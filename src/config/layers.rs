@@ -44,7 +44,12 @@ pub fn with_layers<'t>(template: &'t Template, layers: &Layers, host: &Host) -> 
             }
             _ => Err(patch::not_a_patch(&path.display().to_string(), "it is neither a list nor an object")),
         });
-        problems.extend(applied.err());
+        let typed = file.value.to_string_lossy();
+        let help = match typed.trim_start().chars().next() {
+            Some('{' | '[') => Some("--patch takes a file: write it to one, or use --set KEY=VALUE".to_string()),
+            _ => (typed.contains('=') && !path.exists()).then(|| format!("--set {typed}")),
+        };
+        problems.extend(applied.err().map(|problem| help.into_iter().fold(problem, Problem::help)));
     }
     if !layers.unset.is_empty() {
         problems.extend(remove(config.to_mut(), &layers.unset));

@@ -80,3 +80,19 @@ fn positions(path: &Path) -> Option<FilePositions> {
 fn in_file((path, positions): &FilePositions, key: &str) -> Option<String> {
     positions.get(key).map(|(line, column)| format!("{path}:{line}:{column}"))
 }
+
+/// A value as it is written at a place: `1.0`, which was read as 1.
+pub(crate) fn as_typed(value: &Value, place: &str) -> String {
+    let in_file = || {
+        let mut parts = place.rsplitn(3, ':');
+        let mut number = || parts.next()?.parse::<usize>().ok()?.checked_sub(1);
+        let (column, line) = (number()?, number()?);
+        let text = reading::text_if_any(Path::new(parts.next()?))?;
+        let (_, written) = text.lines().nth(line)?.get(column..)?.split_once(':')?;
+        Some(written.trim_start().split([',', '}', ' ', '/']).next()?.to_string())
+    };
+    let in_flag = || place.split_once('=').map(|(_, typed)| typed.to_string());
+    let typed = value.is_number().then(|| in_flag().or_else(in_file)).flatten();
+    let is_it = |typed: &String| json::parse(typed).is_ok_and(|read| read == *value);
+    typed.filter(is_it).unwrap_or_else(|| value.to_string())
+}

@@ -83,8 +83,8 @@ pub enum Known {
 }
 
 pub fn find(key: &str, version: Version) -> Option<KeySpec> {
-    let line = lines_from(key).next()?;
-    Some(KeySpec::read(line, version)).filter(|entry| entry.key == key)
+    let line = lines_from(key).next().filter(|line| keys::key_of(line) == key)?;
+    Some(KeySpec::read(line, version))
 }
 
 /// Every key with that last part.

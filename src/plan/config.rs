@@ -122,7 +122,9 @@ impl Planner<'_> {
         let (mut resolved, problems) = auto::resolve(&context, |key| places.of(key));
         self.diagnostics.mismatched = resolved.mismatched;
         self.diagnostics.warnings.append(&mut resolved.warnings);
-        self.check(&resolved.config, &template.env, &|key| places.of(key), ranks);
+        let filled = |key: &str| resolved.fills.iter().find(|fill| fill.key == key && fill.from.starts_with("--"));
+        let place = |key: &str| filled(key).map_or_else(|| places.of(key), |fill| fill.from.clone());
+        self.check(&resolved.config, &template.env, &place, ranks);
         self.judge_settings(Some(&resolved.config), ranks);
         if !problems.is_empty() {
             return Err(problems);

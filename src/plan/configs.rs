@@ -18,8 +18,7 @@ use crate::report::Problem;
 use crate::request::{self, Launch};
 
 /// Printed below the problems.
-pub(crate) const NOT_JUDGED: &str =
-    "without a command, what \"auto\" becomes, batch sizes and what depends on the trainer or the ranks are not judged";
+pub(crate) const NOT_JUDGED: &str = "without a command, batch sizes, what \"auto\" becomes and what depends on the trainer or the ranks are not checked";
 
 /// What was found, for a program.
 pub(crate) fn json(problems: &[Problem]) -> Value {

@@ -40,8 +40,7 @@ pub(super) fn unknown_word(understood: &UnderstoodLaunch<'_>, own: &Sourced<Stri
     if is_known || job.own_file(word, host).is_some() {
         return None;
     }
-    let meant = shipped::by_name(distribution, Some(version), word).map(|config| config.word);
-    Some(report::trainer_has_no_config(own, &trainer(understood), meant))
+    Some(report::trainer_has_no_config(own, &trainer(understood)))
 }
 
 /// `ms-swift 3.0.0`

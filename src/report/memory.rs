@@ -31,7 +31,7 @@ pub(crate) fn unknown_card(name: &Sourced<String>, nearest: Option<&str>) -> Pro
     let quoted = nearest.map(|name| if name.contains(' ') { format!("\"{name}\"") } else { name.to_string() });
     let help = match quoted {
         _ if is_number => format!("did you mean `--gpus`? --gpus {}", name.value.trim()),
-        Some(nearest) => format!("did you mean --gpu {nearest}? say its memory instead: --gpus 8 --gpu-memory 80GiB"),
+        Some(nearest) => format!("did you mean `--gpu {nearest}`? or say its memory: --gpus 8 --gpu-memory 80GiB"),
         None => "say its memory instead: --gpus 8 --gpu-memory 80GiB".to_string(),
     };
     Problem::error(Rule::Usage, format!("zlaunch does not know a GPU named `{}`", name.value))

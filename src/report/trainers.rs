@@ -9,11 +9,15 @@ use crate::base::size::number_meant;
 use crate::base::source::Sourced;
 
 pub(crate) fn no_way_to_hand_over(spec: &Sourced<String>, command: &str, right_order: &str) -> Problem {
-    let of_swift = command.strip_prefix("swift").filter(|rest| rest.is_empty() || rest.starts_with(' '));
-    let help = match of_swift.map(|word| nearest(word.trim(), ["sft", "pt", "rlhf"])) {
-        Some(Some(near)) => format!("did you mean `swift {near}`?"),
-        _ if right_order.starts_with("zlaunch ") => right_order.to_string(),
-        Some(None) => {
+    let (program, word) = command.split_once(' ').unwrap_or((command, ""));
+    let trains = match program {
+        "swift" => "sft pt rlhf",
+        "trl" => "sft dpo grpo kto reward rloo",
+        _ => "",
+    };
+    let help = match nearest(word, trains.split_whitespace()) {
+        Some(near) => format!("did you mean `{program} {near}`?"),
+        None if program == "swift" && !right_order.starts_with("zlaunch ") => {
             "give the config to `swift sft`, `pt` or `rlhf`, with its arguments on the command line".to_string()
         }
         None => right_order.to_string(),
@@ -62,11 +66,9 @@ pub(crate) fn own_config_differs(
         .help(format!("for {trainer}'s own: --deepspeed {}", file.display()))
 }
 
-/// `meant`: what this version calls it.
-pub(crate) fn trainer_has_no_config(spec: &Sourced<String>, trainer: &str, meant: Option<&str>) -> Problem {
+pub(crate) fn trainer_has_no_config(spec: &Sourced<String>, trainer: &str) -> Problem {
     let what = format!("{trainer} has no config `{}`: zlaunch's template of that name is used", spec.value);
-    let help = meant.map_or_else(String::new, |word| format!("for {trainer}'s own: --deepspeed {word}"));
-    Problem::warning(Rule::OwnConfigDiffers, what).at(spec.spelling()).help(help)
+    Problem::warning(Rule::OwnConfigDiffers, what).at(spec.spelling())
 }
 
 /// `tolerant`: how this trainer is made to tolerate such options.
@@ -88,12 +90,14 @@ pub(crate) fn argument_of_wrong_type(spelled: &str, value: &str, wanted: &str, e
 /// What a value that is not `wanted` was probably meant to be.
 pub(crate) fn value_meant(name: &str, value: &str, wanted: &str) -> Option<String> {
     match wanted {
+        _ if value == "=" => Some("VALUE, without the `=`".to_string()),
         "true or false" => nearest(value, ["true", "false"]).map(str::to_string),
         "an integer" => number_meant(value, name).map(|number| number.to_string()),
         // A comma of another language, or a word.
         "a number" => {
             let with_point = value.replacen(',', ".", 1);
-            let number = || number_meant(value, name).map(|number| number.to_string());
+            let percent = || Some((value.strip_suffix('%')?.parse::<f64>().ok()? / 100.0).to_string());
+            let number = || percent().or_else(|| number_meant(value, name).map(|number| number.to_string()));
             if with_point.parse::<f64>().is_ok() { Some(with_point) } else { number() }
         }
         listed => nearest(value, listed.split(", ")).map(str::to_string),

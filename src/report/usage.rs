@@ -6,6 +6,7 @@ use std::path::Path;
 use super::problem::Problem;
 use super::rule::Rule;
 use super::suggestion::{did_you_mean, nearest};
+use crate::base::size::number_meant;
 use crate::base::source::Sourced;
 
 pub(crate) fn nothing_to_launch(subcommand: &str, config: &str) -> Problem {
@@ -13,6 +14,12 @@ pub(crate) fn nothing_to_launch(subcommand: &str, config: &str) -> Problem {
     Problem::error(Rule::Usage, "there is no command to launch")
         .at(format!("{zlaunch} [OPTIONS] [--] COMMAND [ARGS]..."))
         .help(format!("{zlaunch} --deepspeed {config} -- swift sft --model Qwen/Qwen3-8B; `zlaunch -h` is an overview"))
+}
+
+/// Behind a `\` that should end a line.
+pub(crate) fn only_a_space() -> Problem {
+    let what = "the command ends with a word that is only a space, so what follows on the next line is no part of it";
+    Problem::error(Rule::Usage, what).at("` `").help("take away the space behind the last `\\`")
 }
 
 /// `line`: the command line with the option in front.
@@ -76,7 +83,9 @@ pub(crate) fn not_a_number(sourced: &Sourced<String>, least: u64, most: u64, exa
     };
     // torchrun takes a range of machines, `1:2`.
     let last = sourced.value.rsplit_once(':').map(|(_, last)| last).filter(|last| last.parse::<u32>().is_ok());
-    is_not(&wanted, sourced, last.unwrap_or(example))
+    let meant =
+        number_meant(&sourced.value, &sourced.from.to_string()).filter(|number| (least..=most).contains(number));
+    is_not(&wanted, sourced, &meant.map_or(last.unwrap_or(example).to_string(), |number| number.to_string()))
 }
 
 /// `8gpus`, `all`.

@@ -51,10 +51,11 @@ fn arguments_arrive_to_the_byte() {
         .map(OsString::from)
         .chain([OsString::from_vec(vec![0xff, 0xfe, b'x'])])
         .collect();
-    let words = ZERO2.iter().chain(&["--"]).chain(SWIFT).chain(&["--system"]).map(OsString::from).chain(odd.clone());
+    let words =
+        ZERO2.iter().chain(&["--"]).chain(SWIFT).chain(&["--target_modules"]).map(OsString::from).chain(odd.clone());
     sandbox.run(words).succeeded();
     let argv = sandbox.recorded();
-    let at = argv.iter().position(|word| word == "--system").unwrap();
+    let at = argv.iter().position(|word| word == "--target_modules").unwrap();
     assert_eq!(argv[at + 1..=at + odd.len()], odd);
 }
 

@@ -135,7 +135,7 @@ fn configs_are_checked_without_a_command() {
     sandbox.file("odd.json", r#"{"zero_optimization": {"stage": 2}, "no_such_key": 1}"#);
     let check = |words: &[&str]| sandbox.run([&["check"], words].concat());
     for (words, status, says) in [
-        (&["good.json"][..], 0, "are not judged\n0 errors, 0 warnings, 0 notes"),
+        (&["good.json"][..], 0, "are not checked\n0 errors, 0 warnings, 0 notes"),
         (&["zero3_offload"], 0, "0 errors, 0 warnings"),
         (&["--deepspeed", "zero2"], 0, "0 errors, 0 warnings"),
         (&["good.json", "bad.json"], 1, "bad.json:1:36"),

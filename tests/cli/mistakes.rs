@@ -16,6 +16,11 @@ const MISTAKES: &[(&str, &str)] = &[
     ("--bind_cores_to_rank -- swift sft", "did you mean `--launcher deepspeed --launcher-arg --bind_cores_to_rank`?"),
     ("--use_deepspeed -- swift sft", "leave --use_deepspeed out"),
     ("--mixed_precision bf16 -- swift sft", "zlaunch -- swift sft --bf16 true"),
+    ("--gpu_ids 0,1 -- swift sft", "did you mean `--env CUDA_VISIBLE_DEVICES=0,1`?"),
+    (
+        "--offload_optimizer_device cpu -- swift sft",
+        "did you mean `--set zero_optimization.offload_optimizer.device=cpu`?",
+    ),
     ("-m swift.cli.sft --model x", "did you mean `-- python -m swift.cli.sft`?"),
     ("--nnodes 1:2 -- swift sft", "--nnodes 2"),
     // Stages and templates.
@@ -55,6 +60,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ("--trainer ms-swift -- swift sft", "did you mean `swift`?"),
     ("swift sft --nproc-per-node 2 --model x", "zlaunch --nproc-per-node 2 -- swift sft --model x"),
     ("-deepspeed zero3 -- swift sft", "did you mean `--deepspeed zero3`?"),
+    ("-host-memory 100GB -- swift sft", "did you mean `--host-memory 100GB`?"),
     ("-nproc 2 -- swift sft", "did you mean `--nproc-per-node 2`?"),
     ("-dryrun -- swift sft", "did you mean `--dry-run`?"),
     ("--node 2 -- swift sft", "did you mean `--nnodes 2`?"),
@@ -70,6 +76,20 @@ const MISTAKES: &[(&str, &str)] = &[
     ("--template-dir nowhere -- swift sft", "check the path"),
     ("--template-dir ../homee -- swift sft", "--template-dir ../home"),
     ("swift sft --max_grad_norm x --deepspeed zero2", "--max_grad_norm 1.0"),
+    ("swift sft --max_grad_norm = 1 --deepspeed zero2", "--max_grad_norm VALUE, without the `=`"),
+    ("--deepspeed zero2 - swift sft", "zlaunch --deepspeed zero2 -- swift sft"),
+    ("--deepspeed zero2 --- swift sft", "did you mean `--`?"),
+    ("--deepspeed zero2 — swift sft", "zlaunch --deepspeed zero2 -- swift sft"),
+    ("--set a=1 b=2 --deepspeed zero2 -- swift sft", "zlaunch --set a=1 --deepspeed zero2 --set b=2 -- swift sft"),
+    ("--env A=1 B=2 --deepspeed zero2 -- swift sft", "zlaunch --env A=1 --deepspeed zero2 --env B=2 -- swift sft"),
+    ("--deepspeed zero2 --set zero_optimization.stage = 3 -- swift sft", "--set zero_optimization.stage=3"),
+    ("--deepspeed zero2 --patch zero_optimization.stage=3 -- swift sft", "--set zero_optimization.stage=3"),
+    ("--deepspeed zero2 --patch {\"a\":1} -- swift sft", "--patch takes a file: "),
+    ("--nnodes 2 --node-rank 0 --master-addr n1:29400 -- swift sft", "--master-addr n1 --master-port 29400"),
+    ("--nnodes 2 --node-rank 0 --master-addr tcp://n1 -- swift sft", "--master-addr n1 --master-port 29500"),
+    ("--include 0,1 --deepspeed zero2 -- swift sft", "--include localhost:0,1"),
+    ("--nproc-per-node 2 --deepspeed {stage:2} -- swift sft", "put single quotes around it: "),
+    ("--nproc-per-node 2 --deepspeed=~/ds.json -- swift sft", "the shell replaces `~` only where a word begins: "),
     // Sub-commands.
     ("fit", "zlaunch fit --params 8B --gpu H100x8, or "),
     ("fit --params 8 --gpus 8", "--params 8B"),
@@ -83,7 +103,12 @@ const MISTAKES: &[(&str, &str)] = &[
     ("generate --params 8B", "leave --params out"),
     ("fit --params 8B --gpus 8x", "--gpus 8"),
     ("schema -o x.json", "leave -o out"),
-    ("generate zero3", "zlaunch generate --from zero3"),
+    ("generate --micro-batch 2 zero3", "--from zero3"),
+    ("generate ds.json", "-o ds.json writes it, --from ds.json starts from it"),
+    ("fit --params 8B --gpu H100 --seq-len 4k", "--seq-len 4096"),
+    ("templates --list", "leave --list out"),
+    ("shims install --dir x", "did you mean `x`?"),
+    ("diff zero2 zero3.json", "check the path, or take the template of that name: diff zero3"),
     ("schema --version 0.16.9", "did you mean `--deepspeed-version 0.16.9`?"),
     ("shims uninstall", "did you mean `remove`?"),
     ("completions powershell", "one of bash, zsh, fish\n"),
@@ -117,6 +142,47 @@ fn what_was_meant_can_be_pasted() {
             );
         }
     }
+}
+
+/// Quotes around two words, and a space behind a backslash.
+#[test]
+fn words_with_spaces_are_not_what_was_meant() {
+    let sandbox = Sandbox::new();
+    let quoted = sandbox.run(["-n", "--deepspeed zero3", "--", "swift", "sft"]);
+    quoted.refused(&["leave out the quotes", "  help: zlaunch -n --deepspeed zero3 -- swift sft\n"]);
+    sandbox.run(["-n", "--deepspeed", "zero3", " "]).refused(&["take away the space behind the last `\\`"]);
+}
+
+#[test]
+fn files_that_are_almost_right() {
+    let sandbox = Sandbox::new();
+    for (name, text, words, help) in [
+        ("hosts", "n1:8\n", "--hostfile hosts --deepspeed zero2 -- swift sft", "n1 slots=8"),
+        ("hosts", "n1 slot=4\n", "--hostfile hosts --deepspeed zero2 -- swift sft", "n1 slots=4"),
+        ("hosts", "n1\n", "--hostfile hosts --deepspeed zero2 -- swift sft", "n1 slots=N"),
+        (
+            "ours.json",
+            r#"{"$zlaunch": {"extends": "zero2.json"}}"#,
+            "--deepspeed ours.json -- swift sft",
+            "did you mean `zero2`?",
+        ),
+        (
+            "ours.json",
+            r#"{"zlaunch": {"extends": "zero2"}}"#,
+            "--deepspeed ours.json -- swift sft",
+            "write \"$zlaunch\"",
+        ),
+        (
+            "ours.json",
+            r#""zero_optimization": {"stage": 2}"#,
+            "--deepspeed ours.json -- swift sft",
+            "put { in front of it",
+        ),
+    ] {
+        sandbox.file(name, text);
+        sandbox.run(words.split(' ')).refused(&[&format!("  help: {help}")]);
+    }
+    sandbox.run(["check", "ours.jsn"]).refused(&["  help: zlaunch check ours.json\n"]);
 }
 
 #[test]
@@ -169,6 +235,20 @@ fn a_key_that_set_wrote_is_not_unset() {
         ("fp16=true", "--set fp16.enabled=true\n"),
         ("zero_optimization.offload_optimizer=cpu", "--set zero_optimization.offload_optimizer.device=\"cpu\"\n"),
         ("nothing=1", "leave --set nothing=1 out\n"),
+        ("nothing.stage=1", "leave --set nothing.… out\n"),
+        ("zero_optimization.reduce_bucket_size=1.5", "leave --set zero_optimization.reduce_bucket_size=1.5 out\n"),
+        ("zero.stage=3", "did you mean `zero_optimization`? --set zero_optimization.stage=3\n"),
+        ("/zero_optimization/stage=3", "its place is `zero_optimization.stage`: --set zero_optimization.stage=3\n"),
+        ("bf16=True", "--set bf16.enabled=true\n"),
+        ("zero_optimization.stage=3,bf16.enabled=true", "--set zero_optimization.stage=3 --set bf16.enabled=true\n"),
+        (
+            "reduce_bucket_size=200M",
+            "its place is `zero_optimization.reduce_bucket_size`: --set zero_optimization.reduce_bucket_size=200000000\n",
+        ),
+        (
+            "zero_optimization.reduce_buckt_size=2e8",
+            "did you mean `reduce_bucket_size`? --set zero_optimization.reduce_bucket_size=2e8\n",
+        ),
     ] {
         let run = check(set);
         assert!(run.stdout.contains(&format!("  help: {help}")), "{set}: {}", run.stdout);

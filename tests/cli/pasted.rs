@@ -78,6 +78,12 @@ const VALUES: &[&str] = &[
     "--set zero_optimization.overlap_comm=ture",
     "--set zero_optimization.reduce_bucket_size=5,000",
     "--set stage=3",
+    "--set zero.stage=3",
+    "--set zero_optimization/stage=3",
+    "--set reduce_bucket_size=200M",
+    "--set bf16=True",
+    "--set zero_optimization.stage=3,bf16.enabled=true",
+    "--seq-len 4k",
     "--set offload_optimizer.device=cpu",
     "--set zero_optimization.overlapp_comm=true",
     "--set zero_optimization.offload_optimizer.device=gpu",
@@ -126,6 +132,11 @@ const ARGUMENTS: &[&str] = &[
     "--max_lenght 10",
     "--dataset_num_procs 2",
     "--warmup_ration 0.1",
+    "--warmup_ratio 5%",
+    "--output_dir my out",
+    "--config run.yaml",
+    "--per_device_train_batch_size 0",
+    "--use_lora true",
 ];
 
 fn misspellings(option: &str) -> Vec<String> {
@@ -136,9 +147,7 @@ fn misspellings(option: &str) -> Vec<String> {
     let dropped = format!("--{}{}", &bare[..middle], &bare[middle + 1..]);
     let doubled = format!("--{}{}", &bare[..=last], &bare[last..]);
     let swapped = format!("--{}{}{}{}", &bare[..1], &bare[2..3], &bare[1..2], &bare[3..]);
-    // `-host-memory` begins with `-h`, which asks for help.
-    let one_dash = if bare.starts_with('h') { swapped.clone() } else { format!("-{bare}") };
-    let wrong = [dropped, doubled, swapped, format!("—{bare}"), format!("–-{bare}"), one_dash];
+    let wrong = [dropped, doubled, swapped, format!("—{bare}"), format!("–-{bare}"), format!("-{bare}")];
     // Two letters that are the same are not swapped.
     wrong.iter().filter(|it| *it != name).map(|it| format!("{it}{value}")).collect()
 }

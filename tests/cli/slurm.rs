@@ -94,7 +94,7 @@ fn one_task_per_machine(sandbox: &Sandbox, step: &str, tasks: &[&Recorded], mach
     let mut worlds: BTreeSet<Option<u64>> = BTreeSet::new();
     for task in tasks {
         if machines == 1 && task.number("SLURM_JOB_NUM_NODES") > Some(1) {
-            task.plan(sandbox).refused(&["one shell of a Slurm job", "--nnodes 1"]);
+            task.plan(sandbox).refused(&["one shell of the Slurm job", "--nnodes 1"]);
             continue;
         }
         let Some(here) = task.gpus() else {

@@ -218,3 +218,17 @@ fn tests_are_not_in_the_sources() {
     let found: Vec<PathBuf> = Sources::read().files.values().filter(has_tests).cloned().collect();
     assert_eq!(found, Vec::<PathBuf>::new(), "cargo test does not run these: see [lib] in Cargo.toml");
 }
+
+/// The oldest Rust that `Cargo.toml` promises has no `if let` behind the pattern of a match arm.
+#[test]
+fn the_sources_are_for_the_oldest_rust() {
+    let is_guard = |line: &str| {
+        line.split_once(" if let ").is_some_and(|(before, rest)| {
+            !before.ends_with("else") && !before.trim().is_empty() && rest.contains(" => ")
+        })
+    };
+    let text = |path: &PathBuf| fs::read_to_string(path).unwrap();
+    let guards = Sources::read().files.into_values().filter(|path| text(path).lines().any(is_guard));
+    assert_eq!(guards.collect::<Vec<PathBuf>>(), Vec::<PathBuf>::new(), "needs Rust 1.95");
+    assert!(is_guard("        _ if let Some(near) = near() => near,"));
+}

@@ -4,7 +4,7 @@ mod resolve {
     use serde_json::Value;
     use zlaunch::testing::source::{Source, Sourced};
     use zlaunch::testing::template::resolve::*;
-    use zlaunch::testing::template::search::{ALIASES, BUILT_IN, Search, built_in_text};
+    use zlaunch::testing::template::search::{BUILT_IN, Search, aliases, built_in_text};
     use zlaunch::testing::{Host, json};
 
     fn named(name: &str) -> Template {
@@ -21,10 +21,10 @@ mod resolve {
 
     #[test]
     fn aliases_lead_to_built_in_templates() {
-        for (old, new) in ALIASES {
+        for (old, new) in aliases() {
             assert!(!built_in_text(new).is_empty(), "{old} -> {new}");
             let template = named(old);
-            assert_eq!((template.name.as_str(), template.notes.len()), (*new, 1));
+            assert_eq!((template.name.as_str(), template.notes.len()), (new, 1));
         }
     }
 

@@ -1,6 +1,6 @@
 //! The options as clap knows them: every text of the help in Chinese, and what to give instead of the options of other programs.
 
-use zlaunch::testing::cli::{FIRST, FOREIGN_OPTIONS, MORE, command, in_chinese};
+use zlaunch::testing::cli::{FIRST, MORE, command, foreign_options, in_chinese};
 use zlaunch::testing::options::{flag, takes_value};
 
 /// Every text of every page, but for names and examples.
@@ -65,12 +65,11 @@ fn untranslated(text: &str) -> Vec<&str> {
 #[test]
 fn what_is_given_instead_are_options() {
     let zlaunch = command();
-    for (place, names, words) in
-        FOREIGN_OPTIONS.iter().filter(|(.., words)| words.starts_with("--") && !words.starts_with("-- "))
-    {
+    for (names, words) in foreign_options().filter(|(_, words)| words.starts_with("--") && !words.starts_with("-- ")) {
+        let place = names.split(' ').next().unwrap();
         let command = zlaunch.find_subcommand(place).unwrap_or(&zlaunch);
         let option = command.get_arguments().find(|arg| Some(flag(arg).as_str()) == words.split(' ').next());
-        let option = option.unwrap_or_else(|| panic!("{place} {names}: {words}"));
-        assert_eq!(takes_value(option), words.contains(' '), "{place} {names}: {words}");
+        let option = option.unwrap_or_else(|| panic!("{names}: {words}"));
+        assert_eq!(takes_value(option), words.contains(' '), "{names}: {words}");
     }
 }

@@ -46,7 +46,7 @@ fn a_command_begins_where_our_options_end() {
         ("-n checks", "checks"),
         ("--deepspeed zero3 swift", "swift"),
         ("--deepspeed=zero3 -n -- -x", "-x"),
-        ("--num_gpus 2 - swift", "- swift"),
+        ("--num_gpus 2 swift -", "swift -"),
         ("--launcher-arg --foo --launcher-arg -- swift", "swift"),
         ("swift -- check", "swift -- check"),
     ] {

@@ -137,7 +137,7 @@ fn tables() -> Vec<Table> {
     let subcommand = |name: &str| zlaunch.find_subcommand(name).unwrap();
     vec![
         Table::new("shorthands", "| name | what it is |", shorthands()),
-        Table::new("front ends", "| command | front end | what runs |", front_ends()),
+        Table::new("front ends", "| command | `--trainer` | what runs |", front_ends()),
         Table::new("recorded trainers", "| package | from | to | versions read |", recorded_trainers()),
         Table::new("prefixes", "| in front | |", prefixes),
         Table::new("auto", "| key | becomes | compared |", rules),

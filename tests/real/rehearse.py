@@ -24,7 +24,7 @@ HF = "--model_name_or_path model --output_dir out --bf16 true --max_steps 2"
 TRL = "--model_name_or_path model --dataset_name data --output_dir out"
 LLAMAFACTORY = "--model_name_or_path model --do_train true --dataset tiny --dataset_dir data --template qwen --output_dir out --bf16 true"
 MIN_LR = ("--lr_scheduler_type cosine_with_min_lr", "min_lr")
-BOTH, LLAMAFACTORIES = ("", "older"), ("llamafactory", "llamafactory-older")
+BOTH, LLAMAFACTORIES, AXOLOTLS = ("", "older"), ("llamafactory", "llamafactory-older"), ("axolotl", "axolotl-older")
 # By name: the environments, the command ({} stands for what is changed), and what the trainer refuses: a change and words of its message.
 FRONT_ENDS = {
     "swift sft": (BOTH, f"swift sft {SWIFT} --tuner_type full {{}}", ("--packing true", "packing")),
@@ -41,7 +41,13 @@ FRONT_ENDS = {
     "llamafactory": (LLAMAFACTORIES, f"llamafactory-cli train {LLAMAFACTORY} --stage sft --finetuning_type full {{}}", ("--resume_from_checkpoint nowhere", "trainer_state.json")),
     "llamafactory, LoRA": (LLAMAFACTORIES, f"llamafactory-cli train {LLAMAFACTORY} --stage sft --finetuning_type lora {{}}", ("--lora_target no_such_layer", "no_such_layer")),
     "llamafactory, remote code": (LLAMAFACTORIES, f"llamafactory-cli train {LLAMAFACTORY.replace('model --', 'remote --')} --stage sft --finetuning_type full --trust_remote_code true {{}}", ("--trust_remote_code false", "trust_remote_code")),
+    "axolotl": (AXOLOTLS, "axolotl train run.yaml {}", ("--optimizer no_such_optimizer", "no_such_optimizer")),
+    "axolotl, LoRA": (AXOLOTLS, "axolotl train lora.yaml {}", ("--lora-target-modules no_such_layer", "no_such_layer")),
+    "axolotl, its own config": (AXOLOTLS[:1], "accelerate launch --num_processes {ranks} -m axolotl.cli.train own.yaml {}", ("--batch_flattening true", "batch_flattening requires")),
 }
+AXOLOTL = {"base_model": "model", "datasets": [{"path": "data.jsonl", "ds_type": "json", "type": "chat_template", "field_messages": "messages"}], "sequence_len": 128, "micro_batch_size": 2,
+           "gradient_accumulation_steps": 4, "max_steps": 2, "learning_rate": 0.0001, "optimizer": "adamw_torch", "lr_scheduler": "cosine", "bf16": True, "output_dir": "out"}
+AXOLOTL_FILES = {"run": {}, "lora": {"adapter": "lora", "lora_r": 8, "lora_alpha": 16, "lora_target_modules": ["q_proj", "v_proj"]}, "own": {"deepspeed": "zero2.json"}}
 # These say how many ranks there are, and name their config.
 OWN_LAUNCHER = ("torchrun", "deepspeed", "accelerate")
 PLAIN = """
@@ -136,6 +142,8 @@ def put_files(bench, folder):
     config.write_text(json.dumps(given))
     (folder / "remote/own.py").write_text(REMOTE)
     (folder / "zero2.json").write_text(json.dumps(bench.template("zero2")))
+    for name, more in AXOLOTL_FILES.items():
+        (folder / f"{name}.yaml").write_text(json.dumps(AXOLOTL | more))
     talk = [{"role": "user", "content": "one"}, {"role": "assistant", "content": "two"}]
     (folder / "pairs.jsonl").write_text(f'{json.dumps({"messages": talk, "rejected_response": "three"})}\n' * 20)
     (folder / "pairs").mkdir()
@@ -207,13 +215,14 @@ def main():
     from truth_cases import ENVIRONMENTS
     from truth_lab import Bench
 
+    known = [*ENVIRONMENTS, *AXOLOTLS]
     parser = Arguments(__doc__, "bin", "names")
     parser.add_argument("--cases", type=int, default=0, metavar="N", help="try the first N of the truth cases too (default: none)")
     parser.add_argument("--known", action="store_true", help="of these only the ones whose end is known")
-    parser.add_argument("--only", action="append", default=None, metavar="ENVIRONMENT", choices=[name or "main" for name in ENVIRONMENTS], help="only this environment (default: all)")
+    parser.add_argument("--only", action="append", default=None, metavar="ENVIRONMENT", choices=[name or "main" for name in known], help="only this environment (default: all)")
     options = parser.parse_args()
     checks = Checks(options.names)
-    wanted = [name for name in ENVIRONMENTS if not options.only or (name or "main") in options.only]
+    wanted = [name for name in known if not options.only or (name or "main") in options.only]
     with tempfile.TemporaryDirectory(prefix="zlaunch-rehearse-", ignore_cleanup_errors=True) as root:
         root, benches = Path(root), {}
         for name, environment in ((name, it) for name, row in FRONT_ENDS.items() for it in row[0] if it in wanted):
@@ -226,7 +235,7 @@ def main():
                     put_files(benches[environment], folder)
                 checks.run(shown, try_front_end, benches[environment], folder, name)
         if options.cases:
-            truth(options, {it: benches.get(it) or Bench(options.bin, it, root) for it in wanted}, root, checks)
+            truth(options, {it: benches.get(it) or Bench(options.bin, it, root) for it in wanted if "axolotl" not in it}, root, checks)
     checks.finish()
 
 

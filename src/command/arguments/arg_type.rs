@@ -18,6 +18,8 @@ pub(crate) enum Rejection {
     NoValue(ArgType),
     /// A word that stands behind it.
     WrongValue(String, ArgType),
+    /// It takes one of these words.
+    Leftover(Vec<String>),
 }
 
 impl Rejection {
@@ -111,7 +113,10 @@ impl ArgType {
             return None;
         }
         let wrong = own.iter().find(|value| !self.of_word().accepts(value, versions));
-        wrong.map(|value| Rejection::WrongValue((*value).to_string(), self))
+        let wrong = wrong.map(|value| Rejection::WrongValue((*value).to_string(), self));
+        // A space is a mistake of another kind.
+        let is_over = own.len() < values.len() && self != ArgType::Anything && !values[1].trim().is_empty();
+        wrong.or_else(|| is_over.then(|| Rejection::Leftover(values.iter().map(ToString::to_string).collect())))
     }
 
     fn accepts(self, value: &str, versions: &Versions) -> bool {

@@ -40,20 +40,11 @@ pub(crate) enum RunFileReader {
 }
 
 pub(crate) fn run_file_reader(source: &ScriptSource) -> RunFileReader {
-    const FILES: &[&str] = &["parse_json_file", "parse_yaml_file", "parse_dict"];
-    const OPTIONS: &[&str] = &[
-        "ArgumentParser",
-        "add_argument",
-        "TrlParser",
-        "import fire",
-        "hydra",
-        "import click",
-        "import tyro",
-        "typer",
-    ];
-    let has = |signs: &[&str]| signs.iter().any(|sign| source.mentions(sign));
+    const FILES: &str = "parse_json_file|parse_yaml_file|parse_dict";
+    const OPTIONS: &str = "ArgumentParser|add_argument|TrlParser|import fire|hydra|import click|import tyro|typer";
+    let has = |signs: &str| signs.split('|').any(|sign| source.mentions(sign));
     match () {
-        () if has(&[HANDBOOK]) => RunFileReader::Handbook,
+        () if has(HANDBOOK) => RunFileReader::Handbook,
         () if has(FILES) => RunFileReader::Transformers,
         () if has(OPTIONS) => RunFileReader::Nobody,
         () => RunFileReader::Transformers,

@@ -5,41 +5,44 @@ use serde_json::Value;
 use super::context::FilledValue;
 use super::rules::AutoRule;
 use crate::base::source::TrainerDefault;
+use crate::config::places::as_typed;
 use crate::report::{Problem, Rule};
 
 pub(super) fn problem(rule: &AutoRule, value: &Value, place: &str, computed: &FilledValue) -> Problem {
     let AutoRule { key, doc, .. } = rule;
     let FilledValue { value: wanted, from, .. } = computed;
     let defaults: Vec<&TrainerDefault> = computed.defaults().collect();
-    let differs = format!("`{key}` is {value} in the config, but the trainer");
+    let typed = as_typed(value, place);
+    let differs = format!("`{key}` is {typed} in the config, but the trainer");
     let names: Vec<String> = defaults.iter().map(|default| format!("--{}", default.argument)).collect();
     let not_given = format!("{} {} not given", names.join(" and "), if names.len() == 1 { "is" } else { "are" });
-    let found = match defaults.iter().find_map(|default| default.unless) {
-        _ if let Some(doubt) = computed.doubt() => {
+    let found = match (computed.doubt(), defaults.iter().find_map(|default| default.unless)) {
+        (Some(doubt), _) => {
             let unless = format!("unless the script changes that ({doubt})");
             Problem::warning(Rule::DoubtfulMismatch, format!("{differs} computes {wanted} from {doc}, {unless}"))
         }
         _ if defaults.is_empty() => Problem::error(Rule::Mismatch, format!("{differs} computes {wanted} from {doc}")),
-        None => Problem::error(Rule::Mismatch, format!("{differs} takes {wanted} by default: {not_given}")),
-        Some(unless) => {
+        (_, None) => Problem::error(Rule::Mismatch, format!("{differs} takes {wanted} by default: {not_given}")),
+        (_, Some(unless)) => {
             let what = format!("{differs} takes {wanted} unless {unless}: {not_given}");
             Problem::warning(Rule::DefaultMismatch, what)
         }
     };
-    found.at(place).at(from).help(help(key, value, wanted, &defaults))
+    found.at(place).at(from).help(help(key, value, &typed, wanted, &defaults))
 }
 
-fn help(key: &str, value: &Value, wanted: &Value, defaults: &[&TrainerDefault]) -> String {
+fn help(key: &str, value: &Value, typed: &str, wanted: &Value, defaults: &[&TrainerDefault]) -> String {
     let text = value.as_str().and_then(|text| serde_json::from_str::<Value>(text.trim()).ok());
     let unquoted = text.filter(Value::is_number);
     if let Some(number) = unquoted.as_ref().filter(|number| *number == wanted) {
         return format!("--set {key}={number} (numbers are written without quotes), or --set {key}=auto");
     }
+    let is_taken = unquoted.is_some() || !value.is_array() && !value.is_string();
     let advice = match defaults {
         // Not of a product or a list, which have other parts too.
-        [TrainerDefault { argument, unless: None, .. }] if key != "train_batch_size" && !value.is_array() => {
+        [TrainerDefault { argument, unless: None, .. }] if key != "train_batch_size" && is_taken => {
             let number = unquoted.as_ref().map(|number| format!("--set {key}={number} and ")).unwrap_or_default();
-            format!("{number}give the trainer --{argument} {}", unquoted.as_ref().unwrap_or(value))
+            format!("{number}give the trainer --{argument} {}", typed.trim_matches('"'))
         }
         _ => "make both sides equal".to_string(),
     };

@@ -66,6 +66,10 @@ impl Document {
         let mut document = Document { body: Value::Object(body), ..Document::default() };
         let mut problems = Vec::new();
         match header {
+            None if document.body.get("zlaunch").is_some() => {
+                let problem = Problem::error(Rule::Template, "the section of zlaunch is named `$zlaunch`");
+                problems.push(problem.at(format!("{origin}, zlaunch")).help("write \"$zlaunch\""));
+            }
             None => {}
             Some(Value::Object(header)) => {
                 for (key, value) in header {

@@ -108,7 +108,10 @@ fn first_link(spec: &Sourced<String>, search: &Search, host: &Host) -> Result<(L
         }
         let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
         let help = match search.find(stem, 0).map(|_| stem).or_else(|| alias(stem)) {
-            Some(name) => format!("check the path, or take the template of that name: --deepspeed {name}"),
+            Some(name) => format!("check the path, or take the template of that name: {}", spec.from.with(name)),
+            None if word.starts_with("~/") => {
+                format!("the shell replaces `~` only where a word begins: {} {word}", spec.from)
+            }
             None => {
                 "check the path (it is relative to the current folder); `zlaunch templates` lists what needs no file"
                     .to_string()
@@ -143,7 +146,8 @@ fn parent_link(link: &Link, parent: &str, spec: &Sourced<String>, search: &Searc
     let known = search.all();
     // A template of a name may extend the next one of that name: this is the last.
     let is_itself = parent == link.name;
-    let nearest = nearest(parent, known.iter().map(|(name, _)| name.as_str()).filter(|name| *name != parent));
+    let bare = parent.strip_suffix(".json").unwrap_or(parent);
+    let nearest = nearest(bare, known.iter().map(|(name, _)| name.as_str()).filter(|name| *name != parent));
     let lists = "`zlaunch templates` lists all of them";
     let (what, help) = if is_itself {
         (": there is no other template of that name", format!("name the one it builds on; {lists}"))
@@ -164,7 +168,9 @@ fn load(link: &Link, inline: &str) -> Result<Document, Vec<Problem>> {
         Origin::BuiltIn => json::parse_built_in(built_in_text(&link.name)),
         Origin::Inline | Origin::Piped => json::parse(inline).map_err(|fault| {
             // It uses json_repair, which guesses.
-            let help = format!("{} (ms-swift alone would repair some of it)", fault.help());
+            let unquoted = "put single quotes around it: the shell took the double ones";
+            let help = if inline.contains('"') { fault.help() } else { unquoted };
+            let help = format!("{help} (ms-swift alone would repair some of it)");
             fault.problem("the command line").help(help)
         })?,
     };

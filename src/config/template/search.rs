@@ -23,23 +23,9 @@ embedded! {
 }
 
 /// Spellings of older releases and of other projects, and what they mean here.
-pub const ALIASES: &[(&str, &str)] = &[
-    ("default-zero2", "zero2"),
-    ("default-zero3", "zero3"),
-    ("zero2-offload", "zero2_offload"),
-    ("zero3-offload", "zero3_offload"),
-    ("z0", "zero0"),
-    ("z1", "zero1"),
-    ("z2", "zero2"),
-    ("z2_offload", "zero2_offload"),
-    ("z3", "zero3"),
-    ("z3_offload", "zero3_offload"),
-    ("ds_z0_config", "zero0"),
-    ("ds_z2_config", "zero2"),
-    ("ds_z2_offload_config", "zero2_offload"),
-    ("ds_z3_config", "zero3"),
-    ("ds_z3_offload_config", "zero3_offload"),
-];
+pub fn aliases() -> impl Iterator<Item = (&'static str, &'static str)> {
+    include_str!("aliases.txt").lines().skip(1).filter_map(|line| line.split_once(' '))
+}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
@@ -208,7 +194,7 @@ impl Search {
             let what = if stage > 3 { format!("{what}: ZeRO has the stages 0 to 3") } else { what };
             return refused(what, did_you_mean(Some(&meant), lists));
         }
-        let known = known.iter().map(String::as_str).chain(ALIASES.iter().map(|(old, _)| *old));
+        let known = known.iter().map(String::as_str).chain(aliases().map(|(old, _)| old));
         refused(what, did_you_mean(nearest(name, known), lists))
     }
 }
@@ -239,7 +225,7 @@ fn stage_meant(name: &str) -> Option<(u32, String)> {
 }
 
 pub(super) fn alias(old: &str) -> Option<&'static str> {
-    ALIASES.iter().find(|(name, _)| *name == old).map(|(_, new)| *new)
+    aliases().find(|(name, _)| *name == old).map(|(_, new)| new)
 }
 
 pub fn built_in_text(name: &str) -> &'static str {

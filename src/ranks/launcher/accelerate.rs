@@ -80,22 +80,14 @@ pub(super) fn run_file_with(args: &Args, config: &Path, host: &Host) -> Option<(
 }
 
 /// What accelerate refuses in the section of its run file beside a config, because the config says it too.
-const REFUSED_BESIDE_CONFIG: &[&str] = &[
-    "gradient_accumulation_steps",
-    "gradient_clipping",
-    "zero_stage",
-    "offload_optimizer_device",
-    "offload_param_device",
-    "offload_optimizer_nvme_path",
-    "offload_param_nvme_path",
-    "zero3_save_16bit_model",
-];
+const REFUSED_BESIDE_CONFIG: &str = "gradient_accumulation_steps gradient_clipping zero_stage offload_optimizer_device \
+     offload_param_device offload_optimizer_nvme_path offload_param_nvme_path zero3_save_16bit_model";
 
 /// The entries of the run file that accelerate refuses beside a config, and the file. A precision as a flag it takes.
 pub(super) fn refused_in_run_file(args: &Args, host: &Host) -> Option<(PathBuf, Vec<&'static str>)> {
     let (file, settings) = settings(args, host)?;
     let section = settings.get("deepspeed_config");
-    let mut refused: Vec<&str> = REFUSED_BESIDE_CONFIG.to_vec();
+    let mut refused: Vec<&str> = REFUSED_BESIDE_CONFIG.split(' ').collect();
     refused.retain(|name| section.is_some_and(|section| section.get(name).is_some()));
     let precision = settings.get("mixed_precision").filter(|value| !value.is_null());
     refused.extend(precision.filter(|_| !args.is_given("mixed_precision")).map(|_| "mixed_precision"));

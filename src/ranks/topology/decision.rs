@@ -130,7 +130,7 @@ impl Inputs<'_> {
             Placement::Manual(line) if !self.stays_in_job_shell(false) => {
                 let Sourced { value: count, from } = &allocation.nnodes;
                 let what =
-                    format!("this is one shell of a {engine} job on {count} machines: nothing runs on the others");
+                    format!("this is one shell of the {engine} job on {count} machines: nothing runs on the others");
                 Err(Problem::error(Rule::Ranks, what).at(from).help(format!("{line}; {ALONE}")).into())
             }
             _ => self.ranks_to_start(Some(&allocation)),

@@ -95,6 +95,9 @@ impl ResourcePool {
         let known: Vec<&str> = self.0.iter().map(|(host, _)| host.as_str()).collect();
         let help = match nearest(name, known.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
+            None if known.len() == 1 && name.starts_with(|c: char| c.is_ascii_digit()) => {
+                filter.from.with(format!("{}:{name}", known[0]))
+            }
             None => format!("one of {}", known.join(", ")),
         };
         Problem::error(Rule::Hosts, format!("there is no machine `{name}`")).at(filter.spelling()).help(help)
@@ -118,7 +121,12 @@ pub fn parse(text: &str, file: &str) -> Result<ResourcePool, Vec<Problem>> {
             problems.push(Problem::error(Rule::Hosts, what).at(format!("{file}:{number}")).help(help));
         };
         match parse_line(line) {
-            None => problem(format!("`{line}` is not of the form `host slots=N`"), "node01 slots=8"),
+            None => {
+                let (name, rest) = line.split_once([' ', '\t', ':']).unwrap_or((line, ""));
+                let digits = rest.trim_matches(|c: char| !c.is_ascii_digit());
+                let number = if digits.parse::<u32>().is_ok() { digits } else { "N" };
+                problem(format!("`{line}` is not of the form `host slots=N`"), &format!("{name} slots={number}"));
+            }
             Some((name, _)) if !known.insert(name) => {
                 problem(format!("`{name}` is in the hostfile twice"), "write all its slots in one line");
             }

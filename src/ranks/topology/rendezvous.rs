@@ -38,6 +38,13 @@ impl Rendezvous {
             return None;
         }
         match (&self.address, &self.port) {
+            (Some(address), _) if address.value.contains('/') || address.value.matches(':').count() == 1 => {
+                let host = address.value.rsplit('/').find(|part| !part.is_empty()).unwrap_or("HOST");
+                let (host, port) = host.split_once(':').unwrap_or((host, "29500"));
+                let what = format!("`{}` is not the name or the address of a machine", address.value);
+                let help = format!("--master-addr {host} --master-port {port}");
+                Some(Problem::error(Rule::Ranks, what).at(address.spelling()).help(help))
+            }
             (Some(address), Some(_)) if is_loopback(&address.value) => Some(meets_on_loopback(address, nnodes)),
             (Some(_), Some(_)) => allocation?.address_problem.clone().filter(|_| self.address_from_engine),
             _ => {

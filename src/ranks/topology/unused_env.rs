@@ -58,48 +58,16 @@ fn is_ignored(variable: &Sourced<String>, decided: &str) -> Problem {
         .help(format!("unset {name}"))
 }
 
-/// What this process belongs to may have more machines, but no variable counts them: what it is, and what to do there. A shell
-/// or a driver from which the others are started is refused; the rest only warns.
-const UNCOUNTED: &[(&str, Severity, &str, &str)] = &[
-    (
-        "RAY_JOB_CONFIG_JSON_ENV_VAR",
-        Severity::Error,
-        "this is the driver of a Ray job",
-        "Ray Train starts a rank on each GPU of the cluster",
-    ),
-    (
-        "RAY_RAYLET_PID",
-        Severity::Warning,
-        "this is a task of Ray",
-        "Ray Train starts a rank on each GPU of the cluster",
-    ),
-    (
-        "SATURN_JOB_LEADER",
-        Severity::Warning,
-        "this is the first instance of a Saturn Cloud job",
-        "--nnodes N --node-rank $SATURN_JOB_RANK --master-addr $SATURN_JOB_LEADER --master-port 29500",
-    ),
-    (
-        "JOB_COMPLETION_INDEX",
-        Severity::Warning,
-        "this is the first pod of an Indexed Job",
-        "--nnodes N --node-rank $JOB_COMPLETION_INDEX --master-addr HOST --master-port 29500",
-    ),
-    (
-        "FLUX_ENCLOSING_ID",
-        Severity::Error,
-        "this is the shell of a Flux job",
-        "flux run --nodes=N --tasks-per-node=1 zlaunch …",
-    ),
-];
-
+/// Machines that no variable counts, as the file says.
 pub(super) fn uncounted_machines(host: &Host) -> impl Iterator<Item = Problem> {
-    let set = UNCOUNTED.iter().filter(|(name, ..)| host.nonempty_var(name).is_some());
-    set.map(|(name, severity, what, help)| {
+    include_str!("uncounted.txt").lines().filter_map(|line| {
+        let (name, rest) = line.split_once(" | ").filter(|(name, _)| host.nonempty_var(name).is_some())?;
+        let [how, what, help] = rest.split(" | ").collect::<Vec<_>>().try_into().ok()?;
         let what = format!("{what}: ranks are started on this machine only");
         let help = format!("{help}; --nnodes 1 if this machine is meant");
         let problem = Problem::warning(Rule::UncountedMachines, what).at(name).help(help);
-        Problem { severity: *severity, allowable: *severity == Severity::Warning, ..problem }
+        let severity = if how == "error" { Severity::Error } else { Severity::Warning };
+        Some(Problem { severity, allowable: severity == Severity::Warning, ..problem })
     })
 }
 

@@ -35,6 +35,8 @@ import traceback
 import types
 
 START = time.time()
+EXECUTE = os.execve
+ASKED = {}  # the frames that were there when the network was asked for, and their lines
 
 
 class Spec:
@@ -44,14 +46,15 @@ class Spec:
         with open(path, encoding="utf-8") as file:
             fields = json.load(file)
         self.argv = fields["argv"]  # what a launch would execute
-        self.nnodes = fields["nnodes"]
-        self.nproc_per_node = fields["nproc_per_node"]
-        self.world_size = self.nnodes * self.nproc_per_node
+        self.place(fields["nnodes"], fields["nproc_per_node"])
         self.folder = os.path.realpath(fields["folder"])  # private: whatever is written goes there, and zlaunch removes it
         self.online = fields["online"]
         self.stays_offline = os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE")  # so does the launch
         self.rows = fields.get("rows", 1000)  # of each dataset
         self.gpu_memory = fields.get("gpu_memory") or 80 << 30
+
+    def place(self, nnodes, nproc_per_node):
+        self.nnodes, self.nproc_per_node, self.world_size = nnodes, nproc_per_node, nnodes * nproc_per_node
 
 
 # ---- the report ----
@@ -112,6 +115,7 @@ def pretend_outside():
     # The driver reads its variable from C, and finds no GPU; the trainer still sees the user's.
     os.putenv("CUDA_VISIBLE_DEVICES", "")
     write_into_private_folder()
+    os.execv = os.execve = os.execvp = os.execvpe = become
     if not SPEC.online:
         os.environ.update(HF_HUB_OFFLINE="1", TRANSFORMERS_OFFLINE="1", HF_DATASETS_OFFLINE="1")
         socket.getaddrinfo = unreachable(socket.getaddrinfo)
@@ -124,12 +128,25 @@ def private(name):
     return os.path.join(SPEC.folder, name)
 
 
+def in_private_folder(path):
+    """Where what is not Python has to write a file."""
+    path = os.path.abspath(path)
+    return path if path.startswith(SPEC.folder + "/") else private("written") + path
+
+
 def is_here(address):
     return not isinstance(address, tuple) or str(address[0]) in ("", "localhost", "::1", "0.0.0.0") or str(address[0]).startswith("127.")
 
 
 def no_network(address):
+    remember_who_asked()
     raise socket.gaierror(socket.EAI_NONAME, f"a rehearsal has no network: {address[0]}")
+
+
+def remember_who_asked():
+    """What asked for the network, and may say something else about it than that it is not there."""
+    for frame, line in traceback.walk_stack(sys._getframe(1)):
+        ASKED[id(frame)] = frame, line
 
 
 def unreachable(function):
@@ -386,6 +403,8 @@ def redirection(torch):
                 return function(*args, **kwargs) if len(args) > 1 or "dtype" in kwargs else args[0]
             if function is torch.Tensor.cuda:
                 return args[0]
+            if function in (torch.device, torch.Tensor.to) and not isinstance(next(iter(args), None), str):
+                args = tuple(f"cuda:{it}" if type(it) is int else it for it in args)  # A number is a GPU.
             if is_gpu(kwargs.get("device")):
                 kwargs["device"] = cpu
             if function is not torch.device and any(is_gpu(it) for it in args):
@@ -429,7 +448,8 @@ def redirection(torch):
         return {key: to_meta(item) for key, item in value.items()} if type(value) is dict else value
 
     def is_device(value):
-        return isinstance(value, (torch.device, str)) or isinstance(value, int) and not isinstance(value, bool)
+        """Or whether to wait, and whether to copy."""
+        return value is None or isinstance(value, (torch.device, str, int))
 
     return Redirect
 
@@ -465,7 +485,10 @@ def pretend_ranks(dist):
             if not it.is_meta and not tensor.is_meta and it.shape == tensor.shape:
                 it.copy_(tensor)
 
-    replaced = {function.__name__: function for function in (init_process_group, new_group, all_gather_object, gather_object, scatter_object_list, all_gather)}
+    def gather(tensor, gather_list=None, *_, **__):
+        all_gather(gather_list or [], tensor)
+
+    replaced = {function.__name__: function for function in (init_process_group, new_group, all_gather_object, gather_object, scatter_object_list, all_gather, gather)}
     replaced.update(broadcast_object_list=lambda *_, **__: None, monitored_barrier=lambda *_, **__: None, barrier=lambda *_, **__: None)
     for module in (dist, dist.distributed_c10d):
         for name, function in replaced.items():
@@ -554,8 +577,6 @@ def mark_quantized(model, quantization):
 
 def hook_datasets(module):
     module.disable_caching()
-    load, from_disk, map_rows = module.load_dataset, module.load_from_disk, module.Dataset.map
-
     def first_rows(data):
         if isinstance(data, dict):
             return type(data)({name: first_rows(part) for name, part in data.items()})
@@ -563,18 +584,20 @@ def hook_datasets(module):
         REPORT.reach("dataset", rows=rows)
         return data.select(range(SPEC.rows)) if rows is not None and rows > SPEC.rows else data
 
-    @functools.wraps(map_rows)
-    def map_here(self, *args, **options):
-        if isinstance(options.get("num_proc"), int) and options["num_proc"] > 0:
-            options["num_proc"] = None
-        return map_rows(self, *args, **options)
+    def here(function, then=lambda result: result):
+        """In this process: others, which may be started anew, write where they are told to."""
+        @functools.wraps(function)
+        def called(*args, **options):
+            if isinstance(options.get("num_proc"), int) and options["num_proc"] > 0:
+                options["num_proc"] = None
+            return then(function(*args, **options))
 
-    def whole(function):
-        return functools.wraps(function)(lambda *args, **options: first_rows(function(*args, **options)))
+        return called
 
-    module.load_dataset = module.load.load_dataset = whole(load)
-    module.load_from_disk = module.load.load_from_disk = whole(from_disk)
-    module.Dataset.map = map_here
+    module.load_dataset = module.load.load_dataset = here(module.load_dataset, first_rows)
+    module.load_from_disk = module.load.load_from_disk = here(module.load_from_disk, first_rows)
+    for holder in (module.Dataset, module.DatasetDict):
+        holder.map, holder.save_to_disk = here(holder.map), here(holder.save_to_disk)
 
 
 # ---- the trainer ----
@@ -763,6 +786,8 @@ def hook_torch(module):
     if dist.is_available():
         pretend_ranks(dist)
     pretend_gpu(module)
+    save = module.save
+    module.save = functools.wraps(save)(lambda obj, f, *more, **options: save(obj, in_private_folder(f) if isinstance(f, (str, os.PathLike)) else f, *more, **options))
 
 
 def hook_masks(module):
@@ -771,6 +796,18 @@ def hook_masks(module):
         for name in ("_ignore_causal_mask_sdpa", "_ignore_bidirectional_mask_sdpa"):
             if hasattr(holder, name):
                 setattr(holder, name, wrap(lambda *_, **__: False))
+
+
+def hook_tokenizers(module):
+    """They are written by Rust, which does not know where files go."""
+    tokenizer = module.PreTrainedTokenizerBase
+    save = tokenizer.save_pretrained
+
+    @functools.wraps(save)
+    def save_pretrained(self, save_directory, *more, **options):
+        return save(self, in_private_folder(save_directory), *more, **options)
+
+    tokenizer.save_pretrained = save_pretrained
 
 
 def hook_triton(module):
@@ -784,13 +821,24 @@ def hook_operators(module):
     module.OpBuilder.load = lambda *_, **__: Anything()
 
 
+def hook_offline(module):
+    """Not found on the hub, because nobody looked there."""
+    for kind in (getattr(module, name, None) for name in ("OfflineModeIsEnabled", "LocalEntryNotFoundError")):
+        if kind is not None and not SPEC.stays_offline:
+            kind.__init__ = (lambda init: functools.wraps(init)(lambda self, *args, **options: (remember_who_asked(), init(self, *args, **options))[1]))(kind.__init__)
+
+
 def hook_retry(module):
     module.Retry.sleep = lambda *_: None  # The network does not come back.
 
 
 def hook_torchrun(module):
     """torchrun has read its arguments, and starts this rank in this process."""
-    module.elastic_launch = lambda config, entrypoint: lambda *words: run([str(entrypoint), *words])
+    def elastic_launch(config, entrypoint):
+        SPEC.place(config.max_nodes, config.nproc_per_node)
+        return lambda *words: run([str(entrypoint), *words])
+
+    module.elastic_launch = elastic_launch
 
 
 def hook_accelerate(module):
@@ -820,9 +868,11 @@ HOOKS = {
     "transformers.modeling_utils": hook_modeling,
     "transformers.masking_utils": hook_masks,
     "transformers.modeling_attn_mask_utils": hook_masks,
+    "transformers.tokenization_utils_base": hook_tokenizers,
     "transformers.training_args": hook_training_args,
     "transformers.trainer": hook_trainer,
     "datasets": hook_datasets,
+    "huggingface_hub.errors": hook_offline,
     "deepspeed": hook_deepspeed,
     "deepspeed.ops.op_builder.builder": hook_operators,
     "triton.runtime.driver": hook_triton,
@@ -895,6 +945,16 @@ def run(argv):
     return run_python(program, module, words)
 
 
+def become(program, argv, env=None):
+    """What a command turns into."""
+    program = shutil.which(program) or program
+    if os.getpid() != REPORT.process:
+        return EXECUTE(program, argv, os.environ if env is None else env)
+    os.environ.update(env or {})
+    run([program, *argv[1:]])
+    sys.exit()
+
+
 def run_python(program, module, words):
     os.environ.update(RANK="0", LOCAL_RANK="0", WORLD_SIZE=str(SPEC.world_size), LOCAL_WORLD_SIZE=str(SPEC.nproc_per_node), GROUP_RANK="0", MASTER_ADDR="127.0.0.1", MASTER_PORT="29500",
                       DS_ACCELERATOR="cuda", TORCHELASTIC_RUN_ID="rehearsal")
@@ -915,9 +975,9 @@ def run_python(program, module, words):
 
 # A GPU is asked for in earnest, weights have no values, a collective has no partner.
 OF_THE_PRETENCE = re.compile(r"\bmeta (tensor|device)|on meta\b|device\W+meta\b|data-(in)?dependent|Cannot copy out|CUDA|cuda|nvcc|NVIDIA|nvidia|GPU\b|NCCL|[Tt]riton|libcu\w*\.so|"
-                             r"driver|FakeStore|fake backend|ProcessGroup|RehearsedEngine|SimpleNamespace|'Anything'")
+                             r"driver|\(os error \d+\)|FakeStore|fake backend|ProcessGroup|RehearsedEngine|SimpleNamespace|'Anything'")
 OF_THE_NETWORK = re.compile(r"a rehearsal has no network|offline mode|couldn't connect|Couldn't reach|cannot find the requested files in the (local|disk) cache|Max retries exceeded|"
-                            r"Name or service not known|Connection(Error| refused)|LocalEntryNotFound|OfflineModeIsEnabled|Cannot reach|Network is unreachable")
+                            r"Name or service not known|Connection(Error| refused)|LocalEntryNotFound|OfflineModeIsEnabled|Cannot reach|Network is unreachable|[Kk]ernels hub has no")
 # Their innermost frame tells nothing: they are raised by Python itself, and are as real as a `raise`.
 RAISED_BY_PYTHON = (ImportError, FileNotFoundError, IsADirectoryError, NotADirectoryError, KeyError, TypeError, ValueError, SyntaxError, NameError, ZeroDivisionError, IndexError, AttributeError)
 
@@ -945,6 +1005,8 @@ def judge(error):
     is_own_wish = SPEC.stays_offline and re.search("OfflineModeIsEnabled|offline mode", said) and "a rehearsal has no network" not in said
     if not SPEC.online and OF_THE_NETWORK.search(said) and not is_own_wish:
         return "network"
+    if any(id(frame) in ASKED and 0 <= line - ASKED[id(frame)][1] <= 40 for frame, line in list(traceback.walk_tb(error.__traceback__))[-1:]):
+        return "network"  # It has just asked for something there, and says so in other words.
     if isinstance(error, (MemoryError, RecursionError, PermissionError)):
         return "unsure"
     if isinstance(error, OSError) and isinstance(error.filename, str) and os.path.exists(private("written") + os.path.dirname(os.path.abspath(error.filename))):
