@@ -220,7 +220,6 @@ mod shipped {
             ("99.0", "zero2", Some("swift/config/zero2.json")),
             ("3.8.3", "zero2", Some("swift/llm/ds_config/zero2.json")),
             ("3.0.0", "zero0", None),
-            ("3.0.0", "default-zero2", None),
             ("4.6.0", "fsdp2", None),
         ] {
             assert_eq!(file(version, word), expected, "{version} {word}");
@@ -228,7 +227,7 @@ mod shipped {
         assert_eq!(by_word("ms-swift", None, "zero3").map(|config| config.file), Some("swift/config/zero3.json"));
         let own = by_name("ms-swift", None, "zero3_offload").unwrap();
         assert_eq!((own.word, own.hash), ("zero3_offload", Some(0x5ed0_b2d9_5d24_a317)));
-        assert!(is_word("ms-swift", "default-zero3") && !is_word("ms-swift", "zeropp") && !is_word("trl", "zero2"));
+        assert!(is_word("ms-swift", "zero0") && !is_word("ms-swift", "zeropp") && !is_word("trl", "zero2"));
     }
 }
 
