@@ -67,7 +67,7 @@ pub(super) struct Findings<'a> {
 impl Findings<'_> {
     /// Whether there are more than anybody reads.
     pub(super) fn are_many(&self) -> bool {
-        self.list.len() > 100
+        self.list.len() > 50
     }
 
     /// About keys of the config.
