@@ -86,7 +86,7 @@ def rehearse(command, folder, given):
     return run.returncode, plan.get("rehearsal"), plan["diagnostics"], time.monotonic() - started
 
 
-def try_front_end(bench, folder, name):
+def try_front_end(bench, folder, name, is_timed):
     """It arrives with the planned config, and with the change it is refused."""
     _, template, (change, says) = FRONT_ENDS[name]
     template = template.replace("tuner_type", "train_type") if bench.name == "older" else template
@@ -103,7 +103,7 @@ def try_front_end(bench, folder, name):
             assert not any(call["differences"] for call in rehearsal["initialize"]), f"it arrives with another config: {told}"
             note = f"initialize in {rehearsal['initialize'][0]['seconds']:.1f} s, {rehearsal['reached']} in {took:.1f} s"
     assert sorted(folder.rglob("*")) == before, f"it leaves something behind: {set(folder.rglob('*')) - set(before)}"
-    return note if bench.name else f"{note}; the trainer alone {alone(bench, folder, name, template):.1f} s"
+    return f"{note}; the trainer alone {alone(bench, folder, name, template):.1f} s" if is_timed else note
 
 
 def words_of(bench, name, command, ranks, *first):
@@ -219,7 +219,8 @@ def main():
                     benches[environment] = Bench(options.bin, environment, root)
                     folder.mkdir()
                     put_files(benches[environment], folder)
-                checks.run(shown, try_front_end, benches[environment], folder, name)
+                # Alone they are as slow, so only a run of all of them compares the times.
+                checks.run(shown, try_front_end, benches[environment], folder, name, not environment and not options.names)
         if options.cases:
             truth(options, {it: benches.get(it) or Bench(options.bin, it, root) for it in wanted if "axolotl" not in it}, root, checks)
     checks.finish()
