@@ -221,7 +221,7 @@ struct Key {
 
 /// A string in front of a colon is a key.
 fn is_key(text: &str, at: usize, token: &str) -> bool {
-    token.starts_with('"') && text[at + token.len()..].trim_start().starts_with(':')
+    token.starts_with('"') && text[at + token.len()..].trim_ascii_start().starts_with(':')
 }
 
 fn count_keys(value: &Value) -> usize {
@@ -296,7 +296,7 @@ pub fn restore_order(before: &Value, after: &mut Value) {
 
 /// Comments and trailing commas become spaces, so that every other byte keeps its line and column.
 fn without_comments(text: &str) -> Result<String, SyntaxError> {
-    let mut plain = String::new();
+    let mut plain = String::with_capacity(text.len());
     let mut comma: Option<usize> = None; // a comma with nothing but space and comments behind it so far
     let mut last = "{"; // the last token that was neither space nor a comment
     for (at, token) in tokens(text) {
@@ -324,12 +324,13 @@ fn tokens(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut at = 0;
     std::iter::from_fn(move || {
         let rest = &text[at..];
-        let length = match rest.chars().next()? {
-            '"' => end_of_string(rest),
-            '/' if rest.starts_with("//") => rest.find('\n'),
-            '/' if rest.starts_with("/*") => rest[2..].find("*/").map(|length| length + 4),
-            '-' | '0'..='9' => rest.find(|c| !"0123456789+-.eE".contains(c)),
-            other => Some(other.len_utf8()),
+        let is_of_number = |b: &u8| matches!(b, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E');
+        let length = match rest.bytes().next()? {
+            b'"' => end_of_string(rest),
+            b'/' if rest.starts_with("//") => rest.find('\n'),
+            b'/' if rest.starts_with("/*") => rest[2..].find("*/").map(|length| length + 4),
+            b'-' | b'0'..=b'9' => rest.as_bytes().iter().position(|b| !is_of_number(b)),
+            _ => rest.chars().next().map(char::len_utf8),
         };
         let token = &rest[..length.unwrap_or(rest.len())];
         at += token.len();
