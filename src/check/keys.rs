@@ -53,14 +53,14 @@ fn unknown_key(subject: &Subject, found: &mut Findings) {
 }
 
 fn ignored_key(subject: &Subject, found: &mut Findings) {
-    for key in subject.keys().iter().filter(|key| key.policy == UnknownKeys::Ignored) {
+    for key in subject.keys().iter().filter(|key| key.policy == UnknownKeys::Ignored && !is_comment(&key.path)) {
         let Some(why) = why_unknown(key, subject) else { continue };
         let (what, place) = (format!("{why}: it is silently ignored"), (subject.place)(&key.path));
         let help = advice(key, subject, found.are_many());
-        // What was asked for here is not dropped, even if it looks like a comment.
+        // What was asked for here is not dropped.
         if place.starts_with("--set ") {
             found.key_with_severity(subject.severity_of_keys(), &[&key.path], what, help);
-        } else if !is_comment(&key.path) {
+        } else {
             found.at(&[place], what, help);
         }
     }
@@ -79,9 +79,10 @@ fn between_versions(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// A comment in the form of a key.
+/// A comment in the form of a key: `_comment`, `//`. A key with a slash in front is a path of another kind.
 fn is_comment(path: &str) -> bool {
     let name = schema::name_of(path);
+    let name = name.strip_prefix('/').unwrap_or(name);
     !name.starts_with(|c: char| c.is_ascii_alphabetic()) || ["comment", "comments", "description"].contains(&name)
 }
 
