@@ -8,6 +8,7 @@ use crate::base::options::{SUBCOMMANDS, launch_option, launch_options, takes_val
 use crate::base::shell;
 use crate::base::size::parse_count;
 use crate::base::vars;
+use crate::command::trainer;
 use crate::config::template::Search;
 use crate::fit::cards;
 use crate::host::{Host, names_in};
@@ -15,9 +16,6 @@ use crate::report::{self, Problem};
 
 /// Words of other launchers' command lines that zlaunch has no need of.
 const NEEDLESS: &[&str] = &["launch", "run", "exec", "start", "train"];
-
-/// What comes behind `swift`.
-const SWIFT: &[&str] = &["sft", "pt", "rlhf"];
 
 /// What was probably meant, where the first word of the command is no program. `mode` is the sub-command in front.
 pub(super) fn did_you_mean(mode: &str, options: &[OsString], command: &[OsString], host: &Host) -> Option<Problem> {
@@ -76,7 +74,9 @@ pub(super) fn did_you_mean(mode: &str, options: &[OsString], command: &[OsString
         _ if SUBCOMMANDS.contains(&word) => ("a sub-command, which comes before the options", word, &[], &[]),
         _ if is_template() && alone => ("a template, not a command", "templates", &[], &[word]),
         _ if is_template() => ("a template, not a command", mode, &["--deepspeed", word], &[]),
-        _ if SWIFT.contains(&word) => ("a sub-command of swift, not a command", mode, &[], &["swift", word]),
+        _ if trainer::commands_of("swift").contains(&word) => {
+            ("a sub-command of swift, not a command", mode, &[], &["swift", word])
+        }
         _ if NEEDLESS.contains(&word) && !alone => ("not a sub-command: without one, zlaunch launches", mode, &[], &[]),
         _ if near.is_some() => ("not a sub-command", near.unwrap_or_default(), &[], &[]),
         _ if config.is_some() => ("not a file", mode, &[], &[config.unwrap_or_default()]),

@@ -116,6 +116,15 @@ pub(crate) fn is_console(word: &OsStr) -> bool {
     of_console(base_name(word)).is_some()
 }
 
+/// The sub-commands of a console script that zlaunch knows.
+pub(crate) fn commands_of(console: &str) -> Vec<&'static str> {
+    match console {
+        "swift" => swift::COMMANDS.iter().map(|(name, _)| *name).collect(),
+        "trl" => trl::COMMANDS.iter().map(|(name, _)| *name).collect(),
+        _ => Vec::new(),
+    }
+}
+
 /// Whether a word names the module behind one.
 pub(crate) fn is_console_module(word: &OsStr) -> bool {
     ALL.iter().any(|trainer| trainer.launch.console_modules.iter().any(|module| word == *module))

@@ -9,7 +9,7 @@ use super::planner::{DecidedRanks, Planner};
 use super::{inputs, own_config, print};
 use crate::base::source::Sourced;
 use crate::check::{self, Derived, Subject, machine};
-use crate::command::trainer::NoConfig;
+use crate::command::trainer::{self, NoConfig};
 use crate::config::auto::{self, FillContext};
 use crate::config::layers::{self, Layers};
 use crate::config::places::Places;
@@ -210,7 +210,8 @@ fn can_hand_over(spec: &Sourced<String>, understood: &UnderstoodLaunch) -> Resul
     // A missing program is the more useful error.
     Err(job.blocker.clone().unwrap_or_else(|| {
         let runs = print::what_runs(job, understood.command());
-        report::no_way_to_hand_over(spec, &runs, &understood.right_order())
+        let known = trainer::commands_of(runs.split(' ').next().unwrap_or_default());
+        report::no_way_to_hand_over(spec, &runs, known, &understood.right_order())
     }))
 }
 

@@ -327,14 +327,8 @@ pub(super) fn what_runs(job: &Job, command: &[OsString]) -> String {
         Target::Script { path, .. } => path.to_string_lossy().into_owned(),
         Target::Module { name, .. } => format!("-m {}", name.to_string_lossy()),
         Target::Program(word) if trainer::is_console(word) => {
-            let is_option = |word: &&OsString| word.as_encoded_bytes().starts_with(b"-");
-            command
-                .iter()
-                .take(2)
-                .filter(|word| !is_option(word))
-                .map(|word| base_name(word))
-                .collect::<Vec<_>>()
-                .join(" ")
+            let words = command.iter().take(2).filter(|word| !word.as_encoded_bytes().starts_with(b"-"));
+            words.map(|word| base_name(word)).collect::<Vec<_>>().join(" ")
         }
         Target::Program(word) => base_name(word).to_string(),
     }

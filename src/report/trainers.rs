@@ -8,14 +8,15 @@ use super::suggestion::{did_you_mean, nearest};
 use crate::base::size::number_meant;
 use crate::base::source::Sourced;
 
-pub(crate) fn no_way_to_hand_over(spec: &Sourced<String>, command: &str, right_order: &str) -> Problem {
+/// `known`: sub-commands of the program.
+pub(crate) fn no_way_to_hand_over(
+    spec: &Sourced<String>,
+    command: &str,
+    known: Vec<&str>,
+    right_order: &str,
+) -> Problem {
     let (program, word) = command.split_once(' ').unwrap_or((command, ""));
-    let trains = match program {
-        "swift" => "sft pt rlhf",
-        "trl" => "sft dpo grpo kto reward rloo",
-        _ => "",
-    };
-    let help = match nearest(word, trains.split_whitespace()) {
+    let help = match nearest(word, known) {
         Some(near) => format!("did you mean `{program} {near}`?"),
         None if program == "swift" && !right_order.starts_with("zlaunch ") => {
             "give the config to `swift sft`, `pt` or `rlhf`, with its arguments on the command line".to_string()

@@ -99,7 +99,7 @@ const TOLERANT: &str = "--ignore_args_error true makes it tolerate unknown optio
 const SFT: Table = Table(include_str!("../../recorded/swift_sft.txt"));
 
 /// The sub-commands that swift runs through torchrun, and all of their options.
-const COMMANDS: &[(&str, &[Table])] = &[
+pub(super) const COMMANDS: &[(&str, &[Table])] = &[
     ("sft", &[SFT]),
     ("pt", &[SFT]),
     ("rlhf", &[SFT, Table(include_str!("../../recorded/swift_rlhf.txt"))]),

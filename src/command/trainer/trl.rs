@@ -48,7 +48,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
 };
 
 /// The commands, and the classes of their arguments.
-const COMMANDS: &[(&str, &str)] = &[
+pub(super) const COMMANDS: &[(&str, &str)] = &[
     ("sft", "SFTConfig"),
     ("dpo", "DPOConfig"),
     ("grpo", "GRPOConfig"),
