@@ -40,7 +40,7 @@ const NVIDIA_GPUS: &str = "/proc/driver/nvidia/gpus";
 
 impl Host {
     #[expect(clippy::disallowed_methods, reason = "the only place that reads them")]
-    pub(crate) fn read() -> Self {
+    pub fn read() -> Self {
         Host {
             words: std::env::args_os().collect(),
             env: std::env::vars_os().collect(),

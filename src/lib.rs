@@ -40,12 +40,11 @@ mod tools;
 
 use std::process::ExitCode;
 
-use cli::{Refused, Request};
+use cli::Request;
 use host::Host;
-use plan::Plan;
 use report::secrets::Secrets;
-use report::{Problem, REFUSED, Rule, Severity};
-use tools::output::{out, show};
+use report::{Problem, REFUSED};
+use tools::output::{out_bytes, show};
 
 /// What the program is: everything from the words to the exit status, where it does not become another program.
 pub fn run() -> ExitCode {
@@ -61,7 +60,7 @@ pub fn run() -> ExitCode {
             report::report(&problems, &secrets);
             if cli::asked(&host.words, "--format") == Some("json") {
                 // For a program; the status says that it was refused.
-                let _ = out(&format!("{:#}\n", secrets.hide(plan::refused_json(&problems))));
+                let _ = out_bytes(&plan::refused_json(&problems, &secrets));
             }
             ExitCode::from(problems.first().map_or(REFUSED, |problem| problem.status))
         }
@@ -70,7 +69,7 @@ pub fn run() -> ExitCode {
 
 /// The exit status, where zlaunch does not become another program.
 fn respond(host: &Host) -> Result<u8, Vec<Problem>> {
-    let mut request = cli::parse(&host.words, host).map_err(|refused| with_those_of_the_command(refused, host))?;
+    let mut request = cli::parse(&host.words, host).map_err(|refused| refused.with_those_of_the_command(host))?;
     if let Some(launch) = request.launch_mut() {
         launch.read_piped_config()?;
     }
@@ -91,29 +90,4 @@ fn respond(host: &Host) -> Result<u8, Vec<Problem>> {
         Request::Show(text) => show(&text),
     }
     .map(|()| 0)
-}
-
-/// What can be wrong about a command and its config however zlaunch's own options are meant.
-const OF_THE_COMMAND: &[Rule] = &[
-    Rule::Template,
-    Rule::Json,
-    Rule::NotFound,
-    Rule::ScriptMissing,
-    Rule::ModuleMissing,
-    Rule::PathMissing,
-    Rule::RunFile,
-    Rule::Argument,
-];
-
-/// The problems of the words, and those of the command behind them: all are told at once.
-fn with_those_of_the_command(refused: Refused, host: &Host) -> Vec<Problem> {
-    let Refused { mut problems, meant } = refused;
-    let Some(mut launch) = meant else { return problems };
-    // A template may be in the folder that is not there.
-    let says_more = |problem: &Problem| !problems.iter().any(|known| known.rule == problem.rule);
-    let is_of_command = |problem: &Problem| OF_THE_COMMAND.contains(&problem.rule) && says_more(problem);
-    let planned = launch.read_piped_config().map_err(|problem| vec![problem]).and_then(|()| Plan::new(&launch, host));
-    let found: Vec<Problem> = planned.err().into_iter().flatten().filter(is_of_command).collect();
-    problems.extend(found.into_iter().filter(|problem| problem.severity == Severity::Error));
-    problems
 }

@@ -17,4 +17,5 @@ mod recording;
 
 pub use decision::Plan;
 pub(crate) use file::{FileKind, PlannedConfig};
-pub(crate) use print::{diagnostics_json, refused_json};
+pub(crate) use print::diagnostics_json;
+pub use print::refused_json;

@@ -15,7 +15,7 @@ mod usage;
 
 pub(crate) use effects::*;
 pub(crate) use memory::*;
-pub(crate) use printing::*;
+pub use printing::*;
 pub use problem::*;
 pub(crate) use ranks::*;
 pub(crate) use reading::{not_a_file, unreadable_file};

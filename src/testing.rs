@@ -11,12 +11,13 @@ pub use crate::command::{
 pub use crate::config::template::search::BUILT_IN;
 pub use crate::config::{auto, layers, patch, schema, template, zero};
 pub use crate::host::{Host, argument_of, machine};
-pub use crate::plan::Plan;
 pub use crate::plan::record::timestamp;
+pub use crate::plan::{Plan, refused_json};
 pub use crate::ranks::topology;
 pub use crate::ranks::topology::engines::hostlist;
-pub use crate::report::{Problem, Rule, RuleSubject, Severity, When, nearest, secrets};
+pub use crate::report::{Problem, Rule, RuleSubject, Severity, When, nearest, secrets, write};
 pub use crate::request::{Format, Launch};
+pub use crate::tools::check::in_json;
 pub use crate::tools::{explain, generate, templates};
 
 pub mod arguments {

@@ -16,15 +16,15 @@ use tempfile::TempDir;
 /// Where the programs of the system are.
 pub(crate) const SYSTEM: &str = "/usr/bin:/bin";
 
-/// The interpreter of the virtual environment: where `STUB_OUT` names a folder it records there how it was executed; then
-/// it kills itself with the signal `STUB_KILL`, or exits with `STUB_EXIT`.
+/// The interpreter of the virtual environment: where `STUB_OUT` names a folder it records there how it was executed, and
+/// with `STUB_STATUS` which signals it ignores; then it kills itself with the signal `STUB_KILL`, or exits with `STUB_EXIT`.
 const INTERPRETER: &str = r#"#!/bin/sh
 if [ -n "$STUB_OUT" ]; then
     printf '%s\0' "$0" "$@" > "$STUB_OUT/argv"
     env -0 > "$STUB_OUT/env"
-    cp /proc/self/status "$STUB_OUT/status" 2>/dev/null
     echo $$ > "$STUB_OUT/pid"
 fi
+[ -n "$STUB_STATUS" ] && cp /proc/self/status "$STUB_OUT/status"
 [ -n "$STUB_KILL" ] && kill -"$STUB_KILL" $$
 exit "${STUB_EXIT:-0}"
 "#;

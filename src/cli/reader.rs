@@ -15,7 +15,8 @@ use crate::base::vars;
 use crate::config::layers::Layers;
 use crate::config::template::Search;
 use crate::host::{Host, names_in};
-use crate::report::{self, Problem, Rule};
+use crate::plan::Plan;
+use crate::report::{self, Problem, Rule, Severity};
 use crate::request::Launch;
 
 /// Variables of ours that are not options.
@@ -26,6 +27,34 @@ pub struct Refused {
     pub problems: Vec<Problem>,
     /// The launch that they probably mean, without what is wrong about them.
     pub(crate) meant: Option<Box<Launch>>,
+}
+
+/// What can be wrong about a command and its config however zlaunch's own options are meant.
+const OF_THE_COMMAND: &[Rule] = &[
+    Rule::Template,
+    Rule::Json,
+    Rule::NotFound,
+    Rule::ScriptMissing,
+    Rule::ModuleMissing,
+    Rule::PathMissing,
+    Rule::RunFile,
+    Rule::Argument,
+];
+
+impl Refused {
+    /// The problems of the words, and those of the command behind them: all are told at once.
+    pub fn with_those_of_the_command(self, host: &Host) -> Vec<Problem> {
+        let Refused { mut problems, meant } = self;
+        let Some(mut launch) = meant else { return problems };
+        // A template may be in the folder that is not there.
+        let says_more = |problem: &Problem| !problems.iter().any(|known| known.rule == problem.rule);
+        let is_of_command = |problem: &Problem| OF_THE_COMMAND.contains(&problem.rule) && says_more(problem);
+        let planned =
+            launch.read_piped_config().map_err(|problem| vec![problem]).and_then(|()| Plan::new(&launch, host));
+        let found: Vec<Problem> = planned.err().into_iter().flatten().filter(is_of_command).collect();
+        problems.extend(found.into_iter().filter(|problem| problem.severity == Severity::Error));
+        problems
+    }
 }
 
 impl From<Vec<Problem>> for Refused {

@@ -41,7 +41,7 @@ pub(crate) fn width_of_stderr() -> Option<usize> {
 }
 
 /// Writes problems where somebody reads them; `width`: the columns of a terminal.
-pub(crate) fn write(problems: &[Problem], secrets: &Secrets, width: Option<usize>, stderr: &mut impl io::Write) {
+pub fn write(problems: &[Problem], secrets: &Secrets, width: Option<usize>, stderr: &mut impl io::Write) {
     let width = width.unwrap_or(usize::MAX);
     let place = Style::new().fg_color(Some(AnsiColor::Blue.into()));
     let bold = Style::new().bold();

@@ -61,7 +61,7 @@ pub struct Problem {
     pub what: String,
     pub(crate) places: Vec<String>,
     pub help: String,
-    pub(crate) status: u8,
+    pub status: u8,
     /// Where that is known.
     pub when: Option<When>,
     /// `--allow` silences it.

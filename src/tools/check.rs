@@ -18,19 +18,20 @@ use crate::request::{Format, Launch};
 /// `zlaunch check`: what was found is the data here.
 pub(crate) fn check_launch(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     let secrets = Secrets::of(host);
-    let plan = Plan::new(launch, host);
-    let problems = match &plan {
-        Ok(plan) => plan.all_diagnostics(),
-        Err(problems) => problems.clone(),
-    };
     if launch.output.dry_run == Some(Format::Json) {
-        match &plan {
-            Ok(plan) => out_bytes(&plan.render(Format::Json, &secrets))?,
-            Err(problems) => out(&format!("{:#}\n", secrets.hide(refused_json(problems))))?,
-        }
-        return Ok(verdict(&problems, launch));
+        let (status, json) = in_json(launch, host, &secrets);
+        return out_bytes(&json).map(|()| status);
     }
+    let problems = Plan::new(launch, host).map_or_else(|problems| problems, |plan| plan.all_diagnostics());
     show_checked(problems, None, launch, &secrets)
+}
+
+/// The exit status and the plan, or what refuses it.
+pub fn in_json(launch: &Launch, host: &Host, secrets: &Secrets) -> (u8, Vec<u8>) {
+    match Plan::new(launch, host) {
+        Ok(plan) => (verdict(&plan.all_diagnostics(), launch), plan.render(Format::Json, secrets)),
+        Err(problems) => (verdict(&problems, launch), refused_json(&problems, secrets)),
+    }
 }
 
 /// `zlaunch check FILE.json…`.

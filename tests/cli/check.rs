@@ -91,7 +91,7 @@ fn said(case: &Value, shared: &Sandbox, more: &[&str]) -> (Vec<(String, String, 
         _ => words.extend(["python", "train.py", "--deepspeed_config", "ds.json"]),
     }
     words.extend(case["args"].as_array().into_iter().flatten().map(|word| word.as_str().unwrap()));
-    let run = sandbox.run(&words);
+    let run = sandbox.answer(&words);
     assert!(matches!(run.status, Some(0 | 1)), "{case}: {run:?}");
     let plan: Value = serde_json::from_str(&run.stdout).unwrap();
     let text = |value: &Value| value.as_str().unwrap().to_string();

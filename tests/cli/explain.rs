@@ -165,14 +165,12 @@ fn the_examples_of_rules_are_true() {
         "import argparse, deepspeed\ndeepspeed.add_config_arguments(argparse.ArgumentParser()).parse_args()\n",
     );
     let launch = ["check", "--format", "json", "--nproc-per-node", "8", "--deepspeed", "ds.json", "--"];
-    let commands = [
-        vec!["check", "--format", "json", "ds.json"],
-        [&launch, SWIFT].concat(),
-        [&launch[..], &["deepspeed", "plain.py"]].concat(),
-    ];
     let reports = |rule: &str| {
         let quoted = format!("\"rule\": \"{rule}\"");
-        commands.iter().any(|command| sandbox.run(command.iter().copied()).stdout.contains(&quoted))
+        [SWIFT, &["deepspeed", "plain.py"]]
+            .iter()
+            .any(|it| sandbox.answer(launch.iter().chain(*it)).stdout.contains(&quoted))
+            || sandbox.run(["check", "--format", "json", "ds.json"]).stdout.contains(&quoted)
     };
     let mut tried = 0;
     for block in include_str!("../../src/tools/explain/rules.txt").trim_start_matches("# ").split("\n# ") {

@@ -189,7 +189,8 @@ fn lines() -> Vec<String> {
 
 /// What a shell makes of a line.
 fn paste(sandbox: &Sandbox, line: &str) -> Run {
-    sandbox.shell(&format!("zlaunch() {{ \"$0\" \"$@\"; }}; {line}"), [""; 0])
+    let words = sandbox.script(&format!("zlaunch() {{ printf '%s\\0' \"$@\"; }}; {line}")).stdout;
+    sandbox.answer(words.split_terminator('\0'))
 }
 
 fn diagnostics(run: &Run) -> Vec<Value> {

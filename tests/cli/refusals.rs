@@ -1,9 +1,11 @@
 //! What trainers refuse once their arguments are read: values that do not go together, numbers that are texts, models and
 //! datasets that cannot be loaded. Each was seen on the real ones (`tests/real/truth.py`).
 
+use std::fs;
+
 use serde_json::Value;
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, plant};
 
 const LLAMAFACTORY: &[(&str, &str)] = &[("transformers", "5.6.0"), ("llamafactory", "0.9.5")];
 const LLAMAFACTORY_OLD: &[(&str, &str)] = &[("transformers", "4.52.4"), ("llamafactory", "0.9.3")];
@@ -30,7 +32,7 @@ fn sandbox(packages: &[(&str, &str)]) -> Sandbox {
 /// What `check` says that is no note: severity, rule and message.
 fn said(sandbox: &Sandbox, command: &str, template: &str) -> Vec<String> {
     let words = ["check", "--format", "json", "--deepspeed", template, "--nproc-per-node", "2", "--"];
-    let found = sandbox.run(words.into_iter().chain(command.split(' '))).stdout;
+    let found = sandbox.answer(words.into_iter().chain(command.split(' '))).stdout;
     let report: Value = serde_json::from_str(&found).unwrap_or_else(|_| panic!("{command}: {found}"));
     let text = |it: &Value, key: &str| it[key].as_str().unwrap().to_string();
     let found = report["diagnostics"].as_array().unwrap().iter().filter(|it| it["severity"] != "note");
@@ -121,41 +123,42 @@ impl Row {
         self.0.lines().filter_map(|line| line.strip_prefix(word)?.strip_prefix(' ')).map(str::trim).collect()
     }
 
-    /// What is said of `CONFIG COMMAND`; braces in the command are the run file.
-    fn said(&self, example: &str, with_files: bool, module: Option<&str>) -> Vec<String> {
+    /// Where its files are installed.
+    fn sandbox(&self) -> Sandbox {
         let sandbox = sandbox(&[LLAMAFACTORY[1], TRL[0], TRL[1], SWIFT[1]]);
-        if let Some(module) = module {
-            sandbox.put(&format!("env/lib/python3.11/site-packages/{module}/__init__.py"), "");
-        }
         sandbox.file("data/trl.yaml", "max_steps: 5\n");
-        for (file, text) in self.lines("file").iter().filter(|_| with_files).filter_map(|line| line.split_once(' ')) {
-            sandbox.put(&format!("env/lib/python3.11/site-packages/{file}"), text);
+        for (file, text) in self.lines("file").iter().filter_map(|line| line.split_once(' ')) {
+            plant(&sandbox.site().join(file), text);
         }
-        let (config, command) = example.split_once(' ').unwrap();
-        let command = match command.split_once('{') {
-            Some((command, run)) => {
-                sandbox.file("run.yaml", format!("{{{run}\n"));
-                format!("{command}run.yaml")
-            }
-            None => command.to_string(),
-        };
-        if let Some((_, version)) = command.split(' ').next().and_then(|program| program.split_once('@')) {
-            sandbox.installed("ms_swift", version);
-        }
-        let words_of_command = command.split(' ').map(|word| word.split('@').next().unwrap());
-        let given = if config == "-" { vec![] } else { vec!["--deepspeed", config] };
-        let words = ["check", "--format", "json", "--nproc-per-node", "2"].into_iter().chain(given).chain(["--"]);
-        let found = sandbox.run(words.chain(words_of_command)).stdout;
-        let report: Value = serde_json::from_str(&found).unwrap_or_else(|_| panic!("{command}: {found}"));
-        let is_about = |it: &&Value| it["rule"].as_str().is_some_and(|rule| rule.starts_with("argument"));
-        let rows = report["diagnostics"].as_array().unwrap().iter().filter(is_about);
-        let text = |it: &Value, key: &str| it[key].as_str().unwrap().to_string();
-        let line = |it| {
-            let [severity, rule, what, help] = ["severity", "rule", "message", "help"].map(|key| text(it, key));
-            format!("{severity}[{rule}] {what} / {help}")
-        };
-        rows.map(line).collect()
+        sandbox
     }
+}
+
+/// What is said of `CONFIG COMMAND`; braces in the command are the run file, and a version stands behind the program.
+fn said_of_example(sandbox: &Sandbox, example: &str) -> Vec<String> {
+    let (config, command) = example.split_once(' ').unwrap();
+    let command = match command.split_once('{') {
+        Some((command, run)) => {
+            sandbox.file("run.yaml", format!("{{{run}\n"));
+            format!("{command}run.yaml")
+        }
+        None => command.to_string(),
+    };
+    let version = command.split(' ').next().and_then(|program| program.split_once('@'));
+    sandbox.installed("ms_swift", version.map_or(SWIFT[1].1, |(_, version)| version));
+    let words_of_command = command.split(' ').map(|word| word.split('@').next().unwrap());
+    let given = if config == "-" { vec![] } else { vec!["--deepspeed", config] };
+    let words = ["check", "--format", "json", "--nproc-per-node", "2"].into_iter().chain(given).chain(["--"]);
+    let found = sandbox.answer(words.chain(words_of_command)).stdout;
+    let report: Value = serde_json::from_str(&found).unwrap_or_else(|_| panic!("{command}: {found}"));
+    let is_about = |it: &&Value| it["rule"].as_str().is_some_and(|rule| rule.starts_with("argument"));
+    let rows = report["diagnostics"].as_array().unwrap().iter().filter(is_about);
+    let text = |it: &Value, key: &str| it[key].as_str().unwrap().to_string();
+    let line = |it| {
+        let [severity, rule, what, help] = ["severity", "rule", "message", "help"].map(|key| text(it, key));
+        format!("{severity}[{rule}] {what} / {help}")
+    };
+    rows.map(line).collect()
 }
 
 #[test]
@@ -166,20 +169,28 @@ fn every_row_of_the_table_says_what_its_example_shows() {
         assert_eq!((run.len(), says.len()), (1, 1), "{}", row.0);
         // One for each condition but the first; without its files nothing is said.
         assert!(fine.len() + files.len() >= row.lines("and").len().max(1), "too few that are fine: {}", row.0);
-        let silent = fine.iter().map(|example| (*example, true)).chain(files.iter().map(|_| (run[0], false)));
-        let silent = silent.map(|(example, with_files)| (example, with_files, Vec::new()));
-        for (example, with_files, expected) in [(run[0], true, says)].into_iter().chain(silent) {
-            let said = row.said(example, with_files, None);
+        let sandbox = row.sandbox();
+        let mut expect = |example: &str, expected: &[&str]| {
+            let said = said_of_example(&sandbox, example);
             if said != expected {
                 wrong.push(format!("{example}\n  says {said:#?}\n  not {expected:#?}"));
             }
+        };
+        expect(run[0], &says);
+        for example in fine {
+            expect(example, &[]);
         }
         // Each module alone is enough.
-        let modules =
-            row.lines("and").into_iter().filter_map(|it| it.strip_prefix("missing ")).flat_map(|it| it.split('|'));
-        wrong.extend(
-            modules.filter(|it| !row.said(run[0], true, Some(it)).is_empty()).map(|it| format!("{}: {it}", run[0])),
-        );
+        let modules = row.lines("and").into_iter().filter_map(|it| it.strip_prefix("missing "));
+        for module in modules.flat_map(|it| it.split('|')).map(|name| sandbox.site().join(name)) {
+            plant(&module.join("__init__.py"), "");
+            expect(run[0], &[]);
+            fs::remove_dir_all(module).unwrap();
+        }
+        for file in files {
+            fs::remove_file(sandbox.site().join(file.split(' ').next().unwrap())).unwrap();
+            expect(run[0], &[]);
+        }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

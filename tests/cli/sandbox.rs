@@ -13,6 +13,8 @@ use std::sync::{Arc, Once};
 use nix::pty::{Winsize, openpty};
 use nix::sys::signal::Signal;
 use serde_json::Value;
+use zlaunch::testing::cli::{self, Request};
+use zlaunch::testing::{Format, Host, Plan, Problem, in_json, refused_json, secrets::Secrets, write};
 
 pub(crate) use crate::fake::{SYSTEM, Sandbox, executable, mode, pipe, plant, safetensors};
 
@@ -63,6 +65,37 @@ impl Sandbox {
 
     pub(crate) fn run<W: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = W>) -> Run {
         Run::of(&mut self.command(words))
+    }
+
+    /// As `run` of a dry run or a check with `--format json`, without a process: for tables of hundreds of rows.
+    pub(crate) fn answer<W: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = W>) -> Run {
+        self.answer_with(words, &BTreeMap::new())
+    }
+
+    pub(crate) fn answer_with<W: AsRef<OsStr>>(
+        &self,
+        words: impl IntoIterator<Item = W>,
+        variables: &BTreeMap<String, String>,
+    ) -> Run {
+        let words = words.into_iter().map(|word| word.as_ref().to_os_string());
+        let mut host = Host { words: std::iter::once("zlaunch".into()).chain(words).collect(), ..Host::read() };
+        host.cwd = self.cwd();
+        host.env = self.variables().clone();
+        host.env.extend(variables.iter().map(|(name, value)| (name.into(), value.into())));
+        let secrets = Secrets::of(&host);
+        let planned = match cli::parse(&host.words, &host) {
+            Err(refused) => Err(refused.with_those_of_the_command(&host)),
+            Ok(Request::Launch(launch)) => Plan::new(&launch, &host),
+            Ok(Request::Check(launch)) => {
+                let (status, json) = in_json(&launch, &host, &secrets);
+                return Run::inside(status, json, &[], &secrets);
+            }
+            Ok(_) => panic!("neither a launch nor its check: {:?}", host.words),
+        };
+        match planned {
+            Ok(plan) => Run::inside(0, plan.render(Format::Json, &secrets), &plan.diagnostics, &secrets),
+            Err(problems) => Run::inside(problems[0].status, refused_json(&problems, &secrets), &problems, &secrets),
+        }
     }
 
     /// A script of the shell in which `"$0" "$@"` is zlaunch with these words.
@@ -200,6 +233,14 @@ impl Run {
     /// The program, run to its end.
     pub(crate) fn of(command: &mut Command) -> Self {
         Run::from(command.output().unwrap())
+    }
+
+    /// What zlaunch would have printed.
+    fn inside(status: u8, stdout: Vec<u8>, problems: &[Problem], secrets: &Secrets) -> Self {
+        let mut stderr = anstream::StripStream::new(Vec::new());
+        write(problems, secrets, None, &mut stderr);
+        let [stdout, stderr] = [stdout, stderr.into_inner()].map(|bytes| String::from_utf8(bytes).unwrap());
+        Run { status: Some(i32::from(status)), signal: None, stdout, stderr, headline: String::new() }
     }
 
     #[track_caller]

@@ -15,6 +15,8 @@ struct Recorded {
     env: BTreeMap<String, String>,
 }
 
+const PLAN: &[&str] = &["-n", "--format", "json", "--deepspeed", "zero3", "--set", "steps_per_print=7", "--"];
+
 impl Recorded {
     fn number(&self, name: &str) -> Option<u64> {
         self.env.get(name)?.parse().ok()
@@ -29,8 +31,7 @@ impl Recorded {
     }
 
     fn plan(&self, sandbox: &Sandbox) -> Run {
-        let words = ["-n", "--format", "json", "--deepspeed", "zero3", "--set", "steps_per_print=7", "--"];
-        Run::of(sandbox.command(words.iter().chain(SWIFT)).envs(&self.env))
+        sandbox.answer_with(PLAN.iter().chain(SWIFT), &self.env)
     }
 }
 
@@ -177,7 +178,8 @@ fn a_shell_on_several_machines_goes_through_srun() {
                 (0..groups).map(|group| task.number(&format!("SLURM_JOB_NUM_NODES_HET_GROUP_{group}")).unwrap()).sum()
             },
         );
-        let plan = task.plan(sandbox);
+        // By its own process, because the path of the program is in the plan.
+        let plan = Run::of(sandbox.command(PLAN.iter().chain(SWIFT)).envs(&task.env));
         let on_a_machine = task.env.contains_key("SLURM_NODEID");
         if machines == 1 && on_a_machine {
             let known = task.gpus().is_some();

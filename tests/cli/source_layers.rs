@@ -188,7 +188,7 @@ fn no_import_leads_back_to_its_own_file() {
 #[test]
 fn what_is_shown_to_the_tests_is_used_by_them() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let files = fs::read_dir(root.join("tests/library")).unwrap();
+    let files = ["tests/library", "tests/cli"].into_iter().flat_map(|folder| fs::read_dir(root.join(folder)).unwrap());
     let tests: String = files.map(|file| fs::read_to_string(file.unwrap().path()).unwrap()).collect();
     let used: BTreeSet<&str> = tests.split(|it: char| !it.is_ascii_alphanumeric() && it != '_').collect();
     let shown = fs::read_to_string(root.join("src/testing.rs")).unwrap();

@@ -84,9 +84,13 @@ fn a_template_cannot_change_what_is_executed() {
         let template = format!(r#"{{"$zlaunch": {{"extends": "zero2", "env": {{"{name}": "x"}}}}}}"#);
         sandbox.file("t/bad.json", &template);
         sandbox.file("t/child.json", r#"{"$zlaunch": {"extends": "bad"}}"#);
-        for spec in ["bad", "child", "t/bad.json", &template] {
-            let options = ["--template-dir", "t", "--deepspeed", spec, "--nproc-per-node", "2"];
-            sandbox.launch(&options, SWIFT).refused(&[name]);
+        let words = |spec: &str| {
+            let options = ["--template-dir", "t", "--deepspeed", spec, "--nproc-per-node", "2", "--"];
+            options.into_iter().chain(SWIFT.iter().copied()).map(str::to_string).collect::<Vec<_>>()
+        };
+        sandbox.run(words("bad")).refused(&[name]);
+        for spec in ["child", "t/bad.json", &template] {
+            sandbox.answer(words(spec)).refused(&[name]);
         }
     }
     // All of them at once, and what else is wrong in the header.
