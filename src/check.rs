@@ -84,11 +84,8 @@ fn run_rules(
     notes: bool,
 ) -> Vec<Problem> {
     let mut found = Vec::new();
-    for check in rules {
-        if (notes || check.severity != Severity::Note) && !allow.contains(&check.rule) {
-            check.run(subject, &mut found);
-        }
-    }
+    let is_asked = |check: &&Check| (notes || check.severity != Severity::Note) && !allow.contains(&check.rule);
+    rules.filter(is_asked).for_each(|check| check.run(subject, &mut found));
     found.retain(|problem| notes || problem.severity != Severity::Note);
     found
 }

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use memchr::memchr2;
 use serde_json::{Map, Value};
 
 /// As deep as serde_json reads.
@@ -22,19 +23,18 @@ pub struct SyntaxError {
 }
 
 pub fn parse(text: &str) -> Result<Value, SyntaxError> {
-    let text = without_comments(text.strip_prefix('\u{feff}').unwrap_or(text))?;
+    let (text, written) = without_comments(text.strip_prefix('\u{feff}').unwrap_or(text))?;
     if text.trim_ascii_start().is_empty() {
         return Err(SyntaxError { line: 1, column: 1, what: "it is empty".to_string(), first: None });
     }
     let mut value: Value = serde_json::from_str(&text).map_err(|why| friendly_message(&why, &text))?;
     // serde_json keeps the last of several.
-    if tokens(&text).filter(|(at, token)| is_key(&text, *at, token)).count() != count_keys(&value) {
-        let keys = keys(&text).unwrap_or_default();
+    if written != count_keys(&value) {
         let mut seen = HashMap::new();
-        for Key { object, path, line, column, .. } in &keys {
-            if let Some(first) = seen.insert((object, path), (*line, *column)) {
+        for Key { object, path, line, column, .. } in keys(&text) {
+            if let Some(first) = seen.insert((object, path.clone()), (line, column)) {
                 let what = format!("the key `{path}` appears twice, and trainers take the last one");
-                return Err(SyntaxError { line: *line, column: *column, what, first: Some(first) });
+                return Err(SyntaxError { line, column, what, first: Some(first) });
             }
         }
     }
@@ -77,7 +77,7 @@ fn refuse_huge_integers(text: &str) -> Result<(), SyntaxError> {
         let digits = token.trim_start_matches('-');
         digits.len() > 19 && digits.bytes().all(|b| b.is_ascii_digit()) && digits.parse::<u64>().is_err()
     };
-    match tokens(text).find(|(_, token)| is_huge(token)) {
+    match tokens(text).find(|(_, token)| token.len() > 19 && is_huge(token)) {
         Some((at, _)) => Err(fault_at(&text.as_bytes()[..at], "this integer has more than 64 bits".to_string())),
         None => Ok(()),
     }
@@ -145,7 +145,7 @@ pub(crate) type Positions = HashMap<String, (usize, usize)>;
 /// Where the keys are in a text that was read before.
 pub fn positions(text: &str) -> Option<Positions> {
     let mut found = Positions::new();
-    for key in keys(&without_comments(text.strip_prefix('\u{feff}').unwrap_or(text)).ok()?)? {
+    for key in keys(&without_comments(text.strip_prefix('\u{feff}').unwrap_or(text)).ok()?.0) {
         // Below a list there can be several.
         found.entry(key.path).or_insert((key.line, key.column));
     }
@@ -154,8 +154,8 @@ pub fn positions(text: &str) -> Option<Positions> {
 
 /// Where a dotted key and its value stand in a text.
 fn spans(text: &str, key: &str) -> Option<(Range<usize>, Range<usize>)> {
-    let plain = without_comments(text).ok()?;
-    let found = keys(&plain)?.into_iter().find(|found| found.path == key)?;
+    let plain = without_comments(text).ok()?.0;
+    let found = keys(&plain).find(|found| found.path == key)?;
     let name = found.at..found.at + found.width;
     let start = name.end + plain[name.end..].find(':')? + 1;
     let start = plain.len() - plain[start..].trim_start().len();
@@ -187,7 +187,7 @@ impl Edit {
             Edit::Rename(_, to) => new.replace_range(name, &Value::from(to.as_str()).to_string()),
             Edit::Set(_, to) => new.replace_range(value, to),
             Edit::Remove(_) => {
-                let plain = without_comments(text).ok()?;
+                let plain = without_comments(text).ok()?.0;
                 let before = plain[..name.start].trim_end();
                 let behind = text[value.end..].len() - text[value.end..].trim_start().len();
                 let (start, end) = match text[value.end + behind..].strip_prefix(',') {
@@ -219,11 +219,6 @@ struct Key {
     width: usize,
 }
 
-/// A string in front of a colon is a key.
-fn is_key(text: &str, at: usize, token: &str) -> bool {
-    token.starts_with('"') && text[at + token.len()..].trim_ascii_start().starts_with(':')
-}
-
 fn count_keys(value: &Value) -> usize {
     match value {
         Value::Array(list) => list.iter().map(count_keys).sum(),
@@ -232,29 +227,33 @@ fn count_keys(value: &Value) -> usize {
     }
 }
 
-fn keys(text: &str) -> Option<Vec<Key>> {
-    let mut found = Vec::new();
+/// The keys of a text that was read before.
+fn keys(text: &str) -> impl Iterator<Item = Key> {
     let mut path = String::new();
     // Of each open bracket: the length of the path that leads to it, and its place.
     let mut open = Vec::new();
     let (mut line, mut line_start) = (1, 0);
-    for (at, token) in tokens(text) {
+    tokens(text).filter_map(move |(at, token)| {
         match token {
             "\n" => (line, line_start) = (line + 1, at + 1),
             "{" | "[" => open.push((path.len(), at)),
             "}" | "]" => path.truncate(open.pop()?.0),
-            _ if is_key(text, at, token) => {
+            // A string in front of a colon is a key.
+            _ if token.starts_with('"') && text[at + token.len()..].trim_ascii_start().starts_with(':') => {
                 let (above, object) = *open.last()?;
                 path.truncate(above);
                 path += if path.is_empty() { "" } else { "." };
-                path += &serde_json::from_str::<String>(token).ok()?;
+                match &token[1..token.len() - 1] {
+                    name if name.contains('\\') => path += &serde_json::from_str::<String>(token).ok()?,
+                    name => path += name,
+                }
                 let (path, column, width) = (path.clone(), at - line_start + 1, token.len());
-                found.push(Key { object, path, at, line, column, width });
+                return Some(Key { object, path, at, line, column, width });
             }
             _ => {}
         }
-    }
-    Some(found)
+        None
+    })
 }
 
 /// Not nested deeper than a file may be, and of a size a config can have.
@@ -294,9 +293,9 @@ pub fn restore_order(before: &Value, after: &mut Value) {
     *after = ordered;
 }
 
-/// Comments and trailing commas become spaces, so that every other byte keeps its line and column.
-fn without_comments(text: &str) -> Result<String, SyntaxError> {
-    let mut plain = String::with_capacity(text.len());
+/// Comments and trailing commas become spaces, so that every other byte keeps its line and column. Also counts the keys.
+fn without_comments(text: &str) -> Result<(String, usize), SyntaxError> {
+    let (mut plain, mut keys) = (text.to_string(), 0);
     let mut comma: Option<usize> = None; // a comma with nothing but space and comments behind it so far
     let mut last = "{"; // the last token that was neither space nor a comment
     for (at, token) in tokens(text) {
@@ -304,19 +303,20 @@ fn without_comments(text: &str) -> Result<String, SyntaxError> {
             if token.starts_with("/*") && !(token.len() >= 4 && token.ends_with("*/")) {
                 return Err(fault_at(&text.as_bytes()[..at], "this comment has no end".to_string()));
             }
-            plain.extend(token.bytes().map(|b| if b == b'\n' { '\n' } else { ' ' }));
+            let blank: String = token.bytes().map(|b| if b == b'\n' { '\n' } else { ' ' }).collect();
+            plain.replace_range(at..at + token.len(), &blank);
             continue;
         }
-        plain += token;
         match token {
             " " | "\n" | "\r" | "\t" => continue,
             "," if !matches!(last, "{" | "[" | "," | ":") => comma = Some(at),
             "}" | "]" => comma.take().into_iter().for_each(|at| plain.replace_range(at..=at, " ")),
             _ => comma = None,
         }
+        keys += usize::from(token == ":" && last.starts_with('"'));
         last = token;
     }
-    Ok(plain)
+    Ok((plain, keys))
 }
 
 /// The strings, comments, numbers and other characters of a text, each with its place.
@@ -339,13 +339,12 @@ fn tokens(text: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 fn end_of_string(text: &str) -> Option<usize> {
-    let mut escaped = false;
-    let end = text.bytes().skip(1).position(|b| {
-        let ends = b == b'"' && !escaped;
-        escaped = b == b'\\' && !escaped;
-        ends
-    });
-    Some(end? + 2)
+    let next = |from: usize| Some(from + memchr2(b'"', b'\\', text.as_bytes().get(from..)?)?);
+    let mut end = next(1)?;
+    while text.as_bytes()[end] == b'\\' {
+        end = next(end + 2)?;
+    }
+    Some(end + 1)
 }
 
 pub fn fault_at(before: &[u8], what: String) -> SyntaxError {

@@ -42,7 +42,7 @@ fn argument(subject: &Subject, found: &mut Findings) {
         let Problem { what, places, help, .. } = report::only_a_space();
         let is_closed = matches!(subject.job.trainer.arguments.parser, ArgumentParser::Recorded { .. });
         let severity = if is_closed { Severity::Error } else { Severity::Warning };
-        found.at_with_severity(severity, &places, what, help);
+        found.at_with_severity(severity, places, what, help);
     }
     let Some(reading) = reading(subject) else { return };
     let versions = reading.parser.versions(subject.job.python.as_ref());

@@ -40,7 +40,7 @@ fn ranks_share_gpus(subject: &Subject, found: &mut Findings) {
     let counted = subject.host.nvidia_gpus.is_some_and(|count| count > 0);
     let perhaps_cpu = matches!(subject.launcher, Some(Launcher::Existing(_))) || subject.script_says("gloo");
     let severity = if counted && !perhaps_cpu { Severity::Error } else { Severity::Warning };
-    found.at_with_severity(severity, &problem.places, problem.what, problem.help);
+    found.at_with_severity(severity, problem.places, problem.what, problem.help);
 }
 
 /// More ranks to be started here than GPUs, as a warning.

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 
 use super::subject::Subject;
-use crate::report::{Problem, Rule, Severity, When};
+use crate::report::{MOST, Problem, Rule, Severity, When};
 
 /// A rule: either code, or one sentence about keys of the config while a condition holds.
 pub struct Check {
@@ -67,7 +67,16 @@ pub(super) struct Findings<'a> {
 impl Findings<'_> {
     /// Whether there are more than anybody reads.
     pub(super) fn are_many(&self) -> bool {
-        self.list.len() > 50
+        self.list.len() > MOST
+    }
+
+    /// Whether a problem that nobody reads has been counted, and need not be told.
+    pub(super) fn only_counted(&mut self, severity: Severity) -> bool {
+        let is_enough = self.list.len() > self.subject.told;
+        if is_enough {
+            self.at_with_severity(severity, [], "", "");
+        }
+        is_enough
     }
 
     /// About keys of the config.
@@ -103,7 +112,7 @@ impl Findings<'_> {
                 None => help.into(),
             },
         };
-        self.at_with_severity(severity, &places, what, help);
+        self.at_with_severity(severity, places, what, help);
     }
 
     /// About a variable.
@@ -118,7 +127,7 @@ impl Findings<'_> {
     }
 
     /// About anything else.
-    pub(super) fn at(&mut self, places: &[String], what: impl Into<String>, help: impl Into<String>) {
+    pub(super) fn at(&mut self, places: impl Into<Vec<String>>, what: impl Into<String>, help: impl Into<String>) {
         self.at_with_severity(self.check.severity, places, what, help);
     }
 
@@ -126,12 +135,12 @@ impl Findings<'_> {
     pub(super) fn at_with_severity(
         &mut self,
         severity: Severity,
-        places: &[String],
+        places: impl Into<Vec<String>>,
         what: impl Into<String>,
         help: impl Into<String>,
     ) {
-        let problem = Problem::found(self.check.rule, severity, self.check.when, what.into()).help(help.into());
-        self.list.push(places.iter().fold(problem, Problem::at));
+        let problem = Problem::found(self.check.rule, severity, self.check.when, what.into());
+        self.list.push(Problem { places: places.into(), help: help.into(), ..problem });
     }
 }
 

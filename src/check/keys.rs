@@ -25,10 +25,11 @@ pub(super) const RULES: &[Check] = &[
         .doc("an old name that DeepSpeed still translates"),
 ];
 
-/// Why this version does not know the key; `None` if it does, or if another rule speaks of it.
-fn why_unknown(key: &Key, subject: &Subject) -> Option<String> {
+/// Why this version does not know the key; `None` if it does, if another rule speaks of it, or if nobody reads it.
+fn why_unknown(key: &Key, subject: &Subject, found: &mut Findings, severity: Severity) -> Option<String> {
     let Some(entry) = key.entry else {
-        return Some(format!("{} has no key `{}`", subject.judging_deepspeed(), key.path));
+        let why = || format!("{} has no key `{}`", subject.judging_deepspeed(), key.path);
+        return (!found.only_counted(severity)).then(why);
     };
     let path = &key.path;
     let why = match entry.known() {
@@ -44,24 +45,24 @@ fn unknown_key(subject: &Subject, found: &mut Findings) {
     for key in subject.keys().iter().filter(|key| key.policy != UnknownKeys::Ignored) {
         // pydantic drops an "auto" before it looks at the names.
         let dropped = key.value == "auto" && !key.keeps_auto;
-        if let Some(why) = why_unknown(key, subject).filter(|_| !dropped) {
-            let what = format!("{why}, so DeepSpeed refuses the config");
+        let severity = subject.severity_of_keys();
+        if !dropped && let Some(why) = why_unknown(key, subject, found, severity) {
             let help = advice(key, subject, found.are_many());
-            found.key_with_severity(subject.severity_of_keys(), &[&key.path], what, help);
+            found.key_with_severity(severity, &[&key.path], why + ", so DeepSpeed refuses the config", help);
         }
     }
 }
 
 fn ignored_key(subject: &Subject, found: &mut Findings) {
     for key in subject.keys().iter().filter(|key| key.policy == UnknownKeys::Ignored && !is_comment(&key.path)) {
-        let Some(why) = why_unknown(key, subject) else { continue };
-        let (what, place) = (format!("{why}: it is silently ignored"), (subject.place)(&key.path));
+        let Some(why) = why_unknown(key, subject, found, Severity::Warning) else { continue };
+        let (what, place) = (why + ": it is silently ignored", (subject.place)(&key.path));
         let help = advice(key, subject, found.are_many());
         // What was asked for here is not dropped.
         if place.starts_with("--set ") {
             found.key_with_severity(subject.severity_of_keys(), &[&key.path], what, help);
         } else {
-            found.at(&[place], what, help);
+            found.at([place], what, help);
         }
     }
 }
@@ -94,8 +95,8 @@ fn advice(key: &Key, subject: &Subject, are_many: bool) -> String {
     if are_many {
         return remove;
     }
-    let typed = as_typed(key.value, &(subject.place)(&key.path));
-    let value = |to: &KeySpec| number_in(key.value, to).map_or_else(|| typed.clone(), |number| number.to_string());
+    let typed = || as_typed(key.value, &(subject.place)(&key.path));
+    let value = |to: &KeySpec| number_in(key.value, to).map_or_else(typed, |number| number.to_string());
     if let Some(now) = key.entry.and_then(|entry| entry.replaced_by) {
         return format!("{remove} --set {now}={}", key.value);
     }
@@ -118,7 +119,7 @@ fn advice(key: &Key, subject: &Subject, are_many: bool) -> String {
     match nearest(name, schema::names_below(section)) {
         Some(near) => {
             let meant = if section.is_empty() { near.to_string() } else { format!("{section}.{near}") };
-            let value = schema::find(&meant, subject.version()).map_or(typed.clone(), |entry| value(&entry));
+            let value = schema::find(&meant, subject.version()).map_or_else(typed, |entry| value(&entry));
             format!("did you mean `{near}`? {remove} --set {meant}={value}")
         }
         None => remove,

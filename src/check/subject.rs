@@ -1,5 +1,6 @@
 //! What the rules look at: the config, the command, the ranks and the environment of one launch.
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -35,6 +36,8 @@ pub(crate) struct Subject<'a> {
     pub(crate) template_env: &'a [(String, String)],
     /// Where a key of the config was written.
     pub(crate) place: &'a dyn Fn(&str) -> String,
+    /// How many problems are told in full. Nobody reads the others, so that their rule and severity are enough.
+    pub(crate) told: usize,
     pub(crate) derived: Derived<'a>,
 }
 
@@ -49,19 +52,42 @@ pub(crate) struct Derived<'a> {
 impl<'a> Derived<'a> {
     pub(crate) fn new(config: &'a Value, job: &Job) -> Self {
         let judge = schema::in_environment(job.python.as_ref());
-        let mut keys = Vec::new();
-        if let Some(object) = config.as_object() {
-            walk("", object, UnknownKeys::Ignored, judge.version(), &mut keys);
-        }
         let zero = Zero::of(config);
         let zero = if job.trainer.is_raw_deepspeed() { zero.without_auto() } else { zero };
-        Derived { keys, zero, judge, script: OnceCell::new() }
+        let mut derived = Derived { keys: Vec::new(), zero, judge, script: OnceCell::new() };
+        if let Some(object) = config.as_object() {
+            derived.walk("", object, UnknownKeys::Ignored);
+        }
+        derived
+    }
+
+    /// Collects the keys of all sections that this version reads.
+    fn walk(&mut self, prefix: &str, section: &'a Map<String, Value>, policy: UnknownKeys) {
+        let strict = policy == UnknownKeys::Refused && section.get("strict").is_some_and(schema::is_true);
+        let keeps_auto = strict || policy == UnknownKeys::RefusedPlainly;
+        for (name, value) in section {
+            // Every pydantic model of DeepSpeed accepts `strict`, and the old name only counts where the new one is missing.
+            let is_accepted = policy == UnknownKeys::Refused && name == "strict";
+            let is_replaced = || section.get("bf16").is_some_and(|bf16| !bf16.is_null());
+            if is_accepted || prefix.is_empty() && name == "bfloat16" && is_replaced() {
+                continue;
+            }
+            let path = if prefix.is_empty() { Cow::from(name) } else { Cow::from(format!("{prefix}.{name}")) };
+            let entry = schema::find(&path, self.judge.version());
+            let known = entry.filter(|entry| entry.known() == Known::Yes);
+            let judged = known.filter(|entry| entry.checked && (keeps_auto || value != "auto"));
+            let fault = judged.and_then(|entry| entry.fault(value));
+            self.keys.push(Key { path: path.clone(), value, entry, policy, keeps_auto, fault });
+            if let (Some(inner), Some(object)) = (known.and_then(|entry| entry.policy()), value.as_object()) {
+                self.walk(&path, object, inner);
+            }
+        }
     }
 }
 
 /// One key of the config that DeepSpeed reads.
 pub(super) struct Key<'a> {
-    pub(super) path: String,
+    pub(super) path: Cow<'a, str>,
     pub(super) value: &'a Value,
     pub(super) entry: Option<KeySpec>,
     /// How its section treats unknown keys.
@@ -248,34 +274,5 @@ impl<'a> Subject<'a> {
     pub(super) fn variable(&self, name: &str) -> Option<&OsStr> {
         let in_template = || self.template_env.iter().find(|(known, _)| known == name);
         self.host.var_os(name).or_else(|| in_template().map(|(_, value)| OsStr::new(value)))
-    }
-}
-
-/// Collects the keys of all sections that this version reads.
-fn walk<'a>(
-    prefix: &str,
-    section: &'a Map<String, Value>,
-    policy: UnknownKeys,
-    version: Version,
-    keys: &mut Vec<Key<'a>>,
-) {
-    let strict = policy == UnknownKeys::Refused && section.get("strict").is_some_and(schema::is_true);
-    let keeps_auto = strict || policy == UnknownKeys::RefusedPlainly;
-    for (name, value) in section {
-        // Every pydantic model of DeepSpeed accepts `strict`, and the old name only counts where the new one is missing.
-        let is_accepted = policy == UnknownKeys::Refused && name == "strict";
-        let is_replaced = || section.get("bf16").is_some_and(|bf16| !bf16.is_null());
-        if is_accepted || prefix.is_empty() && name == "bfloat16" && is_replaced() {
-            continue;
-        }
-        let path = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
-        let entry = schema::find(&path, version);
-        let known = entry.filter(|entry| entry.known() == Known::Yes);
-        let judged = known.filter(|entry| entry.checked && (keeps_auto || value != "auto"));
-        let fault = judged.and_then(|entry| entry.fault(value));
-        keys.push(Key { path: path.clone(), value, entry, policy, keeps_auto, fault });
-        if let (Some(inner), Some(object)) = (known.and_then(|entry| entry.policy()), value.as_object()) {
-            walk(&path, object, inner, version, keys);
-        }
     }
 }

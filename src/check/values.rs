@@ -148,7 +148,7 @@ fn odd_value(subject: &Subject, found: &mut Findings) {
         let Some(entry) = key.entry.filter(is_odd) else { continue };
         // "auto" and the batch sizes have rules of their own; accelerate overwrites the third.
         let overwritten = key.path == "steps_per_print" && subject.is_hf();
-        if key.value == "auto" || SIZES.contains(&key.path.as_str()) || overwritten {
+        if key.value == "auto" || SIZES.contains(&&*key.path) || overwritten {
             continue;
         }
         let (path, value, wanted) = (&key.path, key.value, entry.wanted());

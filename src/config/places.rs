@@ -51,7 +51,8 @@ impl<'a> Places<'a> {
                 .unwrap_or_else(|| format!("{}, {key}", patch.value.display()));
         }
         // In a chain of templates, the first file that has the key.
-        let found = self.files().iter().find_map(|file| in_file(file, key));
+        let files = self.files.get_or_init(|| self.template.files().filter_map(positions).collect());
+        let found = files.iter().find_map(|file| in_file(file, key));
         found.unwrap_or_else(|| match &self.template.origin {
             Origin::BuiltIn => format!("template {}, {key}", self.template.name),
             origin => format!("{origin}, {key}"),
@@ -67,10 +68,6 @@ impl<'a> Places<'a> {
         let is_inside = |name: &str| name.strip_prefix(key).is_some_and(|rest| rest.starts_with('.'));
         around.or_else(|| self.layers.set.iter().rev().find(|set| is_inside(&set.value.0)).filter(|_| is_new()))
     }
-
-    fn files(&self) -> &[FilePositions] {
-        self.files.get_or_init(|| self.template.files().filter_map(positions).collect())
-    }
 }
 
 fn positions(path: &Path) -> Option<FilePositions> {
@@ -84,11 +81,10 @@ fn in_file((path, positions): &FilePositions, key: &str) -> Option<String> {
 /// A value as it is written at a place: `1.0`, which was read as 1.
 pub(crate) fn as_typed(value: &Value, place: &str) -> String {
     let in_file = || {
-        let mut parts = place.rsplitn(3, ':');
-        let mut number = || parts.next()?.parse::<usize>().ok()?.checked_sub(1);
-        let (column, line) = (number()?, number()?);
-        let text = reading::text_if_any(Path::new(parts.next()?))?;
-        let (_, written) = text.lines().nth(line)?.get(column..)?.split_once(':')?;
+        let (path, line, column) = reading::in_file(place)?;
+        let text = reading::text_if_any(path)?;
+        let line = text.lines().nth(line.checked_sub(1)?)?;
+        let (_, written) = line.get(column.checked_sub(1)?..)?.split_once(':')?;
         Some(written.trim_start().split([',', '}', ' ', '/']).next()?.to_string())
     };
     let in_flag = || place.split_once('=').map(|(_, typed)| typed.to_string());

@@ -181,6 +181,7 @@ impl Planner<'_> {
             host,
             template_env,
             place,
+            told: usize::MAX,
             derived: Derived::new(config, job),
         };
         let found = check::diagnose(&subject, &launch.allow, launch.output.wants_notes());

@@ -14,8 +14,8 @@ use crate::config::layers;
 use crate::config::places::Places;
 use crate::config::template;
 use crate::host::Host;
-use crate::report::Problem;
-use crate::request::{self, Launch};
+use crate::report::{self, Problem};
+use crate::request::{self, Format, Launch};
 
 /// Printed below the problems.
 pub(crate) const NOT_JUDGED: &str = "without a command, batch sizes, what \"auto\" becomes and what depends on the trainer or the ranks are not checked";
@@ -31,31 +31,24 @@ pub(crate) fn check_configs(launch: &Launch, host: &Host) -> Vec<Problem> {
     let words = words.map(|word| Sourced::new(word, Source::Argument("check".to_string())));
     let specs: Vec<Sourced<String>> = launch.deepspeed.iter().cloned().chain(words).collect();
     let mut problems = launch.warnings.clone();
-    for mut spec in specs {
-        problems.extend(match request::read_if_piped(&mut spec) {
-            Ok(_) => check_config(&spec, launch, host),
-            Err(problem) => vec![problem],
-        });
+    for spec in specs {
+        problems.extend(check_config(spec, launch, host).unwrap_or_else(|refused| refused));
     }
     problems.retain(|problem| !(problem.allowable && launch.allow.contains(&problem.rule)));
     problems
 }
 
-fn check_config(spec: &Sourced<String>, launch: &Launch, host: &Host) -> Vec<Problem> {
-    let template = match template::resolve(spec, &launch.search, host) {
-        Ok(template) => template,
-        Err(problems) => return problems,
-    };
-    let config = match layers::with_layers(&template, &launch.layers, host) {
-        Ok(config) => config,
-        Err(problems) => return problems,
-    };
+fn check_config(mut spec: Sourced<String>, launch: &Launch, host: &Host) -> Result<Vec<Problem>, Vec<Problem>> {
+    request::read_if_piped(&mut spec)?;
+    let template = template::resolve(&spec, &launch.search, host)?;
+    let config = layers::with_layers(&template, &launch.layers, host)?;
     // No trainer: rules that depend on one say nothing. The DeepSpeed that is installed counts.
     let nobody = Sourced::new(trainer::passthrough(), Source::Default);
     let mut job = trainer::recognise(&ParsedCommand::parse(&[]), Some(&nobody), host);
     job.python = Python::on_path(host);
     let places = Places::new(&config, &template, &launch.layers, host);
-    let place = |key: &str| places.of(key);
+    // A `--set` is told as more than a warning, wherever it stands among the others.
+    let all = launch.output.dry_run == Some(Format::Json) || !launch.layers.set.is_empty();
     let subject = Subject {
         config: &config,
         job: &job,
@@ -63,11 +56,12 @@ fn check_config(spec: &Sourced<String>, launch: &Launch, host: &Host) -> Vec<Pro
         launcher: None,
         host,
         template_env: &template.env,
-        place: &place,
+        place: &|key| places.of(key),
+        told: if all { usize::MAX } else { report::MOST },
         derived: Derived::new(&config, &job),
     };
     let found = check::diagnose_config(&subject, &launch.allow);
-    template.notes.iter().cloned().chain(found).chain(unfilled(&config, &places)).collect()
+    Ok(template.notes.iter().cloned().chain(found).chain(unfilled(&config, &places)).collect())
 }
 
 /// An "auto" that no trainer is known to fill. A trainer of one's own may.

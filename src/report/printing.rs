@@ -1,5 +1,6 @@
 //! Prints problems, without their secrets.
 
+use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 
@@ -25,7 +26,7 @@ pub(crate) fn choose_colour(asked: Option<&str>, host: &Host) {
 }
 
 /// Nobody reads more of them at once.
-const MOST: usize = 50;
+pub(crate) const MOST: usize = 50;
 
 /// Prints problems to standard error; colour only adds.
 pub(crate) fn report(problems: &[Problem], secrets: &Secrets) {
@@ -45,6 +46,7 @@ pub fn write(problems: &[Problem], secrets: &Secrets, width: Option<usize>, stde
     let width = width.unwrap_or(usize::MAX);
     let place = Style::new().fg_color(Some(AnsiColor::Blue.into()));
     let bold = Style::new().bold();
+    let mut files = Files::new();
     for problem in &problems[..problems.len().min(MOST)] {
         let colour = match problem.severity {
             Severity::Error => AnsiColor::Red,
@@ -63,7 +65,9 @@ pub fn write(problems: &[Problem], secrets: &Secrets, width: Option<usize>, stde
             let it = wrapped(&secrets.hide_in_text(it), 6, width);
             let _ = write!(stderr, "  {place}-->{place:#} {}", it.trim_start());
         }
-        if let Some((number, line, mark)) = problem.places.first().and_then(|place| excerpt(place, width, secrets)) {
+        if let Some([number, line, mark]) =
+            problem.places.first().and_then(|it| excerpt(it, &mut files, width, secrets))
+        {
             let margin = " ".repeat(number.len());
             let _ = writeln!(stderr, " {margin} {place}|{place:#}\n {place}{number} |{place:#} {line}");
             let _ = writeln!(stderr, " {margin} {place}|{place:#} {word}{mark}{word:#}");
@@ -78,12 +82,14 @@ pub fn write(problems: &[Problem], secrets: &Secrets, width: Option<usize>, stde
     }
 }
 
+/// Those that were read: many problems may be about one.
+type Files<'a> = HashMap<&'a Path, Option<String>>;
+
 /// The line that a place `FILE:LINE:COLUMN` is about: its number, its text, and a mark under what is meant.
-fn excerpt(place: &str, width: usize, secrets: &Secrets) -> Option<(String, String, String)> {
+fn excerpt<'a>(place: &'a str, files: &mut Files<'a>, width: usize, secrets: &Secrets) -> Option<[String; 3]> {
     let most = width.saturating_sub(10).clamp(20, 100);
-    let mut parts = place.rsplitn(3, ':');
-    let (column, number) = (parts.next()?.parse::<usize>().ok()?, parts.next()?.parse::<usize>().ok()?);
-    let text = reading::text_if_any(Path::new(parts.next()?))?;
+    let (path, number, column) = reading::in_file(place)?;
+    let text = files.entry(path).or_insert_with(|| reading::text_if_any(path)).as_ref()?;
     // In a longer one, which a program wrote, every secret would have to be looked for again and again.
     let line = text.lines().nth(number.checked_sub(1)?).filter(|line| line.len() < 4096)?.replace('\t', " ");
     let (before, rest) = line.split_at_checked(column.checked_sub(1)?)?;
@@ -94,7 +100,7 @@ fn excerpt(place: &str, width: usize, secrets: &Secrets) -> Option<(String, Stri
     let mark =
         " ".repeat(columns(before) - skipped) + &"^".repeat(in_quotes.unwrap_or_else(in_word).clamp(1, most / 2));
     let is_open = secrets.hide_in_text(&line) == line;
-    is_open.then(|| (number.to_string(), escape_controls(shown.trim_end()), mark))
+    is_open.then(|| [number.to_string(), escape_controls(shown.trim_end()), mark])
 }
 
 /// `2 errors, 1 warning, 0 notes`.

@@ -75,6 +75,13 @@ fn read_pipe(pipe: impl Read, name: &str) -> Result<Value, Problem> {
     }
 }
 
+/// The file, line and column of a place that has them.
+pub(crate) fn in_file(place: &str) -> Option<(&Path, usize, usize)> {
+    let (rest, column) = place.rsplit_once(':')?;
+    let (path, line) = rest.rsplit_once(':')?;
+    Some((Path::new(path), line.parse().ok()?, column.parse().ok()?))
+}
+
 /// The text of a file that may be missing, or be none of those that are read.
 pub(crate) fn text_if_any(path: &Path) -> Option<String> {
     path.is_file().then(|| read_text(path).ok())?

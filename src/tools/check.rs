@@ -41,7 +41,7 @@ pub(crate) fn check_configs(launch: &Launch, host: &Host) -> Result<u8, Vec<Prob
     if launch.output.fix && fix(&problems, &secrets)? {
         problems = configs::check_configs(launch, host);
     }
-    problems.iter_mut().for_each(speak_of_the_file);
+    problems.iter_mut().filter(|problem| !problem.help.is_empty()).for_each(speak_of_the_file);
     if launch.output.dry_run == Some(Format::Json) {
         out(&format!("{:#}\n", secrets.hide(configs::json(&problems))))?;
         return Ok(verdict(&problems, launch));
@@ -52,9 +52,7 @@ pub(crate) fn check_configs(launch: &Launch, host: &Host) -> Result<u8, Vec<Prob
 /// Makes the corrections that are safe, and says so. Whether there was one.
 fn fix(problems: &[Problem], secrets: &Secrets) -> Result<bool, Problem> {
     let mut files: Vec<(&Path, String)> = Vec::new();
-    for (problem, path, edit) in
-        problems.iter().filter_map(|problem| Some((problem, file_of(problem)?, edit_of(problem)?)))
-    {
+    for (problem, (path, edit)) in problems.iter().filter_map(|problem| Some((problem, edit_of(problem)?))) {
         let at = files.iter().position(|(known, _)| *known == path);
         let text = at.map_or_else(|| reading::read_text(path), |at| Ok(files[at].1.clone()))?;
         let Some(new) = edit.apply(&text) else { continue };
@@ -73,19 +71,12 @@ fn fix(problems: &[Problem], secrets: &Secrets) -> Result<bool, Problem> {
     Ok(!files.is_empty())
 }
 
-/// The file that a problem has a line of.
-fn file_of(problem: &Problem) -> Option<&Path> {
-    let place = problem.places.first()?;
-    let (file, column) = place.rsplit_once(':')?;
-    let (file, line) = file.rsplit_once(':')?;
-    (column.parse::<usize>().is_ok() && line.parse::<usize>().is_ok()).then(|| Path::new(file))
-}
-
-/// The one correction that is meant, where DeepSpeed refuses or ignores what stands there.
-fn edit_of(problem: &Problem) -> Option<Edit> {
+/// The one correction that is meant where DeepSpeed refuses or ignores what stands in a file, and that file.
+fn edit_of(problem: &Problem) -> Option<(&Path, Edit)> {
+    let (path, ..) = reading::in_file(problem.places.first()?)?;
     let help = problem.help.split_once("`? ").map_or(problem.help.as_str(), |(_, rest)| rest);
     let (unset, set) = (help.strip_prefix("--unset "), help.strip_prefix("--set "));
-    match problem.rule {
+    let edit = match problem.rule {
         Rule::UnknownKey | Rule::IgnoredKey | Rule::OldKey => {
             let (key, rest) = unset?.split_once(" --set ")?;
             let (new, _) = rest.trim_start_matches('\'').split_once('=')?;
@@ -101,12 +92,13 @@ fn edit_of(problem: &Problem) -> Option<Edit> {
         }
         Rule::RemovedKey => unset.filter(|key| !key.contains(' ')).map(|key| Edit::Remove(key.to_string())),
         _ => None,
-    }
+    };
+    Some((path, edit?))
 }
 
 /// What stands in a file is mended there, and not by options.
 fn speak_of_the_file(problem: &mut Problem) {
-    if let (Some(path), Some(edit)) = (file_of(problem), edit_of(problem)) {
+    if let Some((path, edit)) = edit_of(problem) {
         let what = match edit {
             Edit::Rename(_, to) => format!("did you mean `{to}`?"),
             Edit::Set(_, to) => format!("write {to}:"),
