@@ -44,7 +44,7 @@ impl Check {
     }
 
     pub(super) fn run(&self, subject: &Subject, list: &mut Vec<Problem>) {
-        let mut found = Findings { check: self, subject, list };
+        let mut found = Findings { check: self, subject, of_others: list.len(), list };
         (self.code)(subject, &mut found);
         if (self.holds)(subject) {
             let device = subject.zero().optimizer.to_string();
@@ -62,17 +62,19 @@ pub(super) struct Findings<'a> {
     check: &'a Check,
     pub(super) subject: &'a Subject<'a>,
     list: &'a mut Vec<Problem>,
+    /// Those at the front of the list, which other rules found.
+    of_others: usize,
 }
 
 impl Findings<'_> {
     /// Whether there are more than anybody reads.
     pub(super) fn are_many(&self) -> bool {
-        self.list.len() > MOST
+        self.list.len() - self.of_others > MOST
     }
 
     /// Whether a problem that nobody reads has been counted, and need not be told.
     pub(super) fn only_counted(&mut self, severity: Severity) -> bool {
-        let is_enough = self.list.len() > self.subject.told;
+        let is_enough = self.list.len() - self.of_others > self.subject.told;
         if is_enough {
             self.at_with_severity(severity, [], "", "");
         }

@@ -137,6 +137,31 @@ fn a_rule_that_is_allowed_says_nothing() {
     }
 }
 
+/// Fifty are printed, and all are counted.
+#[test]
+fn many_problems_are_counted_and_fifty_are_printed() {
+    let sandbox = Sandbox::new();
+    for (top, zero, counted, more) in [
+        (60, 60, "61 errors, 60 warnings, 1 note", "and 72 more problems"),
+        (60, 10, "11 errors, 60 warnings, 1 note", "and 22 more problems"),
+    ] {
+        let named = |name: &str, count: usize| (0..count).map(|at| (format!("{name}_{at}"), json!(1))).collect();
+        let mut config: serde_json::Map<String, Value> = named("top", top);
+        let mut section: serde_json::Map<String, Value> = named("zero", zero);
+        section.insert("stage".to_string(), json!(2));
+        config.extend([("zero_optimization".to_string(), section.into()), ("bf16".to_string(), json!({"enabled": 3}))]);
+        sandbox.file("many.json", json!(config).to_string());
+        let said = sandbox.run(["check", "many.json"]).stdout;
+        let told: Vec<&str> =
+            said.lines().filter(|line| line.starts_with(['e', 'w']) && line.contains("]: ")).collect();
+        assert!(told.len() == 50 && told.iter().all(|line| line.contains('`')), "{said}");
+        assert!(said.contains(counted) && said.contains(more), "{said}");
+        let report = sandbox.run(["check", "--format", "json", "many.json"]).stdout;
+        let found = serde_json::from_str::<Value>(&report).unwrap()["diagnostics"].as_array().unwrap().clone();
+        assert!(found.len() == top + zero + 2 && found.iter().all(|it| it["message"] != ""), "{}", found.len());
+    }
+}
+
 /// One process with a WORLD_SIZE from elsewhere would wait for ranks that nobody starts, or find a group of one.
 #[test]
 fn a_stray_world_size_does_not_reach_the_rank() {
