@@ -47,7 +47,8 @@ fn the_command_behind_a_prefix_is_launched() {
 #[test]
 fn a_plan_shows_zlaunch_behind_the_prefix() {
     let sandbox = with_tools();
-    let plan = sandbox.plan(OPTIONS, &behind("nice -n 5", SWIFT));
+    // The program's own path is in the plan.
+    let plan = sandbox.launch(&[&["-n", "--format", "json"], OPTIONS].concat(), &behind("nice -n 5", SWIFT)).json();
     assert_eq!((&plan["launcher"], &plan["config"]["train_batch_size"]), (&"nice".into(), &16.into()));
     let words = argv(&plan);
     assert_eq!(words[1..3], ["-n", "5"]);

@@ -126,7 +126,7 @@ impl Sandbox {
     /// The plan of a dry run.
     #[track_caller]
     pub(crate) fn plan(&self, options: &[&str], command: &[&str]) -> Value {
-        self.launch(&[&["--dry-run", "--format", "json"], options].concat(), command).json()
+        self.answer([&["--dry-run", "--format", "json"], options, &["--"], command].concat()).json()
     }
 
     /// The final config of a dry run on two ranks.
