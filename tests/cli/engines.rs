@@ -482,6 +482,15 @@ fn a_hostfile_goes_to_deepspeeds_runner() {
     }
     sandbox.file("hosts", "h0 slots=4\n");
     sandbox.launch(&options[2..], &command).refused(&["no machine `h1`", "--include h0@h1:0,1"]);
+    // Numbers alone are GPUs where there is only one machine that they can be on.
+    for (text, include, help) in [
+        ("alpha slots=4\n", "0,1", "--include alpha:0,1"),
+        ("alpha slots=4\n", "zzzzz", "one of alpha"),
+        ("alpha slots=4\nomega slots=4\n", "0,1", "one of alpha, omega"),
+    ] {
+        sandbox.file("hosts", text);
+        sandbox.launch(&["--hostfile", "hosts", "--include", include], &command).refused(&["no machine `", help]);
+    }
     sandbox.launch(&["--hostfile", "hosts", "--launcher", "torchrun"], &command).refused(&["only deepspeed's runner"]);
 }
 

@@ -86,13 +86,13 @@ fn a_path_that_is_not_there_is_refused_where_it_was_written() {
 #[test]
 fn gpus_that_are_not_there_are_refused() {
     let mut sandbox = Sandbox::new();
-    for (list, says) in [
-        ("0,1,1", "`1` is in the list twice: torch sees no GPU"),
-        ("a,b", "`a` is not a GPU, and the list ends there"),
-        ("0,x", "torch sees only the GPU before it"),
+    for (list, says, help) in [
+        ("0,1,1", "`1` is in the list twice: torch sees no GPU", "CUDA_VISIBLE_DEVICES=0,1: each GPU once"),
+        ("a,b", "`a` is not a GPU, and the list ends there", "CUDA_VISIBLE_DEVICES=0,1: numbers, or GPU-…"),
+        ("0,x", "torch sees only the GPU before it", "CUDA_VISIBLE_DEVICES=0,1: numbers, or GPU-…"),
     ] {
         sandbox.var("CUDA_VISIBLE_DEVICES", list);
-        refused(&sandbox, SWIFT, &["error[visible-devices]", says]);
+        refused(&sandbox, SWIFT, &["error[visible-devices]", says, help]);
         let uncounted = sandbox.launch(&["--deepspeed", "zero2"], SWIFT);
         assert_eq!(uncounted.status, Some(125), "{uncounted:?}");
         accepted(&sandbox, &[SWIFT, &["--use_cpu", "true"]].concat());

@@ -250,7 +250,7 @@ fn stray_variables_of_torchrun_are_overruled() {
     sandbox.var("CUDA_VISIBLE_DEVICES", "0,1");
     sandbox
         .launch(&["--launcher", "deepspeed", "--nnodes", "1", "--nproc-per-node", "4"], SWIFT)
-        .refused(&["2, not 4"]);
+        .refused(&["2, not 4", "--nproc-per-node 2, or --launcher torchrun"]);
 }
 
 #[test]

@@ -69,6 +69,17 @@ fn the_three_batch_sizes_of_eight_ranks() {
 }
 
 #[test]
+fn a_partition_is_as_many_ranks_as_divide_all_of_them() {
+    let sandbox = Sandbox::new();
+    for (size, says) in [(1, ""), (4, ""), (8, ""), (3, "does not divide 8 ranks"), (16, "reduces it to that")] {
+        let config = json!({"zero_optimization": {"stage": 3, "zero_hpz_partition_size": size}});
+        let found = said(&[Rule::PartitionSize], &config, &sandbox);
+        let is_it = found.first().map_or(says.is_empty(), |it| !says.is_empty() && it.what.ends_with(says));
+        assert!(is_it, "{size}: {found:?}");
+    }
+}
+
+#[test]
 fn allocator_settings() {
     let mut sandbox = Sandbox::new();
     let mut wrong_item = |value: &str| {

@@ -39,6 +39,8 @@ fn values_are_judged_as_pydantic_judges_them() {
     assert!(fault("fp16.loss_scale_window", &json!("1.0")).is_some());
     assert!(fault("zero_optimization.zenflow.topk_ratio", &json!(1)).is_some());
     assert_eq!(fault("zero_optimization.zenflow.update_interval", &json!(0)), Some(ValueFault::Value));
+    assert_eq!(fault("zero_optimization.zenflow.update_interval", &json!("auto")), None);
+    assert_eq!(fault("zero_optimization.zenflow.update_interval", &json!("4")), Some(ValueFault::Value));
     assert_eq!(fault("zero_optimization.stage", &json!("1.0")), None);
     assert_eq!(fault("zero_optimization.stage", &json!(4)), Some(ValueFault::Value));
 }
