@@ -68,6 +68,7 @@ fn values_of_another_type_and_choices_that_are_none() {
         "--hub_strategy x",
         "--debug x",
         "--max_steps",
+        "--max-step x",
         "--nosuch",
     ] {
         refused(&sandbox, swift, wrong);
@@ -127,9 +128,14 @@ fn names_follow_the_version() {
 fn a_script_is_judged_as_far_as_it_can_be_read() {
     let sandbox = sandbox();
     let script = "python train.py --model_name_or_path a/b";
-    refused(&sandbox, script, "--optim adamx");
-    refused(&sandbox, script, "--nosuch");
+    for wrong in ["--optim adamx", "--nosuch", "--predict_with_generate"] {
+        refused(&sandbox, script, wrong);
+    }
+    warned(&sandbox, script, "--parallelism_config {}");
+    accepted(&sandbox, script, "--max_len 3");
     let with = |old: &str, new: &str| sandbox.file("train.py", SCRIPT.replace(old, new));
+    with("TrainingArguments", "Seq2SeqTrainingArguments");
+    accepted(&sandbox, script, "--predict_with_generate");
     // A field of its own counts before that of transformers.
     with("max_length: int = 512", "optim: str = 'adamx'");
     accepted(&sandbox, script, "--optim adamx");
@@ -174,4 +180,15 @@ fn what_transformers_refuses_holds_for_a_script_that_leaves_its_arguments_alone(
     accepted(&sandbox, script, "--fp16 false");
     sandbox.file("train.py", SCRIPT.replace("max_length: int = 512", "def __post_init__(self): pass"));
     accepted(&sandbox, script, "--fp16");
+}
+
+#[test]
+fn what_is_abbreviated_is_not_missing() {
+    let sandbox = sandbox();
+    sandbox.put("env/lib/python3.11/site-packages/trl/scripts/sft.py", "model_args.model_name_or_path\n");
+    for (arguments, is_missing) in [("", true), (" --model_name a/b", false), (" --model-name a/b", false)] {
+        let command = format!("check --deepspeed zero2 --nproc-per-node 2 -- trl sft --dataset_name c/d{arguments}");
+        let found = sandbox.run(command.split(' ')).stdout;
+        assert_eq!(found.contains("error[argument-missing]"), is_missing, "{command}: {found}");
+    }
 }

@@ -272,4 +272,10 @@ fn accelerates_own_settings_are_judged_like_a_config() {
         let found = sandbox.run(words.split_whitespace()).stdout;
         assert!(found.contains(said), "{words}: {found}");
     }
+    // The config that the script takes is not filled by the launcher.
+    sandbox.file("own.json", r#"{"gradient_accumulation_steps": "auto", "zero_optimization": {"stage": 2}}"#);
+    let launcher = "check -- accelerate launch --num_processes 2 --gradient_accumulation_steps 2 train.py";
+    let words = format!("{launcher} --deepspeed own.json --gradient_accumulation_steps 4");
+    let found = sandbox.run(words.split_whitespace()).stdout;
+    assert!(!found.contains("`gradient_accumulation_steps` is 2"), "{found}");
 }

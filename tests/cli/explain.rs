@@ -155,15 +155,13 @@ fn rules_are_explained_with_examples() {
     }
 }
 
-/// An example that is a whole config is checked: the wrong one has the problem, alone or in front of a trainer, and the right
-/// one has not.
+/// An example that is a whole config is checked, with what is said of the script: the wrong one has the problem, alone or in
+/// front of a trainer, and the right one has not.
 #[test]
 fn the_examples_of_rules_are_true() {
+    const SCRIPT: &str =
+        "import argparse, deepspeed\ndeepspeed.add_config_arguments(argparse.ArgumentParser()).parse_args()\n";
     let sandbox = Sandbox::new();
-    sandbox.put(
-        "cwd/plain.py",
-        "import argparse, deepspeed\ndeepspeed.add_config_arguments(argparse.ArgumentParser()).parse_args()\n",
-    );
     let launch = ["check", "--format", "json", "--nproc-per-node", "8", "--deepspeed", "ds.json", "--"];
     let reports = |rule: &str| {
         let quoted = format!("\"rule\": \"{rule}\"");
@@ -177,12 +175,49 @@ fn the_examples_of_rules_are_true() {
         let (rule, fields) = block.split_once('\n').unwrap();
         for (field, expected) in [("wrong: ", true), ("right: ", false)] {
             let example = fields.lines().find_map(|line| line.strip_prefix(field)).unwrap();
-            if serde_json::from_str::<serde_json::Value>(example).is_ok() {
-                sandbox.put("cwd/ds.json", example);
+            let (code, config) = example.split_once(" in the script, ").unwrap_or(("", example));
+            let mut first = serde_json::Deserializer::from_str(config).into_iter::<serde_json::Value>();
+            assert!(!config.starts_with('{') || first.next().is_some_and(|it| it.is_ok()), "{rule}: {config}");
+            if serde_json::from_str::<serde_json::Value>(config).is_ok() {
+                let body = if code.ends_with(':') { " pass" } else { "" };
+                sandbox.put("cwd/plain.py", &format!("{SCRIPT}{code}{body}\n"));
+                sandbox.put("cwd/ds.json", config);
                 assert_eq!(reports(rule), expected, "{rule}: {field}{example}");
                 tried += 1;
             }
         }
     }
     assert!(tried > 60, "{tried}");
+}
+
+/// An example that is arguments of a trainer is checked as well, and so is an option of zlaunch that is named instead.
+#[test]
+fn the_commands_in_the_examples_of_rules_are_judged_so() {
+    let sandbox = Sandbox::new();
+    let mut tried = 0;
+    for block in include_str!("../../src/tools/explain/rules.txt").trim_start_matches("# ").split("\n# ") {
+        let (rule, fields) = block.split_once('\n').unwrap();
+        let example = |field: &str| fields.lines().find_map(|line| line.strip_prefix(field)).unwrap();
+        let arguments = |text: &'static str| {
+            let words = text.strip_prefix("swift sft … ").unwrap_or(text);
+            (words.starts_with("--") && words.contains("--deepspeed ")).then_some(words)
+        };
+        let (Some(wrong), Some(right)) = (arguments(example("wrong: ")), arguments(example("right: "))) else {
+            continue;
+        };
+        let (right, instead) = right.split_once(", or ").unwrap_or((right, ""));
+        let option = instead.starts_with("--").then_some((instead, wrong, false));
+        for (options, words, expected) in [("", wrong, true), ("", right, false)].into_iter().chain(option) {
+            let mut launch = vec!["check", "--format", "json", "--nproc-per-node", "8"];
+            launch.extend(options.split_whitespace());
+            launch.push("--");
+            launch.extend(SWIFT.iter().copied().chain(words.split(' ')));
+            let run = sandbox.answer(&launch);
+            let is_said = run.stdout.contains(&format!("\"rule\": \"{rule}\""));
+            assert_eq!(is_said, expected, "{rule}: {launch:?} {run:?}");
+            assert!(expected || run.status == Some(0), "{rule}: {launch:?} {run:?}");
+            tried += 1;
+        }
+    }
+    assert!(tried > 6, "{tried}");
 }

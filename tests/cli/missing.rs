@@ -107,6 +107,16 @@ fn gpus_that_are_not_there_are_refused() {
 }
 
 #[test]
+fn a_printed_plan_may_be_for_another_machine_but_may_not_be_wrong() {
+    let sandbox = Sandbox::new();
+    let options = [&["-n"], ZERO2].concat();
+    let elsewhere = sandbox.launch(&options, &["python", "train.py", "--model_name_or_path", "./no"]);
+    assert!(elsewhere.status == Some(0) && elsewhere.stderr.contains("warning[path-missing]"), "{elsewhere:?}");
+    let wrong = [&options[..], &["--set", "zero_optimization.stage=7"]].concat();
+    sandbox.launch(&wrong, SWIFT).refused(&["error[wrong-value]"]);
+}
+
+#[test]
 fn half_a_placement_is_refused() {
     for (variables, says) in [
         (&[("WORLD_SIZE", "16")][..], "`WORLD_SIZE` is set, but not RANK and LOCAL_RANK"),

@@ -146,6 +146,19 @@ fn whole_environments_are_as_expected() {
     }
 }
 
+/// Where Azure ML starts one process an instance, that one starts the ranks of its machine.
+#[test]
+fn a_process_of_azure_ml_on_each_machine_is_no_rank() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = "Azure ML, a process on each machine";
+    let environment = environments(folder.path()).into_iter().find(|it| it.name == name).unwrap();
+    for machine in [0, 1] {
+        let variables = environment.variables.iter().map(|(_, name, values)| (*name, values[machine].as_str()));
+        let topology = decide(machine, &variables.collect()).unwrap();
+        assert!(matches!(topology.role, Role::Starter), "{:?}", topology.role);
+    }
+}
+
 #[test]
 fn one_machine_is_never_refused() {
     let folder = tempfile::tempdir().unwrap();
@@ -291,6 +304,9 @@ fn no_prefix_begins_with_another() {
         let mut others = prefixes.iter().enumerate().filter(|(other, _)| *other != at);
         let other = others.find(|(_, (_, other))| prefix.starts_with(other));
         assert!(other.is_none(), "{prefix} of {name} begins with {other:?}");
+        // Another tool's may begin with the same letters.
+        let mut whole = engines::all().flat_map(|block| block.variables());
+        assert!(prefix.ends_with('_') || whole.any(|variable| variable.name() == *prefix), "{prefix} of {name}");
     }
     assert!(engines::all().all(|block| block.env_prefixes().next().is_some()), "an engine without one is never asked");
 }

@@ -127,6 +127,22 @@ mod decision {
         assert_eq!(two, Ok(Some((2, "CUDA_VISIBLE_DEVICES".to_string()))));
         assert!(nproc(None, &[]).is_err() && nproc(Some(0), &[]).is_err());
     }
+
+    /// Its own name is a loopback address, and so is the one it has towards the second node: the name stays.
+    #[test]
+    fn a_loopback_address_is_no_better_than_a_name_for_one() {
+        let env = [
+            ("SLURM_JOB_ID", "7"),
+            ("SLURM_STEP_ID", "0"),
+            ("SLURM_STEP_NUM_NODES", "2"),
+            ("SLURM_STEP_NODELIST", "localhost,127.0.0.1"),
+            ("SLURM_STEP_TASKS_PER_NODE", "1(x2)"),
+            ("SLURM_NODEID", "0"),
+        ];
+        let host = Host { hostname: "localhost".to_string(), nvidia_gpus: Some(2), ..host(&env) };
+        let problems = Topology::decide(&RankFlags::default(), &HostFlags::default(), true, &host).unwrap_err();
+        assert_eq!(problems[0].what, "no other machine reaches localhost");
+    }
 }
 
 mod srun {

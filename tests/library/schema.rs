@@ -41,6 +41,9 @@ fn values_are_judged_as_pydantic_judges_them() {
     assert_eq!(fault("zero_optimization.zenflow.update_interval", &json!(0)), Some(ValueFault::Value));
     assert_eq!(fault("zero_optimization.zenflow.update_interval", &json!("auto")), None);
     assert_eq!(fault("zero_optimization.zenflow.update_interval", &json!("4")), Some(ValueFault::Value));
+    let key = "data_efficiency.data_sampling.dynamic_batching.max_batch_size";
+    assert_eq!([json!("12"), json!(1.5)].map(|good| fault(key, &good)), [None; 2]);
+    assert_eq!([json!("x"), json!("1.5"), json!([])].map(|bad| fault(key, &bad)), [Some(ValueFault::Type); 3]);
     assert_eq!(fault("zero_optimization.stage", &json!("1.0")), None);
     assert_eq!(fault("zero_optimization.stage", &json!(4)), Some(ValueFault::Value));
 }
@@ -49,6 +52,14 @@ fn values_are_judged_as_pydantic_judges_them() {
 fn a_range_is_that_of_the_version() {
     let fault = |version| find("zero_optimization.reduce_bucket_size", Version(version)).unwrap().fault(&json!(0));
     assert_eq!((fault([0, 19, 5]), fault([0, 19, 6])), (None, Some(ValueFault::Value)));
+}
+
+/// pydantic 1 looks a member up by its value, and Python's 2.0 is 2.
+#[test]
+fn a_member_is_exactly_that() {
+    let fault = |value| find("zero_optimization.stage", Version([0, 14, 2])).unwrap().fault(&value);
+    assert_eq!(fault(json!(2.0)), None);
+    assert_eq!(fault(json!(1.0 + f64::EPSILON)), Some(ValueFault::Value));
 }
 
 #[test]
