@@ -180,7 +180,7 @@ fn the_examples_of_rules_are_true() {
             assert!(!config.starts_with('{') || first.next().is_some_and(|it| it.is_ok()), "{rule}: {config}");
             if serde_json::from_str::<serde_json::Value>(config).is_ok() {
                 let body = if code.ends_with(':') { " pass" } else { "" };
-                sandbox.put("cwd/plain.py", &format!("{SCRIPT}{code}{body}\n"));
+                sandbox.put("cwd/plain.py", format!("{SCRIPT}{code}{body}\n"));
                 sandbox.put("cwd/ds.json", config);
                 assert_eq!(reports(rule), expected, "{rule}: {field}{example}");
                 tried += 1;
