@@ -39,13 +39,18 @@ fn values_are_judged_as_pydantic_judges_them() {
     assert!(fault("fp16.loss_scale_window", &json!("1.0")).is_some());
     assert!(fault("zero_optimization.zenflow.topk_ratio", &json!(1)).is_some());
     assert_eq!(fault("zero_optimization.zenflow.update_interval", &json!(0)), Some(ValueFault::Value));
-    assert_eq!(fault("zero_optimization.zenflow.update_interval", &json!("auto")), None);
-    assert_eq!(fault("zero_optimization.zenflow.update_interval", &json!("4")), Some(ValueFault::Value));
+    assert_eq!(fault("zero_optimization.stage", &json!("1.0")), None);
+    assert_eq!(fault("zero_optimization.stage", &json!(4)), Some(ValueFault::Value));
+}
+
+/// `int(value)` of Python, and a number or the word "auto".
+#[test]
+fn texts_are_judged_by_what_reads_them() {
     let key = "data_efficiency.data_sampling.dynamic_batching.max_batch_size";
     assert_eq!([json!("12"), json!(1.5)].map(|good| fault(key, &good)), [None; 2]);
     assert_eq!([json!("x"), json!("1.5"), json!([])].map(|bad| fault(key, &bad)), [Some(ValueFault::Type); 3]);
-    assert_eq!(fault("zero_optimization.stage", &json!("1.0")), None);
-    assert_eq!(fault("zero_optimization.stage", &json!(4)), Some(ValueFault::Value));
+    assert_eq!(fault("zero_optimization.zenflow.update_interval", &json!("auto")), None);
+    assert_eq!(fault("zero_optimization.zenflow.update_interval", &json!("4")), Some(ValueFault::Value));
 }
 
 #[test]
