@@ -74,11 +74,11 @@ impl Findings<'_> {
 
     /// Whether a problem that nobody reads has been counted, and need not be told.
     pub(super) fn only_counted(&mut self, severity: Severity) -> bool {
-        let is_enough = self.list.len() - self.of_others > self.subject.told;
-        if is_enough {
+        let is_counted = self.are_many() && !self.subject.in_full;
+        if is_counted {
             self.at_with_severity(severity, [], "", "");
         }
-        is_enough
+        is_counted
     }
 
     /// About keys of the config.

@@ -25,39 +25,43 @@ pub(super) const RULES: &[Check] = &[
         .doc("an old name that DeepSpeed still translates"),
 ];
 
-/// Why this version does not know the key; `None` if it does, if another rule speaks of it, or if nobody reads it.
-fn why_unknown(key: &Key, subject: &Subject, found: &mut Findings, severity: Severity) -> Option<String> {
-    let Some(entry) = key.entry else {
-        let why = || format!("{} has no key `{}`", subject.judging_deepspeed(), key.path);
-        return (!found.only_counted(severity)).then(why);
-    };
+/// Whether this version does not know the key. Another rule speaks of those that it refuses.
+fn is_unknown(key: &Key) -> bool {
+    !matches!(key.entry.map(|entry| entry.known()), Some(Known::Yes | Known::Refused(_)))
+}
+
+fn why_unknown(key: &Key, subject: &Subject) -> String {
     let path = &key.path;
-    let why = match entry.known() {
-        Known::Yes | Known::Refused(_) => return None,
-        Known::Later(since) => format!("does not know `{path}` yet: it came with {since}"),
-        Known::Dropped(since) => format!("no longer knows `{path}`: it was dropped in {since}"),
-        Known::Paused => format!("does not read `{path}`, though older and newer versions do"),
+    let why = match key.entry.map(|entry| entry.known()) {
+        Some(Known::Later(since)) => format!("does not know `{path}` yet: it came with {since}"),
+        Some(Known::Dropped(since)) => format!("no longer knows `{path}`: it was dropped in {since}"),
+        Some(Known::Paused) => format!("does not read `{path}`, though older and newer versions do"),
+        _ => return format!("{} has no key `{path}`", subject.judging_deepspeed()),
     };
-    Some(format!("{} {why}", subject.deepspeed()))
+    format!("{} {why}", subject.deepspeed())
 }
 
 fn unknown_key(subject: &Subject, found: &mut Findings) {
-    for key in subject.keys().iter().filter(|key| key.policy != UnknownKeys::Ignored) {
-        // pydantic drops an "auto" before it looks at the names.
-        let dropped = key.value == "auto" && !key.keeps_auto;
-        let severity = subject.severity_of_keys();
-        if !dropped && let Some(why) = why_unknown(key, subject, found, severity) {
+    let severity = subject.severity_of_keys();
+    // pydantic drops an "auto" before it looks at the names.
+    let is_refused = |key: &&Key| key.policy != UnknownKeys::Ignored && (key.value != "auto" || key.keeps_auto);
+    for key in subject.keys().iter().filter(is_refused).filter(|key| is_unknown(key)) {
+        if !found.only_counted(severity) {
+            let what = why_unknown(key, subject) + ", so DeepSpeed refuses the config";
             let help = advice(key, subject, found.are_many());
-            found.key_with_severity(severity, &[&key.path], why + ", so DeepSpeed refuses the config", help);
+            found.key_with_severity(severity, &[&key.path], what, help);
         }
     }
 }
 
 fn ignored_key(subject: &Subject, found: &mut Findings) {
-    for key in subject.keys().iter().filter(|key| key.policy == UnknownKeys::Ignored && !is_comment(&key.path)) {
-        let Some(why) = why_unknown(key, subject, found, Severity::Warning) else { continue };
-        let (what, place) = (why + ": it is silently ignored", (subject.place)(&key.path));
-        let help = advice(key, subject, found.are_many());
+    let is_ignored = |key: &&Key| key.policy == UnknownKeys::Ignored && !is_comment(&key.path);
+    for key in subject.keys().iter().filter(is_ignored).filter(|key| is_unknown(key)) {
+        if found.only_counted(Severity::Warning) {
+            continue;
+        }
+        let what = why_unknown(key, subject) + ": it is silently ignored";
+        let (place, help) = ((subject.place)(&key.path), advice(key, subject, found.are_many()));
         // What was asked for here is not dropped.
         if place.starts_with("--set ") {
             found.key_with_severity(subject.severity_of_keys(), &[&key.path], what, help);

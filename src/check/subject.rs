@@ -36,8 +36,8 @@ pub(crate) struct Subject<'a> {
     pub(crate) template_env: &'a [(String, String)],
     /// Where a key of the config was written.
     pub(crate) place: &'a dyn Fn(&str) -> String,
-    /// How many problems are told in full. Nobody reads the others, so that their rule and severity are enough.
-    pub(crate) told: usize,
+    /// Whether somebody reads more than the problems that are printed. Of the others, rule and severity are enough.
+    pub(crate) in_full: bool,
     pub(crate) derived: Derived<'a>,
 }
 

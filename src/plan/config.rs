@@ -181,7 +181,7 @@ impl Planner<'_> {
             host,
             template_env,
             place,
-            told: usize::MAX,
+            in_full: true,
             derived: Derived::new(config, job),
         };
         let found = check::diagnose(&subject, &launch.allow, launch.output.wants_notes());

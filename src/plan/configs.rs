@@ -14,7 +14,7 @@ use crate::config::layers;
 use crate::config::places::Places;
 use crate::config::template;
 use crate::host::Host;
-use crate::report::{self, Problem};
+use crate::report::Problem;
 use crate::request::{self, Format, Launch};
 
 /// Printed below the problems.
@@ -47,8 +47,8 @@ fn check_config(mut spec: Sourced<String>, launch: &Launch, host: &Host) -> Resu
     let mut job = trainer::recognise(&ParsedCommand::parse(&[]), Some(&nobody), host);
     job.python = Python::on_path(host);
     let places = Places::new(&config, &template, &launch.layers, host);
-    // A `--set` is told as more than a warning, wherever it stands among the others.
-    let all = launch.output.dry_run == Some(Format::Json) || !launch.layers.set.is_empty();
+    // Of a key that was `--set` the severity depends on its place.
+    let in_full = launch.output.dry_run == Some(Format::Json) || !launch.layers.set.is_empty();
     let subject = Subject {
         config: &config,
         job: &job,
@@ -57,7 +57,7 @@ fn check_config(mut spec: Sourced<String>, launch: &Launch, host: &Host) -> Resu
         host,
         template_env: &template.env,
         place: &|key| places.of(key),
-        told: if all { usize::MAX } else { report::MOST },
+        in_full,
         derived: Derived::new(&config, &job),
     };
     let found = check::diagnose_config(&subject, &launch.allow);
