@@ -33,7 +33,7 @@ impl Plan {
     pub fn render(&self, format: Format, secrets: &Secrets) -> Vec<u8> {
         match format {
             Format::Text => escape_controls(&self.text(secrets, terminal::width())).into_bytes(),
-            Format::Json => printed_json(self.json(), secrets),
+            Format::Json => secrets.printed(self.json()),
             Format::Shell => self.shell(secrets),
         }
     }
@@ -293,16 +293,11 @@ fn shell_word(pieces: &[Piece], names: &mut Names) -> Vec<u8> {
 
 /// A refused plan: every field is there, and the diagnostics say why.
 pub fn refused_json(problems: &[Problem], secrets: &Secrets) -> Vec<u8> {
-    let plan = json!({
+    secrets.printed(json!({
         "version": 1, "template": null, "trainer": null, "topology": null, "batch": null, "launcher": null, "local": null,
         "config": null, "config_path": null, "run_file_path": null, "fills": [], "changed": [], "left_auto": [],
         "env": null, "argv": null, "diagnostics": diagnostics_json(problems),
-    });
-    printed_json(plan, secrets)
-}
-
-fn printed_json(plan: Value, secrets: &Secrets) -> Vec<u8> {
-    escape_controls(&format!("{:#}\n", secrets.hide(plan))).into_bytes()
+    }))
 }
 
 pub(crate) fn diagnostics_json(problems: &[Problem]) -> Value {

@@ -14,6 +14,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use serde_json::Value;
 
+use crate::base::layout::escape_controls;
 use crate::host::Host;
 pub(crate) use names::READ_FROM_FILE;
 pub use names::Sensitivity;
@@ -118,6 +119,11 @@ impl<'h> Secrets<'h> {
     pub fn hide(&self, mut value: Value) -> Value {
         self.hide_under(None, &mut value);
         value
+    }
+
+    /// JSON as it is printed.
+    pub(crate) fn printed(&self, value: Value) -> Vec<u8> {
+        escape_controls(&format!("{:#}\n", self.hide(value))).into_bytes()
     }
 
     /// A JSON value below a key that says how secret its values are.

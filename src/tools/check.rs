@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::output::{err, out, out_bytes, styled};
+use super::output::{err, out_bytes, styled};
 use crate::base::json::Edit;
 use crate::base::layout::wrapped;
 use crate::exec;
@@ -43,8 +43,7 @@ pub(crate) fn check_configs(launch: &Launch, host: &Host) -> Result<u8, Vec<Prob
     }
     problems.iter_mut().filter(|problem| !problem.help.is_empty()).for_each(speak_of_the_file);
     if launch.output.dry_run == Some(Format::Json) {
-        out(&format!("{:#}\n", secrets.hide(configs::json(&problems))))?;
-        return Ok(verdict(&problems, launch));
+        return out_bytes(&secrets.printed(configs::json(&problems))).map(|()| verdict(&problems, launch));
     }
     show_checked(problems, Some(configs::NOT_JUDGED), launch, &secrets)
 }
