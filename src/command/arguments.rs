@@ -162,11 +162,7 @@ impl Parser {
             [] if own || negative => PrefixMatch::One(""),
             [] => PrefixMatch::None,
             // Whether both spellings of one option fit decides the version of Python.
-            [only]
-                if !own
-                    && !negative
-                    && (prefix.contains('_') || starts_dashed(only, prefix) != only.starts_with(prefix)) =>
-            {
+            [only] if !own && !negative && starts_dashed(only, prefix) != only.starts_with(prefix) => {
                 PrefixMatch::One(only)
             }
             [_] => PrefixMatch::One(""),
