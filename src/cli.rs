@@ -26,6 +26,7 @@ use crate::command::arguments;
 use crate::config::template::Search;
 use crate::fit::FitRequest;
 use crate::host::Host;
+use crate::report::fix::run;
 use crate::report::{Problem, Rule};
 use crate::request::Launch;
 use crate::tools::diff::DiffRequest;
@@ -131,7 +132,7 @@ pub fn parse(argv: &[OsString], host: &Host) -> Result<Request, Refused> {
     }
     let line = did_you_mean::line(&words);
     let problems =
-        problems.into_iter().map(|problem| if problem.help.is_empty() { problem.help(&line) } else { problem });
+        problems.into_iter().map(|problem| if problem.fixes.is_empty() { problem.fix(run(&line)) } else { problem });
     let more = match asked {
         Ok(Request::Launch(launch) | Request::Check(launch)) => Refused { problems: Vec::new(), meant: Some(launch) },
         Ok(_) => Vec::new().into(),

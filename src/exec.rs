@@ -88,8 +88,8 @@ fn write_record(record: &Record) -> Result<(), Problem> {
             Some(file) => {
                 let folder = file.parent().unwrap_or(&file).join("zlaunch");
                 let what = "this file is not part of a launch record, and is not overwritten";
-                let problem = Problem::error(Rule::Record, what).at(file.display());
-                Ok(Some(problem.help(format!("--record {}", folder.display()))))
+                let problem = Problem::error(Rule::Record, what).at(&*file);
+                Ok(Some(problem.fix(format!("--record {}", folder.display()))))
             }
             None => replace_record(record).map(|()| None),
         }

@@ -168,7 +168,7 @@ pub(crate) fn choose(
     launch: &Launch,
     host: &Host,
 ) -> Result<(String, String), Vec<Problem>> {
-    let refused = |what: &str, help: &str| Problem::error(Rule::AutoTemplate, what).at(spec.spelling()).help(help);
+    let refused = |what: &str, help: &str| Problem::error(Rule::AutoTemplate, what).at(&spec).fix(help);
     let cannot = |why: &str, help: &str| refused(&format!("a template cannot be chosen: {why}"), help);
     let Some(cluster) = cluster_of(topology) else {
         return Err(cannot("the number of GPUs is unknown", "name one: --deepspeed zero3").into());
@@ -233,7 +233,7 @@ fn cluster(
     };
     let gpus = count(topology.nproc_per_node.as_ref()).ok_or_else(|| {
         let what = "the command does not say how many GPUs it runs on";
-        Problem::error(Rule::Usage, what).at("zlaunch fit").help("--gpus 8")
+        Problem::error(Rule::Usage, what).at("zlaunch fit").fix("--gpus 8")
     })?;
     Ok(Cluster { nodes: nodes.or(count(topology.nnodes.as_ref())).unwrap_or(1), gpus })
 }
@@ -314,7 +314,7 @@ impl<'a> FitInputs<'a> {
         );
         Err(Problem::error(Rule::Fit, "these numbers are too large for any training")
             .at(place)
-            .help("--micro-batch 1 --seq-len 2048 --gpus 8"))
+            .fix("--micro-batch 1 --seq-len 2048 --gpus 8"))
     }
 
     /// The training keeps models that are not counted, or generates text.

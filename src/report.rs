@@ -2,7 +2,9 @@
 //! files a user names. One function a sentence; the functions decide nothing but the words.
 
 mod effects;
+pub(crate) mod fix;
 mod memory;
+mod place;
 mod printing;
 mod problem;
 mod ranks;
@@ -15,6 +17,7 @@ mod usage;
 
 pub(crate) use effects::*;
 pub(crate) use memory::*;
+pub use place::Place;
 pub use printing::*;
 pub use problem::*;
 pub(crate) use ranks::*;

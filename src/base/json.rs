@@ -4,6 +4,7 @@
 //! (`2e8` is 200000000). Written: strict JSON. Nothing here knows what the keys mean.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::ops::Range;
 
 use memchr::memchr2;
@@ -12,12 +13,17 @@ use serde_json::{Map, Value};
 /// As deep as serde_json reads.
 pub(crate) const DEEPEST: usize = 128;
 
+/// For a fault that has no help of its own.
+const HELP: &str = "JSON is expected; comments and trailing commas are allowed";
+
 /// Why a text is not JSON or YAML, and where.
 #[derive(Debug, PartialEq, Eq)]
 pub struct SyntaxError {
     pub line: usize,
     pub column: usize,
     pub what: String,
+    /// How to mend it.
+    pub help: &'static str,
     /// Where a repeated key stood first.
     pub first: Option<(usize, usize)>,
 }
@@ -25,7 +31,7 @@ pub struct SyntaxError {
 pub fn parse(text: &str) -> Result<Value, SyntaxError> {
     let (text, written) = without_comments(text.strip_prefix('\u{feff}').unwrap_or(text))?;
     if text.trim_ascii_start().is_empty() {
-        return Err(SyntaxError { line: 1, column: 1, what: "it is empty".to_string(), first: None });
+        return Err(SyntaxError { line: 1, column: 1, what: "it is empty".to_string(), help: HELP, first: None });
     }
     let mut value: Value = serde_json::from_str(&text).map_err(|why| friendly_message(&why, &text))?;
     // serde_json keeps the last of several.
@@ -34,7 +40,7 @@ pub fn parse(text: &str) -> Result<Value, SyntaxError> {
         for Key { object, path, line, column, .. } in keys(&text) {
             if let Some(first) = seen.insert((object, path.clone()), (line, column)) {
                 let what = format!("the key `{path}` appears twice, and trainers take the last one");
-                return Err(SyntaxError { line, column, what, first: Some(first) });
+                return Err(SyntaxError { line, column, what, help: "drop one of them", first: Some(first) });
             }
         }
     }
@@ -172,37 +178,58 @@ fn spans(text: &str, key: &str) -> Option<(Range<usize>, Range<usize>)> {
 pub enum Edit {
     /// The last part of a dotted key gets another name.
     Rename(String, String),
-    /// A key gets another value.
+    /// A key gets this value. A new one is put at the start of its section.
     Set(String, String),
     Remove(String),
+}
+
+impl fmt::Display for Edit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Edit::Rename(key, to) => write!(f, "`{key}` is `{to}` now"),
+            Edit::Set(key, to) => write!(f, "`{key}` is {to} now"),
+            Edit::Remove(key) => write!(f, "`{key}` is removed"),
+        }
+    }
 }
 
 impl Edit {
     /// The text with this change, or nothing where the key is not found or the result would be no config.
     pub fn apply(&self, text: &str) -> Option<String> {
-        let (Edit::Rename(key, _) | Edit::Set(key, _) | Edit::Remove(key)) = self;
-        let (name, value) = spans(text, key)?;
         let mut new = text.to_string();
         match self {
-            Edit::Rename(_, to) => new.replace_range(name, &Value::from(to.as_str()).to_string()),
-            Edit::Set(_, to) => new.replace_range(value, to),
-            Edit::Remove(_) => {
-                let plain = without_comments(text).ok()?.0;
-                let before = plain[..name.start].trim_end();
-                let behind = text[value.end..].len() - text[value.end..].trim_start().len();
-                let (start, end) = match text[value.end + behind..].strip_prefix(',') {
-                    Some(_) => (name.start, value.end + behind + 1),
-                    None if before.ends_with(',') => (before.len() - 1, value.end),
-                    None => (name.start, value.end),
-                };
-                // A line of its own goes with it.
-                let line = text[..start].rfind('\n').filter(|at| text[*at..start].trim().is_empty());
-                let is_last = text[end..].starts_with('\n');
-                new.replace_range(line.filter(|_| is_last).unwrap_or(start)..end, "");
-            }
+            Edit::Rename(key, to) => new.replace_range(spans(text, key)?.0, &Value::from(to.as_str()).to_string()),
+            Edit::Set(key, to) => match spans(text, key) {
+                Some((_, value)) => new.replace_range(value, to),
+                None => {
+                    let (section, name) = key.rsplit_once('.').unwrap_or(("", key));
+                    let start = if section.is_empty() { text.find('{')? } else { spans(text, section)?.1.start };
+                    let inside = text[start..].strip_prefix('{')?;
+                    let gap = &inside[..inside.len() - inside.trim_start().len()];
+                    let comma = if inside.trim_start().starts_with('}') { "" } else { "," };
+                    new.insert_str(start + 1, &format!("{gap}{}: {to}{comma}", Value::from(name)));
+                }
+            },
+            Edit::Remove(key) => new.replace_range(removed(text, key)?, ""),
         }
         parse(&new).is_ok().then_some(new)
     }
+}
+
+/// The bytes that go with a key: its value, a comma, and the line if it is one of its own.
+fn removed(text: &str, key: &str) -> Option<Range<usize>> {
+    let (name, value) = spans(text, key)?;
+    let plain = without_comments(text).ok()?.0;
+    let before = plain[..name.start].trim_end();
+    let space = text[value.end..].len() - text[value.end..].trim_start().len();
+    let (start, end) = match text[value.end + space..].strip_prefix(',') {
+        Some(_) => (name.start, value.end + space + 1),
+        None if before.ends_with(',') => (before.len() - 1, value.end),
+        None => (name.start, value.end),
+    };
+    let line = text[..start].rfind('\n').filter(|at| text[*at..start].trim().is_empty());
+    let is_last = text[end..].starts_with('\n');
+    Some(if is_last { line.unwrap_or(start) } else { start }..end)
 }
 
 /// A key in a text.
@@ -350,7 +377,7 @@ fn end_of_string(text: &str) -> Option<usize> {
 pub fn fault_at(before: &[u8], what: String) -> SyntaxError {
     let line = before.split(|b| *b == b'\n').count();
     let column = before.iter().rev().take_while(|b| **b != b'\n').count() + 1;
-    SyntaxError { line, column, what, first: None }
+    SyntaxError { line, column, what, help: HELP, first: None }
 }
 
 /// serde_json's message in the words of this program.
@@ -372,8 +399,9 @@ fn friendly_message(why: &serde_json::Error, text: &str) -> SyntaxError {
         "trailing characters" if rest.starts_with(':') => "no braces",
         other => other,
     };
-    let what = faults().find(|[of, ..]| *of == kind).map_or(message, |[_, what, _]| what);
-    SyntaxError { line: why.line(), column: why.column().max(1), what: what.to_string(), first: None }
+    let fault = faults().find(|[of, ..]| *of == kind);
+    let (what, help) = fault.map_or((message, HELP), |[_, what, help]| (what, help));
+    SyntaxError { line: why.line(), column: why.column().max(1), what: what.to_string(), help, first: None }
 }
 
 /// By what serde_json says or what is found at the place: what is said here, and what to do about it.
@@ -384,12 +412,4 @@ fn faults() -> impl Iterator<Item = [&'static str; 3]> {
 fn looks_like_yaml(text: &str) -> bool {
     let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
     first.starts_with(|c: char| c.is_ascii_alphabetic()) && (first.trim_end().ends_with(':') || first.contains(": "))
-}
-
-impl SyntaxError {
-    /// What to do about it.
-    pub(crate) fn help(&self) -> &'static str {
-        let found = faults().find(|[_, what, _]| *what == self.what);
-        found.map_or("JSON is expected; comments and trailing commas are allowed", |[.., help]| help)
-    }
 }

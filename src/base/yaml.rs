@@ -163,7 +163,7 @@ impl<'a> Loader<'a> {
 }
 
 fn fault((line, column): (usize, usize), what: &str) -> SyntaxError {
-    SyntaxError { line, column, what: what.to_string(), first: None }
+    SyntaxError { line, column, what: what.to_string(), help: "check that place", first: None }
 }
 
 fn size(value: &Value) -> usize {

@@ -9,10 +9,11 @@ use super::refusals::{self, Refusal};
 use super::subject::Subject;
 use crate::base::options::{flag, launch_option};
 use crate::base::shell;
-use crate::command::arguments::{ArgType, Parser, Rejected, Rejection, Versions};
+use crate::command::arguments::{Parser, Rejected, Rejection, Versions};
 use crate::command::target::base_name;
 use crate::command::trainer::{ArgumentParser, UnknownOptions};
-use crate::report::{self, Problem, Rule, Severity, When, nearest};
+use crate::report::fix::{Change, Fix, Fixes, drop_word, give, rename_option, say};
+use crate::report::{self, Place, Problem, Rule, Severity, Wanted, When, nearest};
 
 pub(super) const RULES: &[Check] = &[Check::code(Rule::Argument, Severity::Error, When::Start, argument).doc(
     "the trainer refuses one of its own arguments, minutes later (a warning where its version or its script \
@@ -39,10 +40,9 @@ struct Reading<'a> {
 fn argument(subject: &Subject, found: &mut Findings) {
     let last = subject.job.command_line().last().and_then(|word| word.to_str());
     if last.is_some_and(|word| !word.is_empty() && word.trim().is_empty()) {
-        let Problem { what, places, help, .. } = report::only_a_space();
         let is_closed = matches!(subject.job.trainer.arguments.parser, ArgumentParser::Recorded { .. });
         let severity = if is_closed { Severity::Error } else { Severity::Warning };
-        found.at_with_severity(severity, places, what, help);
+        found.problem(severity, report::only_a_space());
     }
     let Some(reading) = reading(subject) else { return };
     let versions = reading.parser.versions(subject.job.python.as_ref());
@@ -54,7 +54,7 @@ fn argument(subject: &Subject, found: &mut Findings) {
     if dashes.is_some_and(|at| at + 1 < reading.words.len()) {
         let severity = if reading.tolerant.is_some() { certainty(&versions).0 } else { Severity::Warning };
         let what = format!("{} reads no option behind `--`", versions.first());
-        found.at_with_severity(severity, &["--".to_string()], what, report::put_in_front("--"));
+        found.at_with_severity(severity, [Place::from("--")], what, Fix::from(Change::Move { option: "--".into() }));
     }
     if reading.plain {
         report_refusals(&reading.parser, subject, found);
@@ -73,11 +73,10 @@ fn report_refusals(parser: &Parser, subject: &Subject, found: &mut Findings) {
         let (severity, doubt) = certainty(&versions);
         let name = if parser.mapping { option[2..].to_string() } else { option };
         let in_file = subject.job.place_in_run_file(name.trim_start_matches('-'), subject.host);
-        let help = refusal.help(subject, &name, &value);
-        let joined = joined(&name, &value, parser.mapping);
-        let what = format!("the trainer refuses `{joined}`: {}{doubt}", refusal.why());
-        let place = in_file.filter(|_| parser.mapping).unwrap_or(joined);
-        found.at_with_severity(severity, &[place], what, help);
+        let given = given(&name, &value, parser.mapping);
+        let what = format!("the trainer refuses `{given}`: {}{doubt}", refusal.why());
+        let place = in_file.filter(|_| parser.mapping).unwrap_or(given);
+        found.at_with_severity(severity, [place], what, refusal.fixes(subject, &name, &value));
     }
 }
 
@@ -95,7 +94,7 @@ fn argument_missing(subject: &Subject, found: &mut Findings) {
         let name = refusal.needed().unwrap_or_default();
         let name = if parser.mapping { name.to_string() } else { format!("--{name}") };
         let what = format!("{} needs `{name}`: {}", versions.first(), refusal.why());
-        found.at(&[subject.job.trainer.name.to_string()], what, refusal.help(subject, &name, ""));
+        found.at([Place::from(subject.job.trainer.name)], what, refusal.fixes(subject, &name, ""));
     }
 }
 
@@ -108,12 +107,10 @@ fn certainty(versions: &Versions) -> (Severity, String) {
 }
 
 /// An argument with its value, as it stands in a command or in a run file.
-fn joined(name: &str, value: &str, mapping: bool) -> String {
-    match (mapping, value) {
-        (true, "True" | "False") => format!("{name}: {}", value.to_ascii_lowercase()),
-        (true, _) => format!("{name}: {value}"),
-        (false, "") => name.to_string(),
-        (false, _) => format!("{name} {value}"),
+fn given(name: &str, value: &str, mapping: bool) -> Place {
+    match value {
+        "True" | "False" if mapping => Place::option(name, value.to_ascii_lowercase()),
+        _ => Place::option(name, value),
     }
 }
 
@@ -167,7 +164,7 @@ fn report_rejection(
     let mapping = reading.parser.mapping;
     let shown = if mapping { name.clone() } else { option.clone() };
     let (mut severity, doubt) = certainty(versions);
-    let (what, given, help) = match fault {
+    let mut problem = match fault {
         Rejection::Unknown => {
             let once = reading.parser.names().any(|known| known == name);
             let suggestion = suggestion(&name, &reading.parser, versions)
@@ -182,14 +179,14 @@ fn report_rejection(
             }
             let ours = launch_option(option.trim_start_matches('-')).filter(|_| !mapping && !once);
             let tolerant = reading.tolerant.unwrap_or_default();
-            let help = match (ours, suggestion) {
-                (Some(ours), _) => report::put_in_front(&flag(ours)),
-                (None, Some(near)) => format!("did you mean `{near}`?"),
+            let fixes = match (ours, suggestion) {
+                (Some(ours), _) => Fix::from(Change::Move { option: flag(ours) }).into(),
+                (None, Some(near)) => rename_option(&shown, near).into(),
                 (None, None) if name == "config" => {
-                    "give the file without --config, right behind the sub-command".to_string()
+                    Fixes::from("give the file without --config, right after the sub-command")
                 }
-                (None, None) if tolerant.is_empty() => format!("leave {shown} out"),
-                (None, None) => format!("drop {shown}; {tolerant}"),
+                (None, None) if tolerant.is_empty() => drop_word(&shown).into(),
+                (None, None) => drop_word(&shown).or(tolerant),
             };
             let noun = if mapping { "argument" } else { "option" };
             let what = match subject.job.trainer.arguments.parser {
@@ -199,7 +196,7 @@ fn report_rejection(
                 }
                 _ => format!("{} has no {noun} `{shown}`", versions.first()),
             };
-            (what, shown.clone(), help)
+            Problem::error(Rule::Argument, what).at(Place::option(&shown, "")).fix(fixes)
         }
         Rejection::Ambiguous(names) => {
             if !reading.parser.closed {
@@ -207,63 +204,50 @@ fn report_rejection(
             }
             let listed: Vec<String> = names.iter().take(4).map(|name| format!("--{name}")).collect();
             let what = format!("the trainer refuses `{option}`: it may mean {}", listed.join(" or "));
-            let meant = suggestion(&name, &reading.parser, versions).map(|new| format!("did you mean `--{new}`?"));
-            (what, option.clone(), meant.unwrap_or_else(|| "write the whole name".to_string()))
+            let meant = suggestion(&name, &reading.parser, versions);
+            let meant = meant.map(|new| rename_option(option, format!("--{new}")));
+            let fix = meant.unwrap_or_else(|| say("write the whole name"));
+            Problem::error(Rule::Argument, what).at(Place::option(option, "")).fix(fix)
         }
-        Rejection::NoValue(kind) => {
-            let (wanted, _) = wanted(&name, *kind, None, versions);
-            let help = report::with_value(option, kind.wanted().1);
-            (format!("the trainer refuses `{option}` without a value: it wants {wanted}"), option.clone(), help)
-        }
+        Rejection::NoValue(kind) => report::argument_without_value(option, kind.wanted(&kind.choices(versions))),
         Rejection::Leftover(_) if reading.tolerant.is_none() => return,
         Rejection::Leftover(words) => {
             // Whatever the words are, they reach the trainer, which decides.
             severity = Severity::Warning;
-            let (word, whole) = (&words[1], shell::text(&[words.join(" ").into()]));
-            let (place, help) = if reading.parser.has(word, versions) {
-                (word.clone(), format!("did you mean `--{word}`?"))
+            let (word, whole) = (&words[1], words.join(" "));
+            let what = format!("the trainer refuses `{word}`: `{option}` takes one value");
+            let problem = Problem::error(Rule::Argument, what);
+            if reading.parser.has(word, versions) {
+                problem.at(word).fix(rename_option(word, format!("--{word}")))
             } else {
-                (format!("{option} {}", words.join(" ")), format!("{option} {whole}"))
-            };
-            (format!("the trainer refuses `{word}`: `{option}` takes one value"), place, help)
+                let quoted = give(option, shell::text(&[whole.clone().into()]));
+                problem.at(Place::option(option, whole)).fix(quoted)
+            }
         }
         Rejection::WrongValue(value, kind) => {
-            let (wanted, meant) = wanted(&name, *kind, Some(value), versions);
-            let joined = if mapping { format!("{name}: {value}") } else { format!("{option} {value}") };
-            let said = |value: &str| if mapping { format!("{name}: {value}") } else { format!("{option} {value}") };
             let choices = kind.choices(versions);
-            let help = match (meant, kind.wanted().1) {
-                (Some(meant), _) => said(&meant),
-                (None, _) if !choices.is_empty() => format!("it takes {}", choices.join(", ")),
-                (None, "") => {
+            let wanted = kind.wanted(&choices);
+            let problem = report::argument_of_wrong_type(&shown, value, wanted);
+            match wanted {
+                _ if wanted.meant(&name, value).is_some() => problem,
+                Wanted::OneOf(choices) => problem.fix(format!("it takes {}", choices.join(", "))),
+                Wanted::Mapping => {
                     severity = Severity::Warning;
-                    format!("leave {shown} out")
+                    problem.fix(drop_word(&shown))
                 }
-                (None, example) => format!("{}, for example", said(report::usual(&name, example))),
-            };
-            (format!("the trainer refuses `{joined}`: it wants {wanted}"), joined, help)
+                _ => problem,
+            }
         }
     };
     // In the run file, or as it is given.
     let sought = if let Rejection::WrongValue(value, _) = fault { value } else { &name };
-    let in_file = mapping.then(|| subject.job.place_in_run_file(sought, subject.host)).flatten();
-    let place = in_file.unwrap_or(given);
-    found.at_with_severity(severity, &[place], format!("{what}{doubt}"), help.trim_end());
+    if let Some(in_file) = mapping.then(|| subject.job.place_in_run_file(sought, subject.host)).flatten() {
+        problem.places = vec![in_file];
+    }
+    problem.what += &doubt;
+    found.problem(severity, problem);
 }
 
 fn suggestion(name: &str, parser: &Parser, versions: &Versions) -> Option<String> {
     nearest(name, parser.names().filter(|known| parser.has(known, versions))).map(str::to_string)
-}
-
-/// What an argument wants, and what a value of it was probably meant to be.
-fn wanted(name: &str, kind: ArgType, value: Option<&str>, versions: &Versions) -> (String, Option<String>) {
-    let choices = kind.choices(versions);
-    if choices.is_empty() {
-        let meant = value.and_then(|value| report::value_meant(name, value, kind.wanted().0));
-        return (kind.wanted().0.to_string(), meant);
-    }
-    let near = value.and_then(|value| nearest(value, choices.iter().copied()));
-    let more = if choices.len() > 8 { format!(" and {} more", choices.len() - 8) } else { String::new() };
-    let listed: Vec<&str> = choices.iter().take(8).copied().collect();
-    (format!("one of {}{more}", listed.join(", ")), near.map(str::to_string))
 }

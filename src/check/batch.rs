@@ -7,6 +7,7 @@ use super::subject::Subject;
 use crate::base::json;
 use crate::base::python_value::number;
 use crate::config::schema::{self, SEQUENCE_JUDGED};
+use crate::report::fix::{set, unset};
 use crate::report::{Rule, Severity, When};
 
 const GLOBAL: &str = "train_batch_size";
@@ -34,7 +35,7 @@ pub(super) const RULES: &[Check] = &[
         .says(
             &[STEPS],
             "Lightning's Trainer refuses `{key}` in the config: it comes from accumulate_grad_batches",
-            "--unset {key}",
+            |_| unset(STEPS).into(),
         )
         .doc(
             "gradient_accumulation_steps for Lightning's Trainer, which sets it from accumulate_grad_batches and \
@@ -124,26 +125,26 @@ fn batch_size(subject: &Subject, found: &mut Findings) {
         if number(value).is_none_or(|size| size <= 0.0) {
             let what = format!("`{key}` is {value}, but DeepSpeed wants a number above 0");
             let meant = value.as_str().and_then(|text| text.trim().parse::<u32>().ok()).filter(|size| *size > 0);
-            found.key(&[key], what, format!("--set {key}={}", meant.unwrap_or(1)));
+            let fix = set(key, meant.unwrap_or(1)).safe_if(meant.is_some());
+            found.key(&[key], what, fix);
         }
     }
     let divides = |size: &&Value| number(size).is_some_and(|size| size != 0.0);
     let wrong = |size: &&Value| *size != "auto" && !divides(size) && !subject.is_before(SEQUENCE_JUDGED);
     if let Some(size) = sequence(subject).filter(wrong) {
         let what = format!("`{SEQUENCE}` is {size}, but DeepSpeed divides the ranks by it");
-        found.key(&[SEQUENCE], what, format!("--set {SEQUENCE}=1"));
+        found.key(&[SEQUENCE], what, set(SEQUENCE, 1));
     }
     if triangle(subject).is_some_and(|sizes| sizes.judge(1.0) == Err(Wrong::Missing)) {
         let what = format!("the config has neither `{GLOBAL}` nor `{MICRO}`");
-        let help = if subject.is_hf() { format!("--set {MICRO}=auto") } else { format!("--set {MICRO}=1") };
-        found.key(&[GLOBAL, MICRO], what, help);
+        found.key(&[GLOBAL, MICRO], what, set(MICRO, if subject.is_hf() { "auto" } else { "1" }));
     }
 }
 
 fn batch_product(subject: &Subject, found: &mut Findings) {
     if subject.job.trainer.sets(MICRO) && subject.get(GLOBAL).is_some_and(Value::is_number) {
         let what = format!("`{GLOBAL}` must be the product of the ranks and of what the trainer's own config says");
-        found.key_with_severity(Severity::Warning, &[GLOBAL], what, format!("--unset {GLOBAL}: it is inferred"));
+        found.key_with_severity(Severity::Warning, &[GLOBAL], what, unset(GLOBAL).remark("it is inferred"));
     }
     let (Some(sizes), Some(ranks)) = (triangle(subject), ranks(subject)) else { return };
     let Err(Wrong::Product { global, micro, steps }) = sizes.judge(ranks) else { return };
@@ -154,8 +155,7 @@ fn batch_product(subject: &Subject, found: &mut Findings) {
         inferred(STEPS),
         micro * steps * ranks
     );
-    let help =
-        if subject.is_hf() { format!("--set {GLOBAL}=auto") } else { format!("--unset {GLOBAL}: it is inferred") };
+    let help = if subject.is_hf() { set(GLOBAL, "auto") } else { unset(GLOBAL).remark("it is inferred") };
     let keys: Vec<&str> = SIZES.into_iter().filter(|key| json::get(subject.config, key).is_some()).collect();
     // A script that splits the model has fewer data-parallel ranks than ranks.
     let fewer = global / (micro * steps);
@@ -174,7 +174,7 @@ fn batch_sequence(subject: &Subject, found: &mut Findings) {
         && let Some(ranks) = ranks(subject).filter(|ranks| ranks.fract() != 0.0)
     {
         let what = format!("`{SEQUENCE}` does not divide the ranks: DeepSpeed computes with {ranks} of them");
-        found.key(&[SEQUENCE], what, format!("--set {SEQUENCE} to a divisor of the ranks"));
+        found.key(&[SEQUENCE], what, format!("set {SEQUENCE} to a divisor of the ranks"));
     }
 }
 

@@ -5,7 +5,8 @@ use serde_json::Value;
 use super::findings::{Check, Findings};
 use super::subject::{STAGE, Subject};
 use crate::config::schema;
-use crate::report::{Rule, Severity, When};
+use crate::report::fix::{drop_word, give, set, unset};
+use crate::report::{Place, Rule, Severity, When};
 
 const GRADIENT_NORM: &str = "zero_optimization.compute_grad_norm";
 const GATHER_BUCKET: &str = "zero_optimization.allgather_bucket_size";
@@ -17,7 +18,7 @@ pub(super) const RULES: &[Check] = &[
         .says(
             &["zero_optimization"],
             "the config has no `zero_optimization` section, and accelerate refuses it",
-            "--set zero_optimization.stage=0",
+            |_| set(STAGE, 0).into(),
         ),
     Check::row(Rule::NoStage, Severity::Warning, When::Step)
         .doc("zero_optimization without a stage: accelerate stops with a KeyError when it saves the model")
@@ -27,12 +28,14 @@ pub(super) const RULES: &[Check] = &[
         .says(
             &["zero_optimization"],
             "`zero_optimization` has no `stage`: DeepSpeed takes 0, and accelerate fails when it saves",
-            "--set zero_optimization.stage=0, or 1, 2 or 3",
+            |_| set(STAGE, 0).or("choose stage 1, 2 or 3"),
         ),
     Check::row(Rule::GradientNorm, Severity::Error, When::Parse)
         .doc("compute_grad_norm false outside stages 1 and 2")
         .holds(|subject| subject.is_on(GRADIENT_NORM) == Some(false) && subject.stage_is(&[0, 3]))
-        .says(&[GRADIENT_NORM, STAGE], "`{key}` is false: that is for stages 1 and 2 only", "--set {key}=true"),
+        .says(&[GRADIENT_NORM, STAGE], "`{key}` is false: that is for stages 1 and 2 only", |_| {
+            set(GRADIENT_NORM, true).into()
+        }),
     Check::code(Rule::SumOfGradients, Severity::Error, When::Parse, sum_of_gradients)
         .doc("gradient_allreduce_op sum with stage 3, ZenFlow or DeepCompile"),
     Check::code(Rule::PrescaledGradients, Severity::Error, When::Start, prescaled_gradients)
@@ -42,7 +45,9 @@ pub(super) const RULES: &[Check] = &[
         .holds(|subject| {
             subject.stage_is(&[1, 2]) && subject.whole(GATHER_BUCKET).is_some_and(|size| size % 2.0 != 0.0)
         })
-        .says(&[GATHER_BUCKET], "`{key}` is {value}: stages 1 and 2 want an even number", "--set {key}=200000000"),
+        .says(&[GATHER_BUCKET], "`{key}` is {value}: stages 1 and 2 want an even number", |_| {
+            set(GATHER_BUCKET, 200_000_000).into()
+        }),
     Check::code(Rule::PartitionSize, Severity::Error, When::Start, partition_size)
         .doc("zero_hpz_partition_size does not divide the ranks; a larger one is silently reduced"),
     Check::code(Rule::TensorParallelSize, Severity::Error, When::Start, tensor_parallel_size)
@@ -54,19 +59,15 @@ pub(super) const RULES: &[Check] = &[
     Check::row(Rule::ExpertsAtStage3, Severity::Warning, When::Start)
         .doc("a script with DeepSpeed's own MoE layer at stage 3, which DeepSpeed refuses")
         .holds(|subject| subject.is_plain() && subject.stage_is(&[3]) && subject.script_says("deepspeed.moe"))
-        .says(
-            &[STAGE],
-            "the script uses DeepSpeed's MoE layer, which does not work with stage 3",
-            "--set zero_optimization.stage=2, or an `expert_parallel` section (AutoEP)",
-        ),
+        .says(&[STAGE], "the script uses DeepSpeed's MoE layer, which does not work with stage 3", |_| {
+            set(STAGE, 2).or("use an `expert_parallel` section (AutoEP)")
+        }),
     Check::row(Rule::NoSync, Severity::Warning, When::Step)
         .doc("a script that calls no_sync() at stage 2 or 3, which DeepSpeed refuses")
         .holds(|subject| subject.is_plain() && subject.stage_is(&[2, 3]) && subject.script_says(".no_sync("))
-        .says(
-            &[STAGE],
-            "the script calls no_sync(), which DeepSpeed refuses at stages 2 and 3",
-            "--set zero_optimization.stage=1, or leave accumulation to the engine",
-        ),
+        .says(&[STAGE], "the script calls no_sync(), which DeepSpeed refuses at stages 2 and 3", |_| {
+            set(STAGE, 1).or("leave accumulation to the engine")
+        }),
 ];
 
 fn sum_of_gradients(subject: &Subject, found: &mut Findings) {
@@ -80,7 +81,7 @@ fn sum_of_gradients(subject: &Subject, found: &mut Findings) {
         (subject.is_on("compile.deepcompile") == Some(true), "DeepCompile"),
     ] {
         if with {
-            found.key(&[key], format!("`{key}` is \"sum\", which does not go with {why}"), format!("--set {key}=mean"));
+            found.key(&[key], format!("`{key}` is \"sum\", which does not go with {why}"), set(key, "mean"));
         }
     }
 }
@@ -92,7 +93,7 @@ fn prescaled_gradients(subject: &Subject, found: &mut Findings) {
     let key = if prescaled { "prescale_gradients" } else { "gradient_predivide_factor" };
     if (prescaled || divided) && subject.stage_is(&[2, 3]) && subject.zero_is_on("reduce_scatter") != Some(false) {
         let what = format!("`{key}` is {}, which stages 2 and 3 do not allow with reduce_scatter", subject.shown(key));
-        found.key(&[key, "zero_optimization.reduce_scatter"], what, format!("--unset {key}"));
+        found.key(&[key, "zero_optimization.reduce_scatter"], what, unset(key));
     }
 }
 
@@ -102,10 +103,10 @@ fn partition_size(subject: &Subject, found: &mut Findings) {
     let (Some(size), Some(world)) = (size, subject.world()) else { return };
     if size > world {
         let what = format!("`{key}` is {size}, but there are {world} ranks: DeepSpeed reduces it to that");
-        found.key_with_severity(Severity::Note, &[key], what, format!("--set {key}={world}"));
+        found.key_with_severity(Severity::Note, &[key], what, set(key, world));
     } else if world % size != 0 {
         let what = format!("`{key}` is {size}, which does not divide {world} ranks");
-        found.key(&[key], what, format!("--set {key}=1"));
+        found.key(&[key], what, set(key, 1));
     }
 }
 
@@ -115,12 +116,12 @@ fn tensor_parallel_size(subject: &Subject, found: &mut Findings) {
     let is_read = || subject.reads("tensor_parallel");
     if let Some((ranks, size)) = ranks.zip(subject.whole(outer)).filter(|(ranks, size)| ranks < size && is_read()) {
         let what = format!("`{outer}` is {size}, and there are {ranks} ranks");
-        found.key(&[outer], what, format!("--set {outer}={ranks}"));
+        found.key(&[outer], what, set(outer, ranks));
     }
     let (Some(one), Some(two)) = (subject.whole(inner), subject.whole(outer)) else { return };
     if two > 1.0 && (one - 1.0).abs() > 0.0 && (one - two).abs() > 0.0 {
         let what = format!("`{inner}` is {one}, but `{outer}` is {two}: they must agree");
-        found.key(&[inner, outer], what, format!("--unset {inner}"));
+        found.key(&[inner, outer], what, unset(inner));
     }
 }
 
@@ -131,26 +132,26 @@ fn hf_arguments(subject: &Subject, found: &mut Findings) {
     let args = &subject.job.args;
     let on = |name: &str| args.bool(name, true).ok().flatten().filter(|sourced| sourced.value);
     if let Some(sourced) = on("auto_find_batch_size") {
-        let places = [sourced.from.to_string(), (subject.place)(STAGE)];
+        let places = [Place::from(&sourced.from), (subject.place)(STAGE)];
         let before = |version| subject.has_before("transformers", version);
         // It came with 4.38 for every stage; since 4.45 it is for stage 3 alone.
         if before([4, 45, 0]) && !before([4, 38, 0]) {
             let what = "transformers 4.38 to 4.44 refuses `auto_find_batch_size` with DeepSpeed";
-            found.at(&places[..1], what, format!("drop {}", sourced.from));
+            found.at(&places[..1], what, drop_word(&sourced.from));
         } else if subject.stage_is(&[3]) && !before([4, 38, 0]) {
             let what = "transformers refuses `auto_find_batch_size` at stage 3";
-            found.at(&places, what, "drop it, or take stage 2: --deepspeed zero2");
+            found.at(places, what, drop_word(&sourced.from).or(give("--deepspeed", "zero2").remark("take stage 2")));
         }
     }
     let is_off = |text: &str| matches!(text.to_ascii_lowercase().as_str(), "" | "false" | "none" | "0" | "[]");
     if let Some(sourced) = args.text("fsdp").filter(|sourced| !is_off(&sourced.value)) {
         let what = "transformers refuses `fsdp` together with DeepSpeed";
-        found.at(&[sourced.spelling()], what, format!("drop {}", sourced.from));
+        found.at([Place::from(&sourced)], what, drop_word(&sourced.from));
     }
     if let (Some(only), Some(best)) = (on("save_only_model"), on("load_best_model_at_end"))
         && !subject.has_before("transformers", [4, 38, 0])
     {
         let what = "transformers refuses `save_only_model` with `load_best_model_at_end` under DeepSpeed";
-        found.at(&[only.from.to_string(), best.from.to_string()], what, format!("drop {}", only.from));
+        found.at([Place::from(&only.from), Place::from(&best.from)], what, drop_word(&only.from));
     }
 }

@@ -5,7 +5,8 @@ use super::subject::Subject;
 use crate::base::vars;
 use crate::ranks::launcher::Launcher;
 use crate::ranks::topology::{DeviceFault, Role, Topology};
-use crate::report::{Problem, Rule, Severity, When};
+use crate::report::fix::give;
+use crate::report::{Place, Problem, Rule, Severity, When};
 
 pub(super) const RULES: &[Check] = &[
     Check::code(Rule::VisibleDevices, Severity::Error, When::Start, visible_devices)
@@ -28,8 +29,8 @@ fn visible_devices(subject: &Subject, found: &mut Findings) {
         seen >= needed as usize && topology.nproc_per_node.as_ref().is_none_or(|nproc| !devices.counted(nproc));
     let harmless = enough || matches!(fault, DeviceFault::MoreThanANumber(_));
     let severity = if harmless { Severity::Warning } else { Severity::Error };
-    let place = format!("{}={}", devices.variable, subject.host.var(devices.variable).unwrap_or_default());
-    found.at_with_severity(severity, &[place], fault.what(seen), fault.help(devices.variable));
+    let place = Place::variable(devices.variable, subject.host.var(devices.variable).unwrap_or_default());
+    found.at_with_severity(severity, [place], fault.what(seen), fault.fixes(devices.variable));
 }
 
 fn ranks_share_gpus(subject: &Subject, found: &mut Findings) {
@@ -40,7 +41,7 @@ fn ranks_share_gpus(subject: &Subject, found: &mut Findings) {
     let counted = subject.host.nvidia_gpus.is_some_and(|count| count > 0);
     let perhaps_cpu = matches!(subject.launcher, Some(Launcher::Existing(_))) || subject.script_says("gloo");
     let severity = if counted && !perhaps_cpu { Severity::Error } else { Severity::Warning };
-    found.at_with_severity(severity, problem.places, problem.what, problem.help);
+    found.problem(severity, problem);
 }
 
 /// More ranks to be started here than GPUs, as a warning.
@@ -50,6 +51,6 @@ pub(crate) fn shared_gpus(topology: &Topology) -> Option<Problem> {
     let nproc = topology.nproc_per_node.as_ref().filter(|nproc| nproc.value as usize > gpus)?;
     let word = if gpus == 1 { "GPU" } else { "GPUs" };
     let what = format!("{} ranks would share {gpus} {word}, which NCCL refuses", nproc.value);
-    let help = format!("--nproc-per-node {gpus}, or name more GPUs in {}", vars::CUDA_VISIBLE_DEVICES);
-    Some(Problem::found(Rule::RanksShareGpus, Severity::Warning, When::Start, what).at(nproc.spelling()).help(help))
+    let fixes = give("--nproc-per-node", gpus).or(format!("name more GPUs in {}", vars::CUDA_VISIBLE_DEVICES));
+    Some(Problem::found(Rule::RanksShareGpus, Severity::Warning, When::Start, what).at(nproc).fix(fixes))
 }

@@ -3,10 +3,11 @@
 use serde_json::Value;
 
 use super::findings::{Check, Findings};
-use super::subject::Subject;
+use super::subject::{STAGE, Subject};
 use crate::config::schema::{self, truth};
 use crate::config::zero::Device;
-use crate::report::{Rule, Severity, When};
+use crate::report::fix::{Fixes, give, set, unset};
+use crate::report::{Place, Rule, Severity, When};
 
 pub(super) const RULES: &[Check] = &[
     Check::code(Rule::NoEffect, Severity::Warning, When::Silent, |_, found| ineffective(found, WITHOUT_EFFECT)).doc(
@@ -18,7 +19,7 @@ pub(super) const RULES: &[Check] = &[
         let mut keys = subject.keys().iter().filter(|key| key.path.starts_with("zero_optimization.stage3_"));
         if let Some(key) = keys.next().filter(|_| subject.stage_is(&[0, 1, 2])) {
             let what = format!("`{}` and its like act at stage 3 only", key.path);
-            found.key(&[&key.path], what, "--set zero_optimization.stage=3, or leave them");
+            found.key(&[&key.path], what, set(STAGE, 3).or("ignore this"));
         }
     })
     .doc("a key that does nothing until another one is set: aio and buffers without nvme, stage3_* below stage 3"),
@@ -29,11 +30,9 @@ pub(super) const RULES: &[Check] = &[
     Check::row(Rule::NoZero, Severity::Note, When::Silent)
         .doc("without zero_optimization nothing is sharded: ZeRO is off")
         .holds(|subject| !subject.job.trainer.uses_accelerate() && subject.get("zero_optimization").is_none())
-        .says(
-            &["zero_optimization"],
-            "the config has no `zero_optimization` section: nothing is sharded",
-            "--set zero_optimization.stage=2",
-        ),
+        .says(&["zero_optimization"], "the config has no `zero_optimization` section: nothing is sharded", |_| {
+            set(STAGE, 2).into()
+        }),
     Check::code(Rule::GatheredWeights, Severity::Warning, When::Step, gathered_weights).doc(
         "stage 3 without stage3_gather_16bit_weights_on_model_save: transformers saves ZeRO's shards instead of a \
              model",
@@ -50,11 +49,11 @@ struct IneffectiveKey {
     /// Given the value, which is there and not "auto".
     holds: fn(&Subject, &Value) -> bool,
     why: &'static str,
-    help: &'static str,
+    fixes: fn(&str) -> Fixes,
 }
 
 const fn key(key: &'static str, holds: fn(&Subject, &Value) -> bool) -> IneffectiveKey {
-    IneffectiveKey { key, holds, why: "", help: "--unset {key}" }
+    IneffectiveKey { key, holds, why: "", fixes: |key| unset(key).into() }
 }
 
 impl IneffectiveKey {
@@ -62,57 +61,61 @@ impl IneffectiveKey {
         IneffectiveKey { why, ..self }
     }
 
-    const fn help(self, help: &'static str) -> Self {
-        IneffectiveKey { help, ..self }
+    /// Other fixes than removing the key.
+    const fn fixed_by(self, fixes: fn(&str) -> Fixes) -> Self {
+        IneffectiveKey { fixes, ..self }
     }
 }
 
 const UNUSED: &str = "DeepSpeed reads it but never uses it";
 const STAGE_3_ONLY: &str = "it acts at stage 3 only";
-const TAKE_STAGE_3: &str = "--set zero_optimization.stage=3";
+
+fn take_stage_3(_: &str) -> Fixes {
+    set(STAGE, 3).into()
+}
 
 const WITHOUT_EFFECT: &[IneffectiveKey] = &[
     key("zero_optimization.offload_param.device", |subject, _| below_3(subject) && subject.zero().param.is_off_gpu())
         .why("parameters are offloaded at stage 3 only")
-        .help(TAKE_STAGE_3),
+        .fixed_by(take_stage_3),
     key("zero_optimization.offload_optimizer.device", |subject, _| {
         subject.stage_is(&[1, 2]) && subject.zero().optimizer == Device::Nvme
     })
     .why("below stage 3 \"nvme\" means cpu: the NVMe is never used")
-    .help("--set {key}=cpu, or --set zero_optimization.stage=3"),
+    .fixed_by(|key| set(key, "cpu").or(set(STAGE, 3))),
     key("zero_optimization.round_robin_gradients", |subject, on| subject.stage_is(&[0, 3]) && truth(on) == Some(true))
         .why("it acts at stages 1 and 2 only"),
     key("activation_checkpointing", |subject, section| {
         subject.is_hf() && section.as_object().is_some_and(|section| section.values().any(schema::is_true))
     })
     .why("only scripts that call deepspeed.checkpointing.configure() read it; transformers does not")
-    .help("--gradient_checkpointing true, and --unset {key}"),
+    .fixed_by(|key| give("--gradient_checkpointing", true).and(unset(key)).into()),
     key("train_micro_batch_size_per_gpu", |subject, _| subject.job.trainer.sets("train_micro_batch_size_per_gpu"))
         .why("the trainer overwrites it with the batch size of its own config")
-        .help("--set {key}=auto"),
+        .fixed_by(|key| set(key, "auto").into()),
     key("gradient_accumulation_steps", |subject, _| subject.job.trainer.sets("gradient_accumulation_steps"))
         .why("the trainer overwrites it with the steps of its own config")
-        .help("--set {key}=auto"),
+        .fixed_by(|key| set(key, "auto").into()),
     key("gradient_clipping", |subject, _| subject.job.trainer.sets("gradient_clipping"))
         .why("the trainer overwrites it with the norm of its own config")
-        .help("--set {key}=auto"),
+        .fixed_by(|key| set(key, "auto").into()),
     key("optimizer", |subject, _| subject.job.trainer.sets("optimizer.params.lr"))
         .why("the trainer brings the optimizer of its own config"),
     key("zero_optimization.contiguous_gradients", |subject, on| {
         subject.stage_is(&[1, 2]) && subject.offloads_optimizer() && truth(on) == Some(false)
     })
     .why("with the optimizer in host memory it is always true at stages 1 and 2")
-    .help("--set {key}=true"),
+    .fixed_by(|key| set(key, true).into()),
     key("zero_optimization.allgather_partitions", |_, on| truth(on) == Some(false)).why(UNUSED),
     key("disable_allgather", |_, on| schema::is_true(on)).why(UNUSED),
     key("zero_optimization.zero_hpz_partition_size", |subject, size| {
         below_3(subject) && schema::whole(size).is_some_and(|size| size > 1.0)
     })
     .why(STAGE_3_ONLY)
-    .help(TAKE_STAGE_3),
+    .fixed_by(take_stage_3),
     key("zero_optimization.zero_quantized_weights", |subject, on| below_3(subject) && truth(on) == Some(true))
         .why(STAGE_3_ONLY)
-        .help(TAKE_STAGE_3),
+        .fixed_by(take_stage_3),
 ];
 
 const WAITING: &[IneffectiveKey] = &[
@@ -123,7 +126,7 @@ const WAITING: &[IneffectiveKey] = &[
     .why("it acts only with optimizer and parameters on nvme"),
     key("zero_optimization.offload_param.buffer_size", |subject, _| subject.zero().param != Device::Nvme)
         .why("buffer_count, buffer_size and max_in_cpu act only with the parameters on nvme")
-        .help("--set zero_optimization.offload_param.device=nvme, or leave them"),
+        .fixed_by(|_| set("zero_optimization.offload_param.device", "nvme").or("ignore this")),
     key("aio", |subject, _| {
         let devices = [subject.zero().param, subject.zero().optimizer];
         !devices.contains(&Device::Nvme) && subject.get("checkpoint.writer").is_none()
@@ -136,20 +139,20 @@ fn below_3(subject: &Subject) -> bool {
 }
 
 fn ineffective(found: &mut Findings, keys: &[IneffectiveKey]) {
-    for IneffectiveKey { key, holds, why, help } in keys {
+    for IneffectiveKey { key, holds, why, fixes } in keys {
         let value = found.subject.get(key).filter(|value| !value.is_null() && *value != "auto");
         if value.is_some_and(|value| holds(found.subject, value)) {
-            found.key(&[key], format!("`{key}` has no effect here: {why}"), help.replace("{key}", key));
+            found.key(&[key], format!("`{key}` has no effect here: {why}"), fixes(key));
         }
     }
 }
 
 fn clipping_ignored(subject: &Subject, found: &mut Findings) {
     let ignored = subject.is_hf() && subject.get("gradient_clipping").is_none();
-    if let Some(given) = subject.job.args.text("max_grad_norm").filter(|_| ignored).map(|norm| norm.spelling()) {
+    if let Some(given) = subject.job.args.text("max_grad_norm").filter(|_| ignored) {
         let why = "the config has no `gradient_clipping`, so DeepSpeed clips at its own default";
-        let places = [given.clone(), (subject.place)("gradient_clipping")];
-        found.at(&places, format!("{given} has no effect: {why}"), "--set gradient_clipping=auto");
+        let places = [Place::from(&given), (subject.place)("gradient_clipping")];
+        found.at(places, format!("{} has no effect: {why}", given.spelling()), set("gradient_clipping", "auto"));
     }
 }
 
@@ -159,7 +162,7 @@ fn default_clipping(subject: &Subject, found: &mut Findings) {
     let given = given || trainer.sets("gradient_clipping") || trainer.sets_what_is_absent();
     if subject.get("gradient_clipping").is_none() && !given {
         let norm = if subject.is_before([0, 19, 3]) { "does not clip" } else { "clips at 1.0" };
-        let help = if subject.is_hf() { "--set gradient_clipping=auto" } else { "--set gradient_clipping=1.0" };
+        let help = set("gradient_clipping", if subject.is_hf() { "auto" } else { "1.0" });
         found.key(&["gradient_clipping"], format!("without `gradient_clipping` {} {norm}", subject.deepspeed()), help);
     }
 }
@@ -180,7 +183,7 @@ fn gathered_weights(subject: &Subject, found: &mut Findings) {
     };
     let what = "a full model is saved as ZeRO's shards (zero_to_fp32.py makes weights of them): \
                 `stage3_gather_16bit_weights_on_model_save` is not on";
-    found.key_with_severity(severity, &[key], what, format!("--set {key}=true"));
+    found.key_with_severity(severity, &[key], what, set(key, true));
 }
 
 fn large_bucket(subject: &Subject, found: &mut Findings) {
@@ -188,7 +191,7 @@ fn large_bucket(subject: &Subject, found: &mut Findings) {
         let Some(size) = subject.zero_key(name).and_then(schema::whole).filter(|size| *size > 5e8) else { continue };
         let key = format!("zero_optimization.{name}");
         let what = format!("`{key}` takes {:.1} GB on every GPU, twice that with overlap_comm", size * 2.0 / 1e9);
-        found.key(&[&key], what, format!("--set {key}=200000000"));
+        found.key(&[&key], what, set(&key, 200_000_000));
     }
 }
 
@@ -198,7 +201,7 @@ fn pinned_memory(subject: &Subject, found: &mut Findings) {
         let key = format!("zero_optimization.{section}.pin_memory");
         if device.is_off_gpu() && subject.get(&key).is_none() && !subject.is_before([0, 19, 5]) {
             let what = format!("`{section}` locks its host memory by default: `ulimit -l` must allow it");
-            found.key(&[&format!("zero_optimization.{section}")], what, format!("--set {key}=false"));
+            found.key(&[&format!("zero_optimization.{section}")], what, set(key, false));
         }
     }
 }

@@ -10,7 +10,8 @@ use crate::base::vars;
 use crate::host::can_be_written;
 use crate::ranks::launcher::Launcher;
 use crate::ranks::topology::Role;
-use crate::report::{Rule, Severity, When};
+use crate::report::fix::{give, set_variable, unset_variable};
+use crate::report::{Place, Rule, Severity, When};
 
 pub(super) const RULES: &[Check] = &[
     Check::code(Rule::DeadVariable, Severity::Warning, When::Silent, dead_variable)
@@ -43,14 +44,14 @@ const DEAD: &[&str] = &["DS_PIPE_RESERVE", "DS_SKIP_UNUSED_PARAMETERS", "DS_REUS
 fn dead_variable(subject: &Subject, found: &mut Findings) {
     for name in DEAD {
         if let Some(value) = subject.variable(name) {
-            found.variable(name, value, format!("nothing reads `{name}`"), format!("--unset-env {name}"));
+            found.variable(name, value, format!("nothing reads `{name}`"), unset_variable(*name));
         }
     }
     let (old, new) = ALLOCATOR_CONF;
     let torch = subject.package("torch").filter(|torch| torch.is_before(NEW_ALLOCATOR_CONF));
     if let (Some(value), None, Some(torch)) = (subject.variable(new), subject.variable(old), torch) {
         let what = format!("torch {torch} does not read `{new}`: it came with 2.9");
-        found.variable(new, value, what, format!("--unset-env {new} --env {old}={}", value.to_string_lossy()));
+        found.variable(new, value, what, unset_variable(new).and(set_variable(old, value.to_string_lossy())));
     }
 }
 
@@ -65,10 +66,10 @@ fn allocator_conf(subject: &Subject, found: &mut Findings) {
     let wrong = value.to_str().and_then(wrong_item);
     if let Some(item) = wrong.filter(|_| name == old || !subject.has_before("torch", NEW_ALLOCATOR_CONF)) {
         let what = format!("`{item}` in {name} is not name:value, and torch stops on it");
-        let help = format!("--env {name}=expandable_segments:True, or --unset-env {name}");
+        let fixes = set_variable(name, "expandable_segments:True").or(unset_variable(name));
         // A template serves more than one torch, and not every one stops.
         let severity = if subject.host.var_os(name).is_some() { Severity::Error } else { Severity::Warning };
-        found.at_with_severity(severity, &[format!("{name}={}", value.to_string_lossy())], what, help);
+        found.at_with_severity(severity, [Place::variable(name, value.to_string_lossy())], what, fixes);
     }
 }
 
@@ -95,8 +96,8 @@ fn two_allocator_confs(subject: &Subject, found: &mut Findings) {
     if let (Some(one), Some(two)) = (subject.variable(old), subject.variable(new))
         && one != two
     {
-        let places = [format!("{old}={}", one.to_string_lossy()), format!("{new}={}", two.to_string_lossy())];
-        found.at(&places, format!("torch follows {old} and ignores {new}"), format!("--unset-env {new}"));
+        let places = [(old, one), (new, two)].map(|(name, value)| Place::variable(name, value.to_string_lossy()));
+        found.at(places, format!("torch follows {old} and ignores {new}"), unset_variable(new));
     }
 }
 
@@ -108,7 +109,7 @@ fn max_connections(subject: &Subject, found: &mut Findings) {
     if subject.host.var(name) == Some("1") && !parallel.iter().any(is_split) {
         let what =
             format!("{name}=1 keeps communication from overlapping: it is meant for Megatron's tensor parallelism");
-        found.at(&[format!("{name}=1")], what, format!("--unset-env {name}"));
+        found.variable(name, "1", what, unset_variable(name));
     }
 }
 
@@ -125,18 +126,19 @@ fn nccl_contradiction(subject: &Subject, found: &mut Findings) {
     for (off, value, chooses, why) in NCCL {
         let switched = subject.host.var(off) == Some(value);
         if let Some(chosen) = subject.host.var(chooses).filter(|_| switched) {
-            let places = [format!("{off}={value}"), format!("{chooses}={chosen}")];
-            found.at(&places, *why, format!("--unset-env {off}, or --unset-env {chooses}"));
+            let places = [Place::variable(*off, *value), Place::variable(*chooses, chosen)];
+            found.at(places, *why, unset_variable(*off).or(unset_variable(*chooses)));
         }
     }
     if subject.host.var("NCCL_NET") == Some("IB") && subject.host.var("NCCL_IB_DISABLE") == Some("1") {
-        let places = ["NCCL_NET=IB".to_string(), "NCCL_IB_DISABLE=1".to_string()];
-        found.at(&places, "NCCL is told to use InfiniBand and not to use it", "--unset-env NCCL_IB_DISABLE");
+        let places = [Place::variable("NCCL_NET", "IB"), Place::variable("NCCL_IB_DISABLE", "1")];
+        let what = "NCCL is told to use InfiniBand and not to use it";
+        found.at(places, what, unset_variable("NCCL_IB_DISABLE"));
     }
     let several = subject.topology.and_then(|topology| topology.nnodes.as_ref()).is_some_and(|nodes| nodes.value > 1);
     if several && subject.host.var("NCCL_SOCKET_IFNAME") == Some("lo") {
-        let places = ["NCCL_SOCKET_IFNAME=lo".to_string()];
-        found.at(&places, "no other machine is reached through `lo`", "--unset-env NCCL_SOCKET_IFNAME");
+        let name = "NCCL_SOCKET_IFNAME";
+        found.variable(name, "lo", "no other machine is reached through `lo`", unset_variable(name));
     }
 }
 
@@ -147,7 +149,7 @@ fn env_file_unread(subject: &Subject, found: &mut Findings) {
     let path = subject.host.cwd.join(name);
     if !by_runner && path.is_file() {
         let what = format!("nothing reads `{name}` here: only DeepSpeed's runner does, for several machines");
-        found.at(&[path.display().to_string()], what, "--env NAME=VALUE for each of its lines");
+        found.at([Place::from(&path)], what, set_variable("NAME", "VALUE").remark("for each of its lines"));
     }
 }
 
@@ -164,8 +166,8 @@ fn incomplete_ranks(subject: &Subject, found: &mut Findings) {
                 "this is a rank (RANK, LOCAL_RANK, WORLD_SIZE), but {name} is not set: it cannot meet the others"
             );
             let example = if name == vars::MASTER_ADDR { "HOST" } else { "29500" };
-            let help = format!("--env {name}={example}, or --nnodes 1 to start ranks anew here");
-            found.at(&[name.to_string()], what, help);
+            let anew = give("--nnodes", 1).remark("to start ranks anew here");
+            found.at([Place::unset_variable(name)], what, set_variable(name, example).or(anew));
         }
     }
 }
@@ -177,7 +179,7 @@ fn nohup_undone(subject: &Subject, found: &mut Findings) {
     let torch = || subject.package("torch").filter(|torch| torch.is_before([2, 10, 0]));
     if let Some(torch) = (subject.host.ignores_hangup && by_torchrun).then(torch).flatten() {
         let what = format!("SIGHUP is ignored here (nohup), but torchrun of torch {torch} handles it anyway and ends");
-        found.at(&["SIGHUP".to_string()], what, "--launcher local, or `setsid` instead of `nohup`");
+        found.at([Place::from("SIGHUP")], what, give("--launcher", "local").or("use `setsid` instead of `nohup`"));
     }
 }
 
@@ -187,7 +189,7 @@ fn extensions_folder(subject: &Subject, found: &mut Findings) {
     if kernel || !can_be_written(&folder) {
         let (name, shown) = (vars::TORCH_EXTENSIONS_DIR, folder.display());
         let what = format!("`{shown}` cannot be made or written, and DeepSpeed's operations are compiled there");
-        let help = format!("--env {name}=/tmp/torch_extensions, or --unset-env {name}");
-        found.at(&[format!("{name}={shown}")], what, help);
+        let fixes = set_variable(name, "/tmp/torch_extensions").or(unset_variable(name));
+        found.variable(name, folder.as_os_str(), what, fixes);
     }
 }

@@ -3,7 +3,8 @@
 use std::ffi::OsStr;
 
 use super::subject::Subject;
-use crate::report::{MOST, Problem, Rule, Severity, When};
+use crate::report::fix::{Change, Fixes};
+use crate::report::{MOST, Place, Problem, Rule, Severity, When};
 
 /// A rule: either code, or one sentence about keys of the config while a condition holds.
 pub struct Check {
@@ -15,13 +16,23 @@ pub struct Check {
     holds: fn(&Subject) -> bool,
     keys: &'static [&'static str],
     what: &'static str,
-    help: &'static str,
+    fixes: fn(&Subject) -> Fixes,
 }
 
 impl Check {
     /// A rule that `holds` and `says` complete.
     pub(super) const fn row(rule: Rule, severity: Severity, when: When) -> Self {
-        Check { rule, severity, when, doc: "", code: |_, _| {}, holds: |_| false, keys: &[], what: "", help: "" }
+        Check {
+            rule,
+            severity,
+            when,
+            doc: "",
+            code: |_, _| {},
+            holds: |_| false,
+            keys: &[],
+            what: "",
+            fixes: |_| Fixes::default(),
+        }
     }
 
     /// A rule with more to say than one sentence.
@@ -38,9 +49,14 @@ impl Check {
         Check { holds, ..self }
     }
 
-    /// `{key}` in the texts is the first of the keys, `{value}` its value, `{device}` where the optimizer is.
-    pub(super) const fn says(self, keys: &'static [&'static str], what: &'static str, help: &'static str) -> Self {
-        Check { keys, what, help, ..self }
+    /// `{key}` in the text is the first of the keys, `{value}` its value, `{device}` where the optimizer is.
+    pub(super) const fn says(
+        self,
+        keys: &'static [&'static str],
+        what: &'static str,
+        fixes: fn(&Subject) -> Fixes,
+    ) -> Self {
+        Check { keys, what, fixes, ..self }
     }
 
     pub(super) fn run(&self, subject: &Subject, list: &mut Vec<Problem>) {
@@ -49,10 +65,8 @@ impl Check {
         if (self.holds)(subject) {
             let device = subject.zero().optimizer.to_string();
             let value = subject.shown(self.keys[0]);
-            let fill = |text: &str| {
-                text.replace("{key}", self.keys[0]).replace("{value}", &value).replace("{device}", &device)
-            };
-            found.key(self.keys, fill(self.what), fill(self.help));
+            let what = self.what.replace("{key}", self.keys[0]).replace("{value}", &value);
+            found.key(self.keys, what.replace("{device}", &device), (self.fixes)(subject));
         }
     }
 }
@@ -67,23 +81,23 @@ pub(super) struct Findings<'a> {
 }
 
 impl Findings<'_> {
-    /// Whether there are more than anybody reads.
+    /// More than anybody reads.
     pub(super) fn are_many(&self) -> bool {
         self.list.len() - self.of_others > MOST
     }
 
-    /// Whether a problem that nobody reads has been counted, and need not be told.
+    /// Counts a problem that nobody reads, unless all are asked for in full.
     pub(super) fn only_counted(&mut self, severity: Severity) -> bool {
-        let is_counted = self.are_many() && !self.subject.in_full;
-        if is_counted {
-            self.at_with_severity(severity, [], "", "");
+        if !self.are_many() || self.subject.in_full {
+            return false;
         }
-        is_counted
+        let last = self.list[self.of_others..].iter_mut().rfind(|problem| problem.severity == severity);
+        last.map(|last| last.more += 1).is_some()
     }
 
     /// About keys of the config.
-    pub(super) fn key(&mut self, keys: &[&str], what: impl Into<String>, help: impl Into<String>) {
-        self.key_with_severity(self.check.severity, keys, what, help);
+    pub(super) fn key(&mut self, keys: &[&str], what: impl Into<String>, fixes: impl Into<Fixes>) {
+        self.key_with_severity(self.check.severity, keys, what, fixes);
     }
 
     /// About keys of the config, with another severity than the rule's.
@@ -92,29 +106,16 @@ impl Findings<'_> {
         severity: Severity,
         keys: &[&str],
         what: impl Into<String>,
-        help: impl Into<String>,
+        fixes: impl Into<Fixes>,
     ) {
-        let places: Vec<String> = keys.iter().map(|key| (self.subject.place)(key)).collect();
-        let said = |place: &str, key: &str| place.strip_prefix("--set ")?.strip_prefix(key).map(str::to_string);
-        let help = match places.iter().zip(keys).find_map(|(place, key)| Some((place, key, said(place, key)?))) {
-            Some((place, key, rest)) if rest.starts_with('=') => instead_of_set(&help.into(), place, key),
-            // A key inside of it was set: the same one, in the section that is meant.
-            Some((_, key, rest)) if rest.starts_with('.') => {
-                let help = help.into();
-                let meant = help.rsplit_once("--set ").and_then(|(before, set)| Some((before, set.split_once('=')?.0)));
-                let before = |before: &str| before.split("--unset").next().unwrap_or_default().to_string();
-                meant.map_or_else(
-                    || instead_of_set(&help, &format!("--set {key}.…"), key),
-                    |(said, key)| format!("{}--set {key}{rest}", before(said)),
-                )
+        let places: Vec<Place> = keys.iter().map(|key| (self.subject.place)(key)).collect();
+        let Fixes(mut fixes) = fixes.into();
+        for (key, place) in keys.iter().zip(&places) {
+            for change in fixes.iter_mut().flat_map(|fix| &mut fix.changes) {
+                change_the_option(change, key, place);
             }
-            // The key was filled from an argument of the trainer's.
-            _ => match places.iter().zip(keys).find(|(place, _)| place.starts_with("--") && !place.contains(' ')) {
-                Some((place, key)) => help.into().replace(&format!("--set {key}="), &format!("{place} ")),
-                None => help.into(),
-            },
-        };
-        self.at_with_severity(severity, places, what, help);
+        }
+        self.at_with_severity(severity, places, what, Fixes(fixes));
     }
 
     /// About a variable.
@@ -123,32 +124,56 @@ impl Findings<'_> {
         name: &str,
         value: impl AsRef<OsStr>,
         what: impl Into<String>,
-        help: impl Into<String>,
+        fixes: impl Into<Fixes>,
     ) {
-        self.at(&[format!("{name}={}", value.as_ref().to_string_lossy())], what, help);
+        self.at([Place::variable(name, value.as_ref().to_string_lossy())], what, fixes);
     }
 
     /// About anything else.
-    pub(super) fn at(&mut self, places: impl Into<Vec<String>>, what: impl Into<String>, help: impl Into<String>) {
-        self.at_with_severity(self.check.severity, places, what, help);
+    pub(super) fn at(&mut self, places: impl Into<Vec<Place>>, what: impl Into<String>, fixes: impl Into<Fixes>) {
+        self.at_with_severity(self.check.severity, places, what, fixes);
+    }
+
+    /// A problem that something else worded.
+    pub(super) fn problem(&mut self, severity: Severity, problem: Problem) {
+        self.at_with_severity(severity, problem.places, problem.what, problem.fixes);
     }
 
     /// About anything else, with another severity than the rule's.
     pub(super) fn at_with_severity(
         &mut self,
         severity: Severity,
-        places: impl Into<Vec<String>>,
+        places: impl Into<Vec<Place>>,
         what: impl Into<String>,
-        help: impl Into<String>,
+        fixes: impl Into<Fixes>,
     ) {
         let problem = Problem::found(self.check.rule, severity, self.check.when, what.into());
-        self.list.push(Problem { places: places.into(), help: help.into(), ..problem });
+        self.list.push(Problem { places: places.into(), fixes: fixes.into(), ..problem });
     }
 }
 
-/// A help about a key that `--set` wrote: `--unset` comes before that and cannot undo it.
-fn instead_of_set(help: &str, place: &str, key: &str) -> String {
-    let unset = format!("--unset {key}");
-    let kept = help.replace(&format!("{unset} --set"), "--set").replace(&format!(", or {unset}"), "");
-    if kept.starts_with(&unset) { format!("leave {place} out") } else { kept }
+/// Where an option put the key into the config, the option is what must change: `--unset` is applied before `--set`, and
+/// an argument of the trainer decides what an "auto" becomes.
+fn change_the_option(change: &mut Change, key: &str, place: &Place) {
+    let Place::Option { name: option, value: given } = place else { return };
+    let Some(given) = given else {
+        if let Change::Set { key: changed, value } = change
+            && changed == key
+        {
+            *change = Change::Give { option: option.clone(), value: value.clone() };
+        }
+        return;
+    };
+    // `--set zero_opt.stage=3` is about the section `zero_opt`, too.
+    let Some((inside, typed)) = given.strip_prefix(key).and_then(|rest| rest.split_once('=')) else { return };
+    match change {
+        Change::Unset { key: changed } if changed == key => {
+            *change = Change::Drop { word: format!("{option} {given}") };
+        }
+        Change::Rename { key: changed, to, value } if changed == key => {
+            let value = if inside.is_empty() { value.clone() } else { typed.to_string() };
+            *change = Change::Set { key: format!("{to}{inside}"), value };
+        }
+        _ => {}
+    }
 }

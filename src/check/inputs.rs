@@ -12,7 +12,8 @@ use crate::command::model::Hub;
 use crate::command::python::Presence;
 use crate::command::target::Target;
 use crate::ranks::topology::Topology;
-use crate::report::{Rule, Severity, When, nearest, reading};
+use crate::report::fix::{Fix, give, give_as, meant, run, say, unset_variable};
+use crate::report::{Place, Rule, Severity, When, nearest, reading};
 
 pub(super) const RULES: &[Check] = &[
     Check::code(Rule::ScriptMissing, Severity::Error, When::Start, script_missing).doc(
@@ -55,11 +56,10 @@ fn script_missing(subject: &Subject, found: &mut Findings) {
         // Where the ranks exist already, Python itself says so at once.
         let is_rank = subject.topology.is_some_and(Topology::ranks_exist);
         let severity = if is_rank { Severity::Warning } else { Severity::Error };
-        let place = path.display().to_string();
-        found.at_with_severity(severity, &[place], format!("`{word}` does not exist"), advice(&path));
+        found.at_with_severity(severity, [Place::from(&path)], format!("`{word}` does not exist"), advice(&path));
     } else if path.is_dir() && !["py", "pyc"].iter().any(|end| path.join("__main__").with_extension(end).is_file()) {
         let what = format!("`{word}` is a folder without `__main__.py`, which Python cannot run");
-        found.at(&[path.display().to_string()], what, format!("name a script in it: {word}/train.py"));
+        found.at([Place::from(&path)], what, format!("name a script in it: {word}/train.py"));
     }
 }
 
@@ -71,10 +71,10 @@ fn module_missing(subject: &Subject, found: &mut Findings) {
     }
     let what = format!("{} has no module `{name}`", python.program.display());
     let help = match name.strip_suffix(".py") {
-        Some(module) => format!("-m {module}, without .py"),
-        None => "check the name; `-m` looks in the current folder, PYTHONPATH and the installed packages".to_string(),
+        Some(module) => give("-m", module).remark("without .py"),
+        None => say("check the name; `-m` looks in the current folder, PYTHONPATH and the installed packages"),
     };
-    found.at(&[format!("-m {name}")], what, help);
+    found.at([Place::option("-m", name)], what, help);
 }
 
 fn path_missing(subject: &Subject, found: &mut Findings) {
@@ -83,30 +83,28 @@ fn path_missing(subject: &Subject, found: &mut Findings) {
     }
     for missing in inputs::missing(subject.job.trainer.arguments.inputs, &subject.job.args, subject.host) {
         let MissingInput { option, value, path, certain, expanded } = missing;
-        let given = format!("{option} {value}");
-        let place = subject.job.place_in_run_file(&value, subject.host).unwrap_or_else(|| given.clone());
+        let place = subject.job.place_in_run_file(&value, subject.host);
+        let place = place.unwrap_or_else(|| Place::option(&option, &value));
         let (what, help) = match expanded {
-            Some(expanded) => {
-                (format!("nothing expands the `~` in `{value}`"), format!("{option} {}", expanded.display()))
-            }
+            Some(expanded) => (format!("nothing expands the `~` in `{value}`"), give(option, expanded.display())),
             None => (format!("`{value}` does not exist"), advice(&path)),
         };
         let what = if certain { what } else { format!("{what}: the training ends there if the script reads it") };
         let severity = if certain { Severity::Error } else { Severity::Warning };
-        found.at_with_severity(severity, &[place], what, help);
+        found.at_with_severity(severity, [place], what, help);
     }
 }
 
 /// A name beside it that is close, or as far as the path is there.
-fn advice(path: &Path) -> String {
+fn advice(path: &Path) -> Fix {
     let there = path.ancestors().skip(1).find(|folder| folder.exists()).unwrap_or(Path::new("/"));
     let wanted = path.strip_prefix(there).ok().and_then(|rest| rest.iter().next()?.to_str()).unwrap_or_default();
     // Nobody waits for the listing of a folder with millions of files.
     let entries = std::fs::read_dir(there).into_iter().flatten().flatten().take(10_000);
     let names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
     match nearest(wanted, names.iter().map(String::as_str)) {
-        Some(near) => format!("did you mean `{}`?", there.join(near).display()),
-        None => format!("check the path: there is no `{wanted}` in {}", there.display()),
+        Some(near) => meant(there.join(near).display()),
+        None => say(format!("check the path: there is no `{wanted}` in {}", there.display())),
     }
 }
 
@@ -120,16 +118,16 @@ fn model_unreadable(subject: &Subject, found: &mut Findings) {
         let path = subject.host.cwd.join(value);
         if path.is_file() {
             let what = format!("the model `{value}` is a file, not a folder with a model");
-            found.at_with_severity(severity, &[model.spelling()], what, NAME_FOLDER);
+            found.at_with_severity(severity, [Place::from(&model)], what, NAME_FOLDER);
         } else if let Some(near) = folder_beside(&path).filter(|_| !value.contains(['/', '$']) && !path.exists()) {
             let what = format!("there is no folder `{value}`, so a model of that name is looked for on the hub");
-            let help = format!("did you mean `{}`?", model.from.with(near));
-            found.at_with_severity(Severity::Warning, &[model.spelling()], what, help);
+            let fix = give_as(&model.from, &near).remark(format!("did you mean `{near}`?"));
+            found.at_with_severity(Severity::Warning, [Place::from(&model)], what, fix);
         } else if let Some(variable) = keeps_from_download(subject, value) {
             let what = format!("`{value}` is not in the Hugging Face cache, and {variable} keeps it from being loaded");
-            let help = format!("hf download {value} where there is a network, or --unset-env {variable}");
-            let place = format!("{variable}={}", subject.host.var(variable).unwrap_or_default());
-            found.at_with_severity(severity, &[model.spelling(), place], what, help);
+            let download = run(format!("hf download {value}")).remark("where there is a network");
+            let place = Place::variable(variable, subject.host.var(variable).unwrap_or_default());
+            found.at_with_severity(severity, [Place::from(&model), place], what, download.or(unset_variable(variable)));
         }
         return;
     };
@@ -139,13 +137,12 @@ fn model_unreadable(subject: &Subject, found: &mut Findings) {
     let file = folder.join("config.json");
     let Some(text) = reading::text_if_any(&file) else {
         let what = format!("the folder `{value}` has no config.json, so it is not a model");
-        return found.at_with_severity(Severity::Warning, &[model.spelling()], what, NAME_FOLDER);
+        return found.at_with_severity(Severity::Warning, [Place::from(&model)], what, NAME_FOLDER);
     };
     // Python takes NaN, too.
     if serde_json::from_str::<Value>(&text).is_err() && !text.contains("NaN") && !text.contains("Infinity") {
         let what = format!("the config.json of the model `{value}` is not JSON");
-        let place = file.display().to_string();
-        found.at_with_severity(severity, &[place], what, "download it again, or fix the file");
+        found.at_with_severity(severity, [Place::from(&file)], what, "download it again, or fix the file");
     }
 }
 
@@ -190,9 +187,8 @@ fn weights_missing(subject: &Subject, found: &mut Findings) {
     // A config.json alone may be there for the plan, and the model come later.
     let has_tokenizer = || ["tokenizer.json", "tokenizer_config.json"].iter().any(has_file);
     if !usual && has_tokenizer() && has_file(&"config.json") && !has_file(&ADAPTER) && !has_weights() {
-        let folder = folder.display().to_string();
-        let what = format!("`{folder}` has a tokenizer but no weights");
-        found.at(&[folder], what, "download the model again, without leaving out its *.safetensors");
+        let what = format!("`{}` has a tokenizer but no weights", folder.display());
+        found.at([Place::from(&folder)], what, "download the model again, without leaving out its *.safetensors");
     }
 }
 
@@ -222,25 +218,25 @@ fn of_llamafactory(subject: &Subject, found: &mut Findings) {
         return;
     }
     let file = folder.join(INFO);
-    let place = |name: &str| subject.job.place_in_run_file(name, subject.host).unwrap_or_else(|| name.to_string());
+    let place = |name: &str| subject.job.place_in_run_file(name, subject.host).unwrap_or_else(|| Place::from(name));
     let info = reading::text_if_any(&file).and_then(|text| serde_json::from_str::<Value>(&text).ok());
     let Some(info) = info.as_ref().and_then(Value::as_object) else {
         let what = format!("`{}` is missing or not JSON, so no dataset is known", file.display());
-        return found.at(&[place(names[0])], what, "dataset_dir: FOLDER");
+        return found.at([place(names[0])], what, give("dataset_dir", "FOLDER"));
     };
     for name in names {
         let Some(entry) = info.get(name) else {
             let help = match nearest(name, info.keys().map(String::as_str)) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => format!("add it to {}", file.display()),
+                Some(near) => meant(near),
+                None => say(format!("add it to {}", file.display())),
             };
-            found.at(&[place(name)], format!("{INFO} has no dataset `{name}`"), help);
+            found.at([place(name)], format!("{INFO} has no dataset `{name}`"), help);
             continue;
         };
         let local = entry["file_name"].as_str().filter(|_| !ELSEWHERE.iter().any(|key| entry.get(key).is_some()));
         if let Some(data) = local.map(|local| folder.join(local)).filter(|data| is_missing(data)) {
             let what = format!("the dataset `{name}` is in `{}`, which does not exist", data.display());
-            found.at(&[place(name)], what, format!("mend its file_name in {}", file.display()));
+            found.at([place(name)], what, format!("mend its file_name in {}", file.display()));
         }
     }
 }
@@ -252,11 +248,11 @@ fn of_trl(subject: &Subject, found: &mut Findings) {
         return;
     }
     let path = subject.host.cwd.join(name);
-    let place = format!("--dataset_name {name}");
+    let place = Place::option("--dataset_name", name);
     if path.is_file() && !is_called(&path, &["py"]) {
         let folder = path.parent().map(|folder| folder.display().to_string()).unwrap_or_default();
         let what = format!("`{name}` is a file, and TRL wants the folder that has the data, or a name of the hub");
-        found.at(&[place], what, format!("--dataset_name {folder}"));
+        found.at([place], what, give("--dataset_name", folder));
     } else {
         report_missing(name, &path, place, found);
     }
@@ -276,9 +272,9 @@ fn of_swift(subject: &Subject, found: &mut Findings) {
             continue;
         }
         let path = subject.host.absolute(Path::new(name));
-        let place = format!("{option} {value}");
+        let place = Place::option(&option, value);
         if values.len() == 1 && std::fs::metadata(&path).is_ok_and(|file| file.is_file() && file.len() == 0) {
-            found.at(&[place], format!("`{name}` is empty"), "name a file with data");
+            found.at([place], format!("`{name}` is empty"), "name a file with data");
         } else {
             report_missing(name, &path, place, found);
         }
@@ -286,10 +282,10 @@ fn of_swift(subject: &Subject, found: &mut Findings) {
 }
 
 /// A file without a folder in front of it could be a name of the hub, though none ends like that.
-fn report_missing(name: &str, path: &Path, place: String, found: &mut Findings) {
+fn report_missing(name: &str, path: &Path, place: Place, found: &mut Findings) {
     if !name.contains('/') && is_called(path, ENDINGS) && is_missing(path) {
         let what = format!("there is no file `{name}` here, so the trainer looks for it on the hub");
-        found.at_with_severity(Severity::Warning, &[place], what, "check the path");
+        found.at_with_severity(Severity::Warning, [place], what, "check the path");
     }
 }
 

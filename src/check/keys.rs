@@ -6,7 +6,8 @@ use super::values::number_in;
 use crate::base::recorded::VersionMatch;
 use crate::config::places::as_typed;
 use crate::config::schema::{self, KeySpec, Known, UnknownKeys};
-use crate::report::{Rule, Severity, When, nearest};
+use crate::report::fix::{Fix, rename, set, unset};
+use crate::report::{Place, Rule, Severity, When, nearest};
 
 pub(super) const RULES: &[Check] = &[
     Check::code(Rule::UnknownKey, Severity::Error, When::Parse, unknown_key)
@@ -61,13 +62,11 @@ fn ignored_key(subject: &Subject, found: &mut Findings) {
             continue;
         }
         let what = why_unknown(key, subject) + ": it is silently ignored";
-        let (place, help) = ((subject.place)(&key.path), advice(key, subject, found.are_many()));
-        // What was asked for here is not dropped.
-        if place.starts_with("--set ") {
-            found.key_with_severity(subject.severity_of_keys(), &[&key.path], what, help);
-        } else {
-            found.at([place], what, help);
-        }
+        let fix = advice(key, subject, found.are_many());
+        // A key that `--set` asks for is not dropped silently.
+        let is_asked_for = matches!((subject.place)(&key.path), Place::Option { .. });
+        let severity = if is_asked_for { subject.severity_of_keys() } else { Severity::Warning };
+        found.key_with_severity(severity, &[&key.path], what, fix);
     }
 }
 
@@ -93,16 +92,16 @@ fn is_comment(path: &str) -> bool {
 
 /// The key that was probably meant, or the section it belongs in.
 /// `are_many`: nobody will read it.
-fn advice(key: &Key, subject: &Subject, are_many: bool) -> String {
+fn advice(key: &Key, subject: &Subject, are_many: bool) -> Fix {
     let (section, name) = key.path.rsplit_once('.').unwrap_or(("", &key.path));
-    let remove = format!("--unset {}", key.path);
+    let remove = unset(key.path.as_ref());
     if are_many {
         return remove;
     }
     let typed = || as_typed(key.value, &(subject.place)(&key.path));
     let value = |to: &KeySpec| number_in(key.value, to).map_or_else(typed, |number| number.to_string());
     if let Some(now) = key.entry.and_then(|entry| entry.replaced_by) {
-        return format!("{remove} --set {now}={}", key.value);
+        return rename(key.path.as_ref(), now, key.value.to_string()).safe();
     }
     // Right, but for a newer version.
     if key.entry.is_some_and(|entry| entry.since.is_some() || entry.known() == Known::Paused) {
@@ -118,13 +117,14 @@ fn advice(key: &Key, subject: &Subject, are_many: bool) -> String {
     let dotted = key.path.trim_start_matches('/').replace(['/', ':'], ".");
     let elsewhere = || schema::named(name, subject.version()).find(reads);
     if let Some(entry) = schema::find(&dotted, subject.version()).filter(reads).or_else(elsewhere) {
-        return format!("its place is `{}`: {remove} --set {}={}", entry.key, entry.key, value(&entry));
+        let place = format!("its place is `{}`", entry.key);
+        return rename(key.path.as_ref(), entry.key, value(&entry)).remark(place).safe();
     }
     match nearest(name, schema::names_below(section)) {
         Some(near) => {
             let meant = if section.is_empty() { near.to_string() } else { format!("{section}.{near}") };
             let value = schema::find(&meant, subject.version()).map_or_else(typed, |entry| value(&entry));
-            format!("did you mean `{near}`? {remove} --set {meant}={value}")
+            rename(key.path.as_ref(), meant, value).remark(format!("did you mean `{near}`?")).safe()
         }
         None => remove,
     }
@@ -137,7 +137,7 @@ fn removed_key(subject: &Subject, found: &mut Findings) {
         let now = entry.replaced_by.map(|now| format!(", now `{now}`")).unwrap_or_default();
         let (path, since, deepspeed) = (&key.path, since, subject.deepspeed());
         let what = format!("`{path}` was removed in {since}{now}: {deepspeed} refuses a config that has it");
-        found.key_with_severity(subject.severity_of_keys(), &[path], what, format!("--unset {path}"));
+        found.key_with_severity(subject.severity_of_keys(), &[path], what, unset(path.as_ref()).safe());
     }
 }
 
@@ -150,7 +150,7 @@ fn two_names(subject: &Subject, found: &mut Findings) {
         let is_other = |second: &Key| second.path == other || second.path != *path && is_alias(second);
         if subject.keys().iter().any(|second| is_other(second) && counts(second)) {
             let what = format!("`{path}` and `{other}` are the same setting: DeepSpeed refuses both together");
-            found.key(&[path, other], what, format!("--unset {path}"));
+            found.key(&[path, other], what, unset(path.as_ref()).safe());
         }
     }
 }
@@ -162,9 +162,11 @@ fn old_key(subject: &Subject, found: &mut Findings) {
         if key.policy != UnknownKeys::Ignored && subject.get(now).is_some() {
             continue;
         }
-        let written =
-            if now.contains(".offload_") { format!("{now}.device=cpu") } else { format!("{now}={}", key.value) };
-        let help = format!("--unset {} --set '{written}'", key.path);
-        found.key(&[&key.path], format!("`{}` is the old name of `{now}`", key.path), help);
+        let fix = if now.contains(".offload_") {
+            unset(key.path.as_ref()).and(set(format!("{now}.device"), "cpu"))
+        } else {
+            rename(key.path.as_ref(), now, key.value.to_string()).safe()
+        };
+        found.key(&[&key.path], format!("`{}` is the old name of `{now}`", key.path), fix);
     }
 }

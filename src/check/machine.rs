@@ -8,12 +8,13 @@ use serde_json::Value;
 
 use super::operators;
 use crate::base::size::size;
-use crate::base::vars;
+use crate::base::{shell, vars};
 use crate::command::python::Python;
 use crate::command::trainer::Job;
 use crate::config::zero::{Device, Zero};
 use crate::host::machine::{Limit, Lock, Memory, locks_in};
 use crate::host::{Host, can_be_written};
+use crate::report::fix::{run, set};
 use crate::report::{self, Problem, Rule, Severity};
 
 /// No compilation takes this long: the compiler was killed and left its lock.
@@ -85,10 +86,9 @@ const NEEDED: &[(&str, &str)] = &[("torch", "torch/distributed/run.py"), ("deeps
 /// A required package that is missing. If no packages are found at all, nothing is reported.
 pub(crate) fn missing_package(name: &str, python: &Python) -> Option<Problem> {
     let (name, _) = NEEDED.iter().find(|(needed, file)| *needed == name && python.lacks(file, name))?;
-    let program = python.program.display();
     let problem = Problem::error(Rule::PackageMissing, format!("`{name}` is not installed for this Python"));
-    let help = format!("{program} -m pip install {name}, or activate the environment that has it");
-    Some(problem.at(program).help(help))
+    let install = run(format!("{} -m pip install {name}", python.program.display()));
+    Some(problem.at(&python.program).fix(install.or("activate the environment that has it")))
 }
 
 fn missing_packages(python: &Python) -> impl Iterator<Item = Problem> {
@@ -106,17 +106,18 @@ pub fn stale_locks(locks: &[Lock], python: Option<&Python>) -> Vec<Problem> {
     }
     let torch = torch.map_or_else(|| "torch before 2.14".to_string(), |torch| format!("torch {torch}"));
     let problem = |Lock { path, age }: &Lock| {
-        let folder = path.parent().unwrap_or(path).display();
+        let folder = path.parent().unwrap_or(path);
         let (count, unit) = match age.as_secs() / 60 {
             minutes if minutes < 120 => (minutes, "minutes"),
             minutes if minutes < 48 * 60 => (minutes / 60, "hours"),
             minutes => (minutes / 60 / 24, "days"),
         };
         let what = format!(
-            "this lock is {count} {unit} old: a rank of {torch} that needs {folder} waits until the file is gone"
+            "this lock is {count} {unit} old: a rank of {torch} that needs {} waits until the file is gone",
+            folder.display()
         );
-        let help = format!("if nobody compiles there: rm -r {folder}");
-        Problem::warning(Rule::StaleLock, what).at(path.display()).help(help)
+        let remove = run(shell::text(&["rm".into(), "-r".into(), folder.into()]));
+        Problem::warning(Rule::StaleLock, what).at(path).fix(remove.remark("if nobody compiles there"))
     };
     stale.map(problem).collect()
 }
@@ -124,8 +125,8 @@ pub fn stale_locks(locks: &[Lock], python: Option<&Python>) -> Vec<Problem> {
 /// `key`: what names the folder.
 pub(crate) fn unusable_nvme(key: &str, path: &Path, host: &Host) -> Option<Problem> {
     let what = format!("`{}` cannot be written: offloading to NVMe fails at start", path.display());
-    let help = format!("--set {key}=/local/nvme/$USER-$$");
-    (!can_be_written(&host.absolute(path))).then(|| Problem::error(Rule::NvmeFolder, what).at(key).help(help))
+    let fix = set(key, "/local/nvme/$USER-$$");
+    (!can_be_written(&host.absolute(path))).then(|| Problem::error(Rule::NvmeFolder, what).at(key).fix(fix))
 }
 
 /// Whether other machines see this kind of file system too.
@@ -138,7 +139,7 @@ pub fn shared_nvme(key: &str, path: &Path, kind: Option<&str>) -> Option<Problem
     let kind = kind.filter(|kind| is_shared(kind))?;
     let what = format!("`{}` is on {kind}: slow, and other jobs may empty it", path.display());
     let help = "give every job its own folder, on a local disk";
-    Some(Problem::warning(Rule::NvmeFolder, what).at(key).help(help))
+    Some(Problem::warning(Rule::NvmeFolder, what).at(key).fix(help))
 }
 
 /// A config that several machines read. This one may export the folder to the others, so it is not an error.
@@ -150,9 +151,9 @@ pub fn config_may_be_local(path: &Path, machines: usize, kind: Option<&str>) -> 
 /// A folder in which ranks take locks.
 pub fn cache_on_nfs(what: &str, path: &Path, kind: Option<&str>, variable: &str) -> Option<Problem> {
     let kind = kind.filter(|kind| WITHOUT_GOOD_LOCKS.contains(kind))?;
-    let help = format!("export {variable}=/tmp/$USER-{what}");
+    let fix = run(format!("export {variable}=/tmp/$USER-{what}"));
     let what = format!("{what} is on {kind}: ranks that lock files there wait or fail");
-    Some(Problem::warning(Rule::CacheOnNfs, what).at(path.display()).help(help))
+    Some(Problem::warning(Rule::CacheOnNfs, what).at(path).fix(fix))
 }
 
 /// `needed`: what this launch needs, if that is known.
@@ -167,7 +168,7 @@ pub fn no_compiler(compiler: bool, ninja: bool, needed: bool) -> Option<Problem>
         "no {} on PATH: DeepSpeed compiles its operators (cpu_adam, fused_adam, …) when a run first needs them",
         names.join(" and no ")
     );
-    let problem = Problem::warning(Rule::NoCompiler, what).at("PATH").help(help.join("; "));
+    let problem = Problem::warning(Rule::NoCompiler, what).at("PATH").fix(help.join("; "));
     let severity = if needed { Severity::Error } else { Severity::Warning };
     (!names.is_empty()).then_some(Problem { severity, ..problem })
 }
@@ -178,7 +179,7 @@ pub fn small_memlock(limit: Option<Limit>, wants: &Wants, infiniband: bool) -> O
     let hard = limit?.hard.filter(|hard| *hard < LEAST_LOCKED_MEMORY && (infiniband || !wants.nvme.is_empty()))?;
     let why = if infiniband { "InfiniBand registers memory" } else { "NVMe offload locks its buffers" };
     let what = format!("only {} of memory can be locked, and {why}", size(hard));
-    Some(Problem::warning(Rule::SmallMemlock, what).at("ulimit -H -l").help(
+    Some(Problem::warning(Rule::SmallMemlock, what).at("ulimit -H -l").fix(
         "`memlock unlimited` in /etc/security/limits.conf, LimitMEMLOCK=infinity for slurmd, docker run --ulimit \
          memlock=-1",
     ))
@@ -188,13 +189,13 @@ pub fn small_shm(bytes: Option<u64>) -> Option<Problem> {
     let bytes = bytes.filter(|bytes| *bytes < LEAST_SHARED_MEMORY)?;
     let what = format!("/dev/shm has {}: NCCL and data loader workers share memory there", size(bytes));
     let help = "docker run --shm-size=16g (or --ipc=host); Kubernetes: an emptyDir of medium Memory at /dev/shm";
-    Some(Problem::warning(Rule::SmallShm, what).at("/dev/shm").help(help))
+    Some(Problem::warning(Rule::SmallShm, what).at("/dev/shm").fix(help))
 }
 
 pub fn few_files(limit: Option<Limit>) -> Option<Problem> {
     let most = limit?.soft.filter(|most| *most < LEAST_FILES)?;
     let what = format!("only {most} files can be open at once: data loaders need more");
-    Some(Problem::warning(Rule::FewFiles, what).at("ulimit -n").help("ulimit -n 65536"))
+    Some(Problem::warning(Rule::FewFiles, what).at("ulimit -n").fix(run("ulimit -n 65536")))
 }
 
 pub fn not_enough_host_memory(needed: u64, memory: &Memory) -> Option<Problem> {
@@ -205,6 +206,6 @@ pub fn not_enough_host_memory(needed: u64, memory: &Memory) -> Option<Problem> {
     Some(
         Problem::error(Rule::NotEnoughHostMemory, what)
             .at("zero_optimization.offload_optimizer, zero_optimization.offload_param")
-            .help("more machines, more memory for the job (srun --mem=0), offload less, or train adapters"),
+            .fix("more machines, more memory for the job (srun --mem=0), offload less, or train adapters"),
     )
 }

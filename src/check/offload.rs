@@ -6,6 +6,7 @@ use super::findings::{Check, Findings};
 use super::subject::{STAGE, Subject};
 use crate::config::schema;
 use crate::config::zero::Device;
+use crate::report::fix::set;
 use crate::report::{Rule, Severity, When};
 
 const RATIO: &str = "zero_optimization.offload_optimizer.ratio";
@@ -18,7 +19,7 @@ pub(super) const RULES: &[Check] = &[
             &["zero_optimization.offload_optimizer", STAGE],
             "the optimizer is set to {device}, but ZeRO is off: the first step fails with \"param is on cuda and \
              must be cpu\"",
-            "--set zero_optimization.stage=2",
+            |_| set(STAGE, 2).into(),
         ),
     Check::code(Rule::NvmePath, Severity::Error, When::Start, nvme_path).doc("offload to nvme without nvme_path"),
     Check::code(Rule::NvmeShared, Severity::Note, When::Silent, nvme_shared)
@@ -34,11 +35,9 @@ pub(super) const RULES: &[Check] = &[
             let in_part = subject.get(RATIO).and_then(schema::real).is_some_and(|ratio| ratio < 1.0);
             in_part && subject.stage_is(&[0, 1, 2]) && !subject.is_before([0, 15, 0])
         })
-        .says(
-            &[RATIO, STAGE],
-            "`{key}` is {value}: the optimizer can be offloaded in part at stage 3 only",
-            "--set {key}=1",
-        ),
+        .says(&[RATIO, STAGE], "`{key}` is {value}: the optimizer can be offloaded in part at stage 3 only", |_| {
+            set(RATIO, 1).into()
+        }),
 ];
 
 /// Sections that use NVMe. Below stage 3, DeepSpeed ignores it.
@@ -56,7 +55,7 @@ fn nvme_path(subject: &Subject, found: &mut Findings) {
         if subject.get(&key).is_none_or(Value::is_null) {
             let what = format!("`zero_optimization.{section}` is on nvme, but `nvme_path` is not set");
             let device = format!("zero_optimization.{section}.device");
-            found.key(&[&device], what, format!("--set {key}=/local/nvme/$USER-$$"));
+            found.key(&[&device], what, set(key, "/local/nvme/$USER-$$"));
         }
     }
 }
@@ -66,7 +65,7 @@ fn nvme_shared(subject: &Subject, found: &mut Findings) {
         let key = format!("zero_optimization.{section}.nvme_path");
         if let Some(path) = subject.get(&key).and_then(Value::as_str) {
             let what = format!("DeepSpeed empties its folder in {path} at start: two jobs must not share it");
-            found.key(&[&key], what, format!("a separate one for every job: --set {key}={path}-$$"));
+            found.key(&[&key], what, set(&key, format!("{path}-$$")).remark("a separate one for every job"));
         }
     }
 }
@@ -76,7 +75,7 @@ fn nvme_defaults(subject: &Subject, found: &mut Findings) {
         && let Some(section) = on_nvme(subject).next()
     {
         let what = "NVMe is used without an `aio` section: 1 MiB blocks, queue depth 8, one thread";
-        let help = "--set aio.queue_depth=32 --set aio.intra_op_parallelism=8";
+        let help = set("aio.queue_depth", 32).and(set("aio.intra_op_parallelism", 8));
         found.key(&[&format!("zero_optimization.{section}.device")], what, help);
     }
 }
@@ -94,6 +93,6 @@ fn nvme_buffers(subject: &Subject, found: &mut Findings) {
     if size < shard as f64 {
         let what =
             format!("`{key}` is {size}, but a weight of {hidden} × {hidden} on {world} ranks has shards of {shard}");
-        found.key(&[key], what, format!("--set {key}={}", shard.next_power_of_two()));
+        found.key(&[key], what, set(key, shard.next_power_of_two()));
     }
 }

@@ -6,7 +6,8 @@ use super::findings::{Check, Findings};
 use super::subject::{STAGE, Subject};
 use crate::base::recorded::Version;
 use crate::config::schema;
-use crate::report::{Rule, Severity, When, did_you_mean, nearest};
+use crate::report::fix::{Fix, drop_word, give_as, rename, set, unset};
+use crate::report::{Place, Rule, Severity, When, nearest};
 
 const OFFLOAD: &str = "zero_optimization.offload_optimizer.device";
 
@@ -26,37 +27,31 @@ pub(super) const RULES: &[Check] = &[
     Check::row(Rule::TrainerOptimizer, Severity::Warning, When::Start)
         .doc("a trainer with its own optimizer (xtuner), offloaded to host memory: DeepSpeed refuses all but its own")
         .holds(|subject| subject.job.trainer.sets("optimizer.params.lr") && forces_own(subject))
-        .says(
-            &[OFFLOAD],
-            "the trainer's own optimizer is refused, unless it is DeepSpeedCPUAdam",
-            "--set zero_force_ds_cpu_optimizer=false",
-        ),
+        .says(&[OFFLOAD], "the trainer's own optimizer is refused, unless it is DeepSpeedCPUAdam", |_| {
+            set("zero_force_ds_cpu_optimizer", false).into()
+        }),
     Check::row(Rule::ClientOptimizer, Severity::Note, When::Start)
         .doc("a script's own optimizer must be DeepSpeedCPUAdam or DeepSpeedCPULion once it is offloaded")
         .holds(|subject| subject.is_plain() && forces_own(subject) && subject.get("optimizer").is_none())
         .says(
             &[OFFLOAD],
             "the script's own optimizer must be DeepSpeedCPUAdam or DeepSpeedCPULion: others are refused",
-            "--set optimizer.type=AdamW, or --set zero_force_ds_cpu_optimizer=false",
+            |_| set("optimizer.type", "AdamW").or(set("zero_force_ds_cpu_optimizer", false)),
         ),
     Check::row(Rule::NoOptimizer, Severity::Note, When::Start)
         .doc("stages 1 and 2 need an optimizer: from the config, or from the script")
         .holds(|subject| subject.is_plain() && subject.stage_is(&[1, 2]) && named(subject).is_none())
-        .says(
-            &[STAGE],
-            "the config has no optimizer: stages 1 and 2 need one from the script",
-            "--set optimizer.type=AdamW --set optimizer.params.lr=1e-5",
-        ),
+        .says(&[STAGE], "the config has no optimizer: stages 1 and 2 need one from the script", |_| {
+            set("optimizer.type", "AdamW").and(set("optimizer.params.lr", "1e-5")).into()
+        }),
     Check::row(Rule::AdamIsAdamw, Severity::Note, When::Silent)
         .doc("type Adam means AdamW (decoupled weight decay) unless adam_w_mode is false")
         .holds(|subject| {
             named(subject).as_deref() == Some("adam") && subject.get("optimizer.params.adam_w_mode").is_none()
         })
-        .says(
-            &["optimizer.type"],
-            "`Adam` decouples the weight decay here: it is AdamW",
-            "--set optimizer.params.adam_w_mode=false",
-        ),
+        .says(&["optimizer.type"], "`Adam` decouples the weight decay here: it is AdamW", |_| {
+            set("optimizer.params.adam_w_mode", false).into()
+        }),
     Check::code(Rule::SchedulerType, Severity::Error, When::Start, scheduler_type)
         .doc("a scheduler that neither DeepSpeed nor torch.optim.lr_scheduler has (case matters)"),
     Check::code(Rule::SchedulerParameter, Severity::Error, When::Start, scheduler_parameter)
@@ -67,11 +62,9 @@ pub(super) const RULES: &[Check] = &[
             let warms_up = subject.text("scheduler.type").is_some_and(|name| name.starts_with("Warmup"));
             warms_up && subject.get("scheduler.params.warmup_type").is_none()
         })
-        .says(
-            &["scheduler.type"],
-            "the warmup is logarithmic where `warmup_type` is not given",
-            "--set scheduler.params.warmup_type=linear",
-        ),
+        .says(&["scheduler.type"], "the warmup is logarithmic where `warmup_type` is not given", |_| {
+            set("scheduler.params.warmup_type", "linear").into()
+        }),
     // transformers takes the section for an optimizer, and DeepSpeed does not.
     Check::row(Rule::OptimizerWithoutType, Severity::Error, When::Start)
         .doc(
@@ -84,11 +77,9 @@ pub(super) const RULES: &[Check] = &[
             let refused = subject.stage_is(&[1, 2]) || subject.stage_is(&[3]) && subject.is_before([0, 19, 8]);
             nameless && subject.is_hf() && refused
         })
-        .says(
-            &["optimizer"],
-            "`optimizer` has no `type`, and ZeRO needs an optimizer",
-            "--set optimizer.type=AdamW, or --unset optimizer",
-        ),
+        .says(&["optimizer"], "`optimizer` has no `type`, and ZeRO needs an optimizer", |_| {
+            set("optimizer.type", "AdamW").or(unset("optimizer"))
+        }),
 ];
 
 const EVER: [u32; 3] = [u32::MAX; 3];
@@ -121,7 +112,7 @@ fn swift_optimizer(subject: &Subject, found: &mut Findings) {
     };
     let what = "ms-swift 4.2.0 to 4.6.0 fails with an `optimizer` section, once model and data are loaded: 'DummyOptim' \
                 object has no attribute 'param_groups'";
-    found.key_with_severity(severity, &["optimizer"], what, "--unset optimizer");
+    found.key_with_severity(severity, &["optimizer"], what, unset("optimizer"));
 }
 
 fn named(subject: &Subject) -> Option<String> {
@@ -157,7 +148,7 @@ fn is_torch(subject: &Subject, name: &str) -> bool {
 fn optimizer_type(subject: &Subject, found: &mut Findings) {
     let Some(name) = named(subject).filter(|name| !is_own(subject, name) && !is_torch(subject, name)) else { return };
     let key = "optimizer.type";
-    let replaced = format!("--set {key}=AdamW");
+    let replaced = set(key, "AdamW");
     if let Some((since, _)) = releases(&name.to_ascii_lowercase()) {
         let what = if subject.is_before(since) {
             format!("{} has no optimizer `{name}`: it came with {}", subject.deepspeed(), Version(since))
@@ -169,11 +160,16 @@ fn optimizer_type(subject: &Subject, found: &mut Findings) {
     let what = format!("neither DeepSpeed nor torch.optim has an optimizer `{name}`");
     let own = || OPTIMIZERS.iter().flat_map(|row| row.0.split(' ')).filter(|own| is_own(subject, own));
     let torch = TORCH.iter().flat_map(|(names, _)| names.split(' ')).filter(|torch| *torch != name);
-    let help = did_you_mean(nearest(&name, own().chain(torch)), &replaced);
+    let fix = nearest(&name, own().chain(torch)).map_or(replaced, |near| set_meant(key, near));
     // torch may have a newer class of that name.
     let is_wrong = torch_since(&name).is_some() || nearest(&name, own()).is_some();
     let severity = if is_wrong { Severity::Error } else { Severity::Warning };
-    found.key_with_severity(severity, &[key], what, help);
+    found.key_with_severity(severity, &[key], what, fix);
+}
+
+/// The value that was probably meant.
+fn set_meant(key: &str, near: &str) -> Fix {
+    set(key, near).remark(format!("did you mean `{near}`?")).safe()
 }
 
 /// The parameters of a section, and what is said of those that are not among the known names.
@@ -187,8 +183,13 @@ fn parameters<'a>(
     let params = subject.get(&format!("{section}.params"))?.as_object()?;
     for given in params.keys().filter(|given| !known.contains(&given.as_str())) {
         let key = format!("{section}.params.{given}");
-        let help = did_you_mean(nearest(given, known.iter().copied()), &format!("--unset {key}"));
-        found.key(&[&key], format!("{takes_no} takes no `{given}`"), help);
+        let fix = match nearest(given, known.iter().copied()).filter(|near| !params.contains_key(*near)) {
+            Some(near) => rename(&key, format!("{section}.params.{near}"), params[given].to_string())
+                .remark(format!("did you mean `{near}`?"))
+                .safe(),
+            None => unset(&key),
+        };
+        found.key(&[&key], format!("{takes_no} takes no `{given}`"), fix);
     }
     Some(params)
 }
@@ -198,7 +199,7 @@ fn optimizer_parameter(subject: &Subject, found: &mut Findings) {
     let key = "optimizer.params.max_grad_norm";
     if let Some(norm) = subject.get(key) {
         let what = "DeepSpeed refuses `max_grad_norm` as a parameter of the optimizer";
-        found.key(&[key], what, format!("--unset {key} --set gradient_clipping={norm}"));
+        found.key(&[key], what, rename(key, "gradient_clipping", norm.to_string()));
     }
     let by_torch = subject.get("optimizer.params.torch_adam").is_some_and(schema::is_true);
     let known = schema::parameters("optimizer", &name, subject.version()).map(|entry| entry.name());
@@ -214,7 +215,7 @@ fn untested_optimizer(subject: &Subject, found: &mut Findings) {
     let refused = !allowed && subject.stage_is(&[1, 2, 3]);
     if let Some(name) = named(subject).filter(|name| refused && untested(name)) {
         let what = format!("`{name}` is not tested with ZeRO: DeepSpeed refuses it");
-        found.key(&["optimizer.type"], what, "--set zero_allow_untested_optimizer=true");
+        found.key(&["optimizer.type"], what, set("zero_allow_untested_optimizer", true));
     }
 }
 
@@ -229,13 +230,14 @@ fn optimizer_replaced(subject: &Subject, found: &mut Findings) {
     let Some(sourced) = subject.job.args.text("optim").filter(|_| subject.is_hf()) else { return };
     if subject.get("optimizer").is_some_and(Value::is_object) {
         let what = format!("the config has an `optimizer` section: {} has no effect", sourced.spelling());
-        found.at(&[sourced.spelling(), (subject.place)("optimizer")], what, "--unset optimizer, or drop the argument");
+        let places = [Place::from(&sourced), (subject.place)("optimizer")];
+        found.at(places, what, unset("optimizer").or(drop_word(&sourced.from)));
     } else if forces_own(subject) && !survives_offload(&sourced.value) {
         let (device, value) = (subject.zero().optimizer, &sourced.value);
         let what =
             format!("the optimizer is on {device}: accelerate silently replaces `{value}` with DeepSpeed's CPU Adam");
-        let help = "--optim adamw_torch, or --set zero_optimization.offload_optimizer.device=none";
-        found.at(&[sourced.spelling(), (subject.place)(OFFLOAD)], what, help);
+        let fixes = give_as(&sourced.from, "adamw_torch").or(set(OFFLOAD, "none"));
+        found.at([Place::from(&sourced), (subject.place)(OFFLOAD)], what, fixes);
     }
 }
 
@@ -244,7 +246,7 @@ fn scheduler_type(subject: &Subject, found: &mut Findings) {
     // torch.optim.lr_scheduler has many; only what is near one of DeepSpeed's names, or no class name at all, is wrong.
     if let Some(near) = nearest(name, SCHEDULERS.iter().copied()) {
         let what = format!("DeepSpeed has no scheduler `{name}`");
-        found.key(&["scheduler.type"], what, format!("did you mean `{near}`? --set scheduler.type={near}"));
+        found.key(&["scheduler.type"], what, set_meant("scheduler.type", near));
     } else if !name.starts_with(|c: char| c.is_ascii_uppercase()) {
         let what = format!("neither DeepSpeed nor torch.optim.lr_scheduler has a scheduler `{name}`");
         found.key(&["scheduler.type"], what, format!("one of {}", SCHEDULERS.join(", ")));
@@ -260,14 +262,14 @@ fn scheduler_parameter(subject: &Subject, found: &mut Findings) {
     let required = known.iter().filter(|entry| entry.default == "required").map(schema::KeySpec::name);
     for wanted in required.filter(is_missing) {
         let value = if subject.is_hf() { "auto" } else { "1000" };
-        let help = format!("--set scheduler.params.{wanted}={value}");
-        found.key(&["scheduler.type"], format!("{name} needs `{wanted}`"), help);
+        let fix = set(format!("scheduler.params.{wanted}"), value);
+        found.key(&["scheduler.type"], format!("{name} needs `{wanted}`"), fix);
     }
     let key = "scheduler.params.warmup_num_steps";
     let judged = names.contains(&"warmup_num_steps") && !subject.is_before([0, 19, 3]);
     let is_wrong = |steps: &&Value| !schema::is_whole(steps) || steps.as_u64().is_none_or(|steps| steps == 0);
     if let Some(steps) = subject.get(key).filter(|steps| judged && *steps != "auto" && is_wrong(steps)) {
         let what = format!("`{key}` is {steps}, but {name} wants a whole number above 0");
-        found.key(&[key], what, format!("--set {key}=100"));
+        found.key(&[key], what, set(key, 100));
     }
 }

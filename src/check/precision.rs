@@ -4,6 +4,7 @@ use super::findings::{Check, Findings};
 use super::subject::{STAGE, Subject};
 use crate::config::schema;
 use crate::host::machine::is_model;
+use crate::report::fix::{set, unset};
 use crate::report::{Rule, Severity, When};
 
 pub(super) const RULES: &[Check] = &[
@@ -13,7 +14,9 @@ pub(super) const RULES: &[Check] = &[
             let trainer_decides = subject.job.trainer.sets("fp16.enabled");
             is_enabled(subject, "fp16") && is_enabled(subject, "bf16") && !trainer_decides
         })
-        .says(&["fp16.enabled", "bf16.enabled"], "`fp16` and `bf16` are both enabled", "--set fp16.enabled=false"),
+        .says(&["fp16.enabled", "bf16.enabled"], "`fp16` and `bf16` are both enabled", |_| {
+            set("fp16.enabled", false).into()
+        }),
     Check::code(Rule::LossScale, Severity::Error, When::Parse, loss_scale)
         .doc("dynamic loss scaling with a window or minimum scale not above 0, or a power that is not a number"),
     Check::code(Rule::MasterWeights, Severity::Error, When::Parse, master_weights)
@@ -26,7 +29,7 @@ pub(super) const RULES: &[Check] = &[
         .says(
             &["data_types.grad_accum_dtype", STAGE],
             "bf16 with gradients accumulated in fp32 is not implemented at stage 0",
-            "--set zero_optimization.stage=1, or --unset data_types.grad_accum_dtype",
+            |_| set(STAGE, 1).or(unset("data_types.grad_accum_dtype")),
         ),
     Check::code(Rule::PrecisionOfGpu, Severity::Warning, When::Start, precision_of_gpu)
         .doc("bf16 on a GPU that only emulates it, or fp16 on one that DeepSpeed does not support"),
@@ -67,7 +70,7 @@ fn loss_scale(subject: &Subject, found: &mut Findings) {
             && !subject.is_before([0, 19, 3])
         {
             let what = format!("`{key}` is {value}: with dynamic loss scaling it must be above 0");
-            found.key(&[key], what, format!("--set {key}={good}"));
+            found.key(&[key], what, set(key, good));
         }
     }
 }
@@ -79,7 +82,7 @@ fn initial_scale(subject: &Subject, found: &mut Findings) {
     let is_power = power.is_boolean() || schema::is_whole(power) || power.as_f64().is_some_and(|power| power < 1024.0);
     if !is_power && (power != "auto" || subject.is_plain()) {
         let what = format!("`{key}` is {power}, but DeepSpeed wants a number");
-        found.key(&[key], what, format!("--set {key}=16"));
+        found.key(&[key], what, set(key, 16));
     }
 }
 
@@ -113,12 +116,12 @@ fn master_weights(subject: &Subject, found: &mut Findings) {
         if subject.stage_is(wrong) && counts(subject, section, key) {
             let key = format!("{section}.{key}");
             let what = format!("`{key}` is on, and ZeRO is {off}: it needs {needs}");
-            found.key(&[&key, STAGE], what, format!("--set {key}=false"));
+            found.key(&[&key, STAGE], what, set(&key, false));
         }
     }
     if counts(subject, states.0, states.1) && !is_on_in(subject, MASTERS[1].0, MASTERS[1].1) {
         let what = "`bf16.bf16_optimizer_states` needs `bf16.bf16_master_weights_and_grads`";
-        found.key(&["bf16.bf16_optimizer_states"], what, "--set bf16.bf16_master_weights_and_grads=true");
+        found.key(&["bf16.bf16_optimizer_states"], what, set("bf16.bf16_master_weights_and_grads", true));
     }
 }
 
@@ -128,7 +131,7 @@ fn master_weights_offload(subject: &Subject, found: &mut Findings) {
         if subject.stage_is(&[1, 2, 3]) && counts(subject, section, key) && !subject.offloads_optimizer() && !states {
             let key = format!("{section}.{key}");
             let what = format!("`{key}` needs the optimizer in host memory (DeepSpeedCPUAdam)");
-            found.key(&[&key], what, "--set zero_optimization.offload_optimizer.device=cpu");
+            found.key(&[&key], what, set("zero_optimization.offload_optimizer.device", "cpu"));
         }
     }
 }
@@ -160,7 +163,7 @@ fn precision_of_gpu(subject: &Subject, found: &mut Findings) {
         if let Some(name) = gpus.iter().find(lacks).filter(|_| wants(precision)) {
             let key = format!("{precision}.enabled");
             let what = format!("`{key}` is true, but this machine's {name} {why}");
-            found.key(&[&key], what, format!("--set {key}=false"));
+            found.key(&[&key], what, set(&key, false));
         }
     }
 }

@@ -6,6 +6,7 @@ use crate::base::rows;
 use crate::command::argv::hf_bool;
 use crate::command::python::Presence;
 use crate::command::trainer::Trainer;
+use crate::report::fix::{Fix, Fixes, drop_word, give, run, say};
 use crate::report::{nearest, reading};
 
 const TABLE: &str = include_str!("refusals.txt");
@@ -77,14 +78,17 @@ impl Refusal {
         self.conditions().all(|condition| condition.holds(subject, &is_left_out))
     }
 
-    /// What to do; of a list, the nearest.
-    pub(super) fn help(self, subject: &Subject, option: &str, value: &str) -> String {
+    /// Those of the table; where the values are listed, the nearest one.
+    pub(super) fn fixes(self, subject: &Subject, option: &str, value: &str) -> Fixes {
         let known = match self.conditions().next() {
             Some(Condition::Unlisted(_, files)) => listed(subject, files),
             _ => Vec::new(),
         };
-        let near = nearest(value, known.iter().map(String::as_str)).map(|near| format!("{option} {near}"));
-        near.unwrap_or_else(|| self.field("help").to_string())
+        if let Some(near) = nearest(value, known.iter().map(String::as_str)) {
+            return give(option, near).into();
+        }
+        let fixes = self.fields().filter(|(name, _)| *name == "fix").filter_map(|(_, text)| text.split_once(' '));
+        Fixes(fixes.map(|(kind, text)| fix(kind, text)).collect())
     }
 
     /// The argument as it is given and its value, if it is refused.
@@ -92,6 +96,15 @@ impl Refusal {
         let (option, values) = subject.job.args.list(self.conditions().next()?.given_argument()?)?;
         let value = values.first().map_or_else(String::new, |value| value.to_string_lossy().into_owned());
         self.holds(subject, |_| true).then_some((option, value))
+    }
+}
+
+fn fix(kind: &str, text: &str) -> Fix {
+    match (kind, text.split_once(' ')) {
+        ("give", Some((option, value))) => give(option, value),
+        ("drop", _) => drop_word(text),
+        ("run", _) => run(text),
+        _ => say(text),
     }
 }
 

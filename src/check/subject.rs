@@ -19,7 +19,7 @@ use crate::config::zero::Zero;
 use crate::host::Host;
 use crate::ranks::launcher::Launcher;
 use crate::ranks::topology::{Role, Topology};
-use crate::report::{Severity, reading};
+use crate::report::{Place, Severity, reading};
 
 pub(super) const STAGE: &str = "zero_optimization.stage";
 
@@ -35,7 +35,7 @@ pub(crate) struct Subject<'a> {
     /// Variables of the template that are set where the user has none.
     pub(crate) template_env: &'a [(String, String)],
     /// Where a key of the config was written.
-    pub(crate) place: &'a dyn Fn(&str) -> String,
+    pub(crate) place: &'a dyn Fn(&str) -> Place,
     /// Whether somebody reads more than the problems that are printed. Of the others, rule and severity are enough.
     pub(crate) in_full: bool,
     pub(crate) derived: Derived<'a>,

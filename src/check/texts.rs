@@ -6,7 +6,8 @@ use crate::command::arguments::{ArgType, Parser};
 use crate::command::argv::hf_bool;
 use crate::command::defaults::TRAINING_ARGUMENTS;
 use crate::command::trainer::ArgumentParser;
-use crate::report::{Rule, Severity, When};
+use crate::report::fix::{drop_word, give};
+use crate::report::{Place, Rule, Severity, When};
 
 pub(super) const RULES: &[Check] = &[Check::code(Rule::TextForNumber, Severity::Error, When::Start, text_for_number)
     .doc(
@@ -30,33 +31,35 @@ fn text_for_number(subject: &Subject, found: &mut Findings) {
     let Some(class) = class else { return };
     let parser = Parser::new(&[class]);
     for (name, text) in &job.texts {
-        let place = || job.place_in_run_file(name, subject.host).unwrap_or_else(|| format!("{name}: {text}"));
+        let place = || job.place_in_run_file(name, subject.host).unwrap_or_else(|| Place::option(name, text));
         if parser.takes(name, ArgType::is_number) {
             // A script may read its file in another way.
             let certain = ALWAYS_USED.split(' ').any(|used| used == name) && job.version().is_some();
             let severity = if certain { Severity::Error } else { Severity::Warning };
             let what =
                 format!("`{name}` is the text `{text}` to the trainer, which wants a number and converts nothing");
-            found.at_with_severity(severity, &[place()], what, help(name, text));
+            found.at_with_severity(severity, [place()], what, give(name, number_meant(text)));
         } else if parser.takes(name, ArgType::is_mapping) && parser.has(name, &parser.versions(job.python.as_ref())) {
             let what = format!("`{name}` is the text `{text}` to the trainer, which wants a mapping");
-            found.at_with_severity(Severity::Warning, &[place()], what, "drop it".to_string());
+            found.at_with_severity(Severity::Warning, [place()], what, drop_word(name));
         } else if hf_bool(text).is_none() && parser.takes(name, ArgType::is_bool) {
             let what = format!("`{name}` is the text `{text}` to the trainer, which wants true or false");
-            found.at_with_severity(Severity::Warning, &[place()], what, format!("{name}: true"));
+            found.at_with_severity(Severity::Warning, [place()], what, give(name, true));
         }
     }
 }
 
 /// YAML 1.1 wants a dot and a sign in a number with an exponent.
-fn help(name: &str, text: &str) -> String {
-    let plain = text.parse::<f64>().ok().map(|_| match text.split_once(['e', 'E']) {
+fn number_meant(text: &str) -> String {
+    if text.parse::<f64>().is_err() {
+        return "NUMBER".to_string();
+    }
+    match text.split_once(['e', 'E']) {
         Some((digits, exponent)) => {
             let dot = if digits.contains('.') { "" } else { ".0" };
             let sign = if exponent.starts_with(['+', '-']) { "" } else { "+" };
             format!("{digits}{dot}e{sign}{exponent}")
         }
         None => text.to_string(),
-    });
-    format!("{name}: {}", plain.as_deref().unwrap_or("NUMBER"))
+    }
 }

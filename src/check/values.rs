@@ -9,6 +9,7 @@ use crate::base::python_value::number;
 use crate::base::size::number_meant;
 use crate::config::places::as_typed;
 use crate::config::schema::{self, KeySpec, Known, ValueFault};
+use crate::report::fix::{Fixes, set, set_json, unset};
 use crate::report::{Rule, Severity, When, nearest};
 
 pub(super) const RULES: &[Check] = &[
@@ -29,8 +30,9 @@ fn judge(subject: &Subject, found: &mut Findings, kind: ValueFault) {
     for key in subject.keys().iter().filter(|key| key.fault == Some(kind)) {
         if let Some(entry) = key.entry {
             let (path, wanted) = (&key.path, entry.wanted());
-            let place = if found.are_many() { String::new() } else { (subject.place)(path) };
-            let what = format!("`{path}` is {}, but DeepSpeed wants {wanted}", as_typed(key.value, &place));
+            let value =
+                if found.are_many() { key.value.to_string() } else { as_typed(key.value, &(subject.place)(path)) };
+            let what = format!("`{path}` is {value}, but DeepSpeed wants {wanted}");
             found.key_with_severity(subject.severity_of_keys(), &[path], what, advice(key, &entry));
         }
     }
@@ -41,11 +43,10 @@ const MEANT: &[&str] = &["stage", "device", "enabled", "type"];
 
 /// The key inside of a section that takes the value that stands in the place of the section.
 fn key_inside(key: &Key, entry: &KeySpec) -> Option<String> {
-    let is_section = entry.wanted().starts_with("an object");
     let is_truth = truth(key.value).is_some();
     let takes = |inner: &KeySpec| is_truth == inner.key.ends_with(".enabled") && inner.fault(key.value).is_none();
     let inside = |name: &&str| schema::find(&format!("{}.{name}", key.path), entry.version).filter(takes);
-    MEANT.iter().find_map(inside).filter(|_| is_section).map(|inner| inner.key.to_string())
+    MEANT.iter().find_map(inside).filter(|_| entry.is_section()).map(|inner| inner.key.to_string())
 }
 
 /// Of `true`, and of `True` as Python writes it.
@@ -60,31 +61,34 @@ pub(super) fn number_in(text: &Value, entry: &KeySpec) -> Option<Value> {
     unquoted.or_else(|| number_meant(text.as_str()?, entry.key).map(Value::from).filter(takes))
 }
 
-fn advice(key: &Key, entry: &KeySpec) -> String {
+fn advice(key: &Key, entry: &KeySpec) -> Fixes {
+    let path = key.path.as_ref();
     // `--set a=1,b=2`.
     let several = key.value.as_str().and_then(|text| text.split_once(','));
     if let Some((first, more)) = several.filter(|(_, more)| more.contains('=')) {
-        return format!("--set {}={first} --set {}", key.path, more.replace(',', " --set "));
+        let more = more.split(',').filter_map(|setting| setting.split_once('='));
+        return more.fold(set(path, first), |fix, (key, value)| fix.and(set(key, value))).into();
     }
     if let Some(inner) = key_inside(key, entry) {
-        let value = truth(key.value).map_or_else(|| key.value.to_string(), |on| on.to_string());
-        return format!("--unset {} --set {inner}={value}", key.path);
+        let value = truth(key.value).map_or_else(|| key.value.clone(), Value::from);
+        return unset(path).and(set_json(inner, &value)).into();
     }
-    let choices: Vec<String> = entry.wanted().trim_start_matches("one of ").split(", ").map(str::to_string).collect();
+    let choices = entry.choices();
     let word = key.value.as_str();
-    let meant = word.and_then(|word| nearest(word, choices.iter().map(String::as_str)).map(str::to_string));
+    let choice = word.and_then(|word| nearest(word, choices.iter().copied()));
     // Of stages and the like, the nearest one.
     let nearest_number = || {
         let (given, numbers) = (key.value.as_i64()?, choices.iter().map(|word| word.parse::<i64>().ok()));
         numbers.collect::<Option<Vec<i64>>>()?.into_iter().min_by_key(|number| number.abs_diff(given))
     };
-    let number = number_in(key.value, entry).or_else(|| nearest_number().map(Value::from));
+    let meant = number_in(key.value, entry).or_else(|| choice.map(Value::from));
     let default =
         Some(entry.default).filter(|value| !matches!(*value, "-" | "null" | "\"\"" | "{}" | "[]" | "required"));
-    match (number.map(|number| number.to_string()).or(meant.filter(|_| choices.len() > 1)), default) {
-        (Some(value), _) => format!("--set {}={value}, or --unset {}", key.path, key.path),
-        (None, Some(default)) => format!("--unset {}: the default is {default}", key.path),
-        (None, None) => format!("--unset {}", key.path),
+    match (meant, nearest_number(), default) {
+        (Some(meant), ..) => set_json(path, &meant).safe().or(unset(path)),
+        (None, Some(number), _) => set(path, number).or(unset(path)),
+        (None, None, Some(default)) => unset(path).remark(format!("the default is {default}")).into(),
+        (None, None, None) => unset(path).into(),
     }
 }
 
@@ -125,7 +129,7 @@ const FLOPS: &str = "flops_profiler.enabled";
 fn unlisted(subject: &Subject, found: &mut Findings) {
     for (key, does, wrong) in UNLISTED {
         if let Some(value) = wrong(subject) {
-            found.key(&[key], format!("`{key}` is {value}, but DeepSpeed {does}"), format!("--unset {key}"));
+            found.key(&[key], format!("`{key}` is {value}, but DeepSpeed {does}"), unset(*key));
         }
     }
 }

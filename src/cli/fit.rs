@@ -117,6 +117,13 @@ pub(super) fn read(args: FitArgs, mut reader: Reader) -> Result<FitRequest, Vec<
     reader.split_off(&command);
     // ZLAUNCH_FORMAT is about plans.
     let format = options.output.format.take().filter(|format| format.from.is_flag());
+    // The option as it was typed.
+    let is_gpus = |word: &OsString| word.to_string_lossy().starts_with("--gpus");
+    if let Some(given) = options.ranks.nproc_per_node.as_mut().filter(|given| given.from.is_flag())
+        && reader.words.iter().any(is_gpus)
+    {
+        given.from = Source::Flag("--gpus".to_string());
+    }
     let mut launch = launch::read_described(options, command, &mut reader);
     if let Some(count) = launch.topology.nproc_per_node.as_mut().filter(|count| count.from.is_flag()) {
         count.from = Source::Flag("--nproc-per-node".to_string());
@@ -133,9 +140,6 @@ pub(super) fn read(args: FitArgs, mut reader: Reader) -> Result<FitRequest, Vec<
         ..read_training(training, &mut reader)
     };
     reader.problems.extend(did_you_mean("fit", reader.options, &launch.command, reader.host));
-    if reader.words.iter().any(|word| word.to_string_lossy().starts_with("--gpus")) {
-        reader.problems.iter_mut().for_each(|problem| problem.spell("--nproc-per-node", "--gpus"));
-    }
     let launch = Launch { subcommand: "fit", options: reader.options.to_vec(), ..launch };
     reader.finish(FitRequest { launch, card, training, accounting, format })
 }

@@ -84,10 +84,10 @@ fn refuse_contradictions(request: &GenerateRequest, bf16: bool, reader: &mut Rea
     let mut refuse = |wrong: bool, problem: Problem| reader.problems.extend(wrong.then_some(problem));
     let contradicting = report::contradicting_options;
     let no_folder = Problem::error(Rule::Usage, "`--tiers` writes three files and needs a folder for them");
-    refuse(tiers && request.out.is_none(), no_folder.at("--tiers").help("--tiers -o configs"));
+    refuse(tiers && request.out.is_none(), no_folder.at("--tiers").fix("--tiers -o configs"));
     refuse(bf16 && request.fp16, contradicting("--bf16", "--fp16", "--bf16"));
     let nothing = Problem::error(Rule::Generate, "stage 0 partitions nothing, so nothing can be offloaded");
-    let nothing = nothing.at("--stage 0 --offload").help("--stage 2 --offload");
+    let nothing = nothing.at("--stage 0 --offload").fix("--stage 2 --offload");
     refuse(request.offload && request.stage == Some(0), nothing);
     refuse(shaped && request.from.is_some(), contradicting("--from", "--stage, --offload", "--from zero3_offload"));
     refuse(shaped && tiers, contradicting("--tiers", "--stage, --offload", EACH));

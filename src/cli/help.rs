@@ -29,7 +29,7 @@ pub(super) fn read(args: HelpArgs, mut reader: Reader) -> Result<String, Vec<Pro
                 ),
             };
             let what = format!("zlaunch has no command `{name}`");
-            return Err(Problem::error(Rule::Usage, what).at(format!("help {name}")).help(help).into());
+            return Err(Problem::error(Rule::Usage, what).at(format!("help {name}")).fix(help).into());
         }
     };
     reader.finish(text)

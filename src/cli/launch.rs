@@ -138,7 +138,7 @@ pub(super) fn read(args: LaunchArgs, mut reader: Reader, mode: Mode) -> Result<B
         let config = launch.deepspeed.as_ref().map_or("zero2", |config| &config.value);
         reader.problems.push(report::nothing_to_launch(mode.subcommand(), config));
     } else if !has_command && mode == Mode::Check {
-        reader.problems.push(Problem::error(Rule::Usage, "there is nothing to check").at("zlaunch check").help(
+        reader.problems.push(Problem::error(Rule::Usage, "there is nothing to check").at("zlaunch check").fix(
             "zlaunch check ds_config.json, or zlaunch check --deepspeed zero2 -- swift sft --model Qwen/Qwen3-8B",
         ));
     }
@@ -164,7 +164,7 @@ pub(super) fn read_check(CheckArgs { fix, launch: args }: CheckArgs, reader: Rea
     if fix && !is_configs(&launch, host) {
         let what = "`--fix` mends the files of configs, not a command";
         return Err(
-            vec![Problem::error(Rule::Usage, what).at("--fix").help("zlaunch check --fix ds_config.json")].into()
+            vec![Problem::error(Rule::Usage, what).at("--fix").fix("zlaunch check --fix ds_config.json")].into()
         );
     }
     Ok(launch)
@@ -250,7 +250,7 @@ fn given_twice(reader: &Reader) -> Vec<Problem> {
         if let Some((name, earlier)) = earlier.filter(|_| matches!(option.get_action(), ArgAction::Set)) {
             let what = format!("`{name}` is given twice; `{value}` is used");
             let problem = Problem::warning(Rule::GivenTwice, what).at(format!("{name} {earlier}"));
-            problems.push(problem.at(format!("{name} {value}")).help(format!("drop {name} {earlier}")));
+            problems.push(problem.at(format!("{name} {value}")).fix(format!("drop {name} {earlier}")));
         }
         given.push((flag(option), value));
     }
@@ -265,7 +265,7 @@ fn read_output(options: &mut LaunchOptions, reader: &mut Reader, mode: Mode) -> 
         reader.problems.push(
             Problem::error(Rule::Usage, "`--format` only works with a printed plan")
                 .at("--format")
-                .help("add --dry-run"),
+                .fix("add --dry-run"),
         );
     }
     // Who prints has looked at it already.

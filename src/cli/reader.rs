@@ -104,7 +104,7 @@ impl<'a> Reader<'a> {
             self.warnings.push(
                 Problem::warning(Rule::UnknownVariable, format!("zlaunch does not read `{name}`"))
                     .at(format!("variable {name}"))
-                    .help(report::did_you_mean(nearest, all)),
+                    .fix(report::did_you_mean(nearest, all)),
             );
         }
         command.mut_args(|arg| {
@@ -135,7 +135,7 @@ impl<'a> Reader<'a> {
             "0" | "false" | "no" | "off" => Some(false),
             _ => {
                 let what = format!("`{}` is neither on nor off", text.value);
-                self.problems.push(Problem::error(Rule::Usage, what).at(text.spelling()).help(text.from.with("1")));
+                self.problems.push(Problem::error(Rule::Usage, what).at(&text).fix(text.from.with("1")));
                 None
             }
         }
@@ -206,7 +206,7 @@ impl<'a> Reader<'a> {
 fn no_template_folder(folder: &Sourced<PathBuf>, host: &Host) -> Problem {
     let (path, shown) = (host.absolute(&folder.value), folder.value.display());
     let refused =
-        |what: String, help: String| Problem::error(Rule::Template, what).at(folder.from.with(&shown)).help(help);
+        |what: String, help: String| Problem::error(Rule::Template, what).at(folder.from.with(&shown)).fix(help);
     if path.is_file() {
         let what = format!("`{shown}` is a file, not a folder with templates");
         return refused(what, format!("--deepspeed {shown}"));

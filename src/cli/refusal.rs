@@ -50,7 +50,7 @@ pub(super) fn refusal(why: &clap::Error, place: &str) -> Problem {
             let first = text.lines().next().unwrap_or_default();
             Problem::error(Rule::Usage, first.strip_prefix("error: ").unwrap_or(first))
                 .at("the command line")
-                .help("`zlaunch --help` lists the options")
+                .fix("`zlaunch --help` lists the options")
         }
     }
 }
@@ -61,7 +61,7 @@ fn needs_value(given: &str, place: &str) -> Problem {
     let command = command_of(place);
     let option: Option<&Arg> = command.get_arguments().find(|arg| flag(arg) == name);
     let text = option.map_or("`zlaunch --help`".to_string(), |arg| format!("{}: {}", value_of(arg), about(arg)));
-    Problem::error(Rule::Usage, format!("`{name}` needs a value")).at(name).help(format!("{name} {text}"))
+    Problem::error(Rule::Usage, format!("`{name}` needs a value")).at(name).fix(format!("{name} {text}"))
 }
 
 fn takes_no_value(name: &str, value: &str) -> Problem {
@@ -70,5 +70,5 @@ fn takes_no_value(name: &str, value: &str) -> Problem {
         "0" | "false" | "no" | "off" => format!("drop {name}"),
         _ => name.to_string(),
     };
-    Problem::error(Rule::Usage, format!("`{name}` takes no value")).at(format!("{name}={value}")).help(help)
+    Problem::error(Rule::Usage, format!("`{name}` takes no value")).at(format!("{name}={value}")).fix(help)
 }

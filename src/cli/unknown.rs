@@ -46,9 +46,9 @@ pub(super) fn unknown_option(given: &str, at: usize, words: &mut Vec<OsString>, 
         Some(Replacement::Words(template)) => {
             let meant = filled(&template);
             words.splice(at..at, meant.split(' ').map(OsString::from));
-            refused("").help(format!("did you mean `{meant}`?"))
+            refused("").fix(format!("did you mean `{meant}`?"))
         }
-        Some(Replacement::Nothing(why)) => refused(&format!(": {why}")).help(format!("leave {given} out")),
+        Some(Replacement::Nothing(why)) => refused(&format!(": {why}")).fix(format!("leave {given} out")),
         behind if has_command(words, place, host) => {
             match behind {
                 Some(Replacement::Behind(template)) => words.extend(filled(template).split(' ').map(OsString::from)),
@@ -60,13 +60,11 @@ pub(super) fn unknown_option(given: &str, at: usize, words: &mut Vec<OsString>, 
             )
             .at(given)
         }
-        Some(Replacement::Behind(template)) => {
-            refused("").help(format!("did you mean `COMMAND {}`?", filled(template)))
-        }
+        Some(Replacement::Behind(template)) => refused("").fix(format!("did you mean `COMMAND {}`?", filled(template))),
         None => {
             let behind = if place.is_empty() { "; the trainer's own go after its command" } else { "" };
             let command = command.trim_matches('`');
-            refused("").help(format!("`{command} --help` lists the options{behind}"))
+            refused("").fix(format!("`{command} --help` lists the options{behind}"))
         }
     }
 }

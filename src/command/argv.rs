@@ -8,7 +8,7 @@ use crate::base::python_value;
 use crate::base::recorded::Table;
 use crate::base::source::{Source, Sourced};
 use crate::command::option_names::{self, is_spelling, starts_dashed};
-use crate::report::{self, Problem, Rule};
+use crate::report::{self, Problem, Wanted};
 
 /// How many words follow an option, as argparse's `nargs` says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,11 +170,11 @@ impl Args {
     }
 
     pub fn int(&self, name: &str) -> Result<Option<Sourced<i64>>, ArgumentError> {
-        self.typed(name, "an integer", "4", python_value::int)
+        self.typed(name, Wanted::Int, python_value::int)
     }
 
     pub fn float(&self, name: &str) -> Result<Option<Sourced<f64>>, ArgumentError> {
-        self.typed(name, "a number", "1e-5", python_value::float)
+        self.typed(name, Wanted::Number, python_value::float)
     }
 
     /// HF's booleans: a bare `--bf16` is true where the field allows it.
@@ -182,30 +182,24 @@ impl Args {
         if bare_is_true && self.is_bare(name) {
             return Ok(self.last(name).map(|option| Sourced::new(true, Source::Argument(option.spelled.clone()))));
         }
-        self.typed(name, "true or false", "true", hf_bool)
+        self.typed(name, Wanted::Bool, hf_bool)
     }
 
     fn typed<T>(
         &self,
         name: &str,
-        wanted: &str,
-        example: &str,
+        wanted: Wanted,
         read: fn(&str) -> Option<T>,
     ) -> Result<Option<Sourced<T>>, ArgumentError> {
         let Some(option) = self.last(name) else { return Ok(None) };
         let Some(value) = &option.value else {
-            let spelled = &option.spelled;
-            let what = format!("the trainer refuses `{spelled}` without a value: it wants {wanted}");
-            let help = report::with_value(spelled, example);
-            return Err(ArgumentError::Refused(Problem::error(Rule::Argument, what).at(spelled).help(help)));
+            return Err(ArgumentError::Refused(report::argument_without_value(&option.spelled, wanted)));
         };
         let text = value.to_string_lossy();
         match read(&text) {
             Some(value) => Ok(Some(Sourced::new(value, Source::Argument(option.spelled.clone())))),
             None if text.contains('$') => Err(ArgumentError::Unresolved(format!("{} {text}", option.spelled))),
-            None => {
-                Err(ArgumentError::Refused(report::argument_of_wrong_type(&option.spelled, &text, wanted, example)))
-            }
+            None => Err(ArgumentError::Refused(report::argument_of_wrong_type(&option.spelled, &text, wanted))),
         }
     }
 

@@ -23,7 +23,7 @@ use crate::command::script_source::ScriptSource;
 use crate::command::shipped::{self, ShippedConfig, ShippedConfigs};
 use crate::command::target::{ParsedCommand, Target};
 use crate::host::Host;
-use crate::report::{Problem, reading};
+use crate::report::{Place, Problem, reading};
 
 /// A front end: how its command is recognised, and what is special about it. Each file in `trainer/` holds one.
 pub struct Trainer {
@@ -316,7 +316,7 @@ impl Job {
     }
 
     /// Where a run file of the command has this value: `run.yaml:3:8`.
-    pub(crate) fn place_in_run_file(&self, value: &str, host: &Host) -> Option<String> {
+    pub(crate) fn place_in_run_file(&self, value: &str, host: &Host) -> Option<Place> {
         let swift = self
             .variables
             .iter()
@@ -328,7 +328,7 @@ impl Job {
             let text = reading::read_text(&host.absolute(&file)).ok()?;
             let mut lines = text.lines().enumerate();
             let (line, column) = lines.find_map(|(line, text)| Some((line + 1, text.find(value)? + 1)))?;
-            Some(format!("{}:{line}:{column}", file.display()))
+            Some(Place::at(file, (line, column)))
         })
     }
 

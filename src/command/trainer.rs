@@ -190,7 +190,7 @@ fn not_found(word: &OsStr, host: &Host) -> Problem {
     let path = host.var_os(vars::PATH).unwrap_or_default();
     Problem::error(Rule::NotFound, format!("`{name}` is not on PATH"))
         .at(format!("PATH={}", path.to_string_lossy()))
-        .help(help)
+        .fix(help)
         .status(NOT_FOUND)
 }
 
@@ -198,10 +198,10 @@ fn no_such_program(path: &str, exists: bool) -> Problem {
     if exists {
         return Problem::error(Rule::NotFound, format!("`{path}` is not a file that can be executed"))
             .at(path)
-            .help(format!("is it the right path? a script needs chmod +x {path}"))
+            .fix(format!("is it the right path? a script needs chmod +x {path}"))
             .status(NOT_EXECUTABLE);
     }
-    Problem::error(Rule::NotFound, format!("`{path}` does not exist")).at(path).help("check the path").status(NOT_FOUND)
+    Problem::error(Rule::NotFound, format!("`{path}` does not exist")).at(path).fix("check the path").status(NOT_FOUND)
 }
 
 /// The sub-command of zlaunch or the program of a trainer that a misspelt name is close to.

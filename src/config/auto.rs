@@ -12,8 +12,10 @@ use serde_json::Value;
 use super::schema;
 use crate::base::json;
 use crate::base::python_value::number;
+use crate::base::source::Source;
 use crate::command::trainer::Trainer;
-use crate::report::{Problem, Rule, Severity, When};
+use crate::report::fix::{set, unset};
+use crate::report::{Place, Problem, Rule, Severity, When};
 
 pub(crate) use context::{FillContext, hidden_size};
 use context::{FilledValue, Unfilled};
@@ -25,6 +27,8 @@ pub struct Fill {
     pub key: &'static str,
     pub value: Value,
     pub from: String,
+    /// The one argument that decides it.
+    pub(crate) argument: Option<Source>,
 }
 
 /// One "auto" that was left to the trainer.
@@ -49,7 +53,7 @@ pub(crate) struct Resolved {
 /// Fills what is known, leaves or refuses the rest, and compares what is concrete, as the trainer would.
 /// `place` says where a key of the config was written. The config is returned even when there are problems: `check` may
 /// have more to say about it.
-pub(crate) fn resolve(context: &FillContext, place: impl Fn(&str) -> String) -> (Resolved, Vec<Problem>) {
+pub(crate) fn resolve(context: &FillContext, place: impl Fn(&str) -> Place) -> (Resolved, Vec<Problem>) {
     let trainer = context.job.trainer;
     // Nothing fills what zlaunch leaves, unless the trainer sets the key itself.
     let by_nobody_else = !trainer.is_hf() && !trainer.is_passthrough();
@@ -82,7 +86,7 @@ pub(crate) fn resolve(context: &FillContext, place: impl Fn(&str) -> String) -> 
             Err(Unfilled::Invalid(problem)) => problems.push(problem),
             Ok(wanted) if !auto => {
                 if !python_equal(value, &wanted.value) {
-                    let found = mismatch::problem(rule, value, &place(rule.key), &wanted);
+                    let found = mismatch::problem(rule, value, place(rule.key), &wanted);
                     let is_error = found.severity == Severity::Error;
                     mismatched |= is_error;
                     if is_error { problems.push(found) } else { warnings.push(found) }
@@ -90,12 +94,15 @@ pub(crate) fn resolve(context: &FillContext, place: impl Fn(&str) -> String) -> 
             }
             Err(_) if !auto => {}
             Ok(_) if context.no_fill => leave(rule.key, "--no-fill"),
-            Ok(FilledValue { value, from, .. }) => fills.push(Fill { key: rule.key, value, from }),
+            Ok(FilledValue { value, from, mut arguments }) => {
+                let argument = arguments.pop().filter(|_| arguments.is_empty());
+                fills.push(Fill { key: rule.key, value, from, argument });
+            }
             Err(Unfilled::Deferred(_)) if trainer.args_set_in_script() => {
                 leave(rule.key, "the script's own code says it");
             }
             Err(Unfilled::Deferred(why)) => leave(rule.key, &why),
-            Err(Unfilled::Unsupported) => problems.push(nobody_fills(rule.key, &place(rule.key), context)),
+            Err(Unfilled::Unsupported) => problems.push(nobody_fills(rule.key, place(rule.key), context)),
         }
     }
     let mut config = apply(context.config, &fills);
@@ -105,8 +112,7 @@ pub(crate) fn resolve(context: &FillContext, place: impl Fn(&str) -> String) -> 
             if !kept {
                 let LeftAuto { key, why } = &*open;
                 let what = format!("`{key}` is \"auto\", and plain DeepSpeed does not fill it: {why}");
-                let help = format!("--set {key}={}", example(key));
-                let found = Problem::error(Rule::Auto, what).at(place(key)).help(help);
+                let found = Problem::error(Rule::Auto, what).at(place(key)).fix(set(key, example(key)));
                 problems.push(found.when(noticed(key, context)));
             }
             kept
@@ -115,7 +121,7 @@ pub(crate) fn resolve(context: &FillContext, place: impl Fn(&str) -> String) -> 
     for key in json::leaves(&config, is_auto) {
         let in_table = RULES.iter().any(|rule| rule.key == key);
         if !(in_table || by_nobody_else && deepspeed_knows_auto(&key)) {
-            problems.push(nobody_fills(&key, &place(&key), context));
+            problems.push(nobody_fills(&key, place(&key), context));
         }
     }
     (Resolved { config, fills, left, mismatched, warnings }, problems)
@@ -164,13 +170,13 @@ fn take_out(config: &mut Value, left: &mut LeftAuto, trainer: &Trainer) -> bool 
     true
 }
 
-fn nobody_fills(key: &str, place: &str, context: &FillContext) -> Problem {
+fn nobody_fills(key: &str, place: Place, context: &FillContext) -> Problem {
     filled_by_nobody(key, place).when(noticed(key, context))
 }
 
-pub(crate) fn filled_by_nobody(key: &str, place: &str) -> Problem {
+pub(crate) fn filled_by_nobody(key: &str, place: Place) -> Problem {
     let what = format!("`{key}` cannot be \"auto\": neither zlaunch nor the trainer fills that key");
-    Problem::error(Rule::Auto, what).at(place).help(format!("--set {key}=VALUE, or --unset {key}"))
+    Problem::error(Rule::Auto, what).at(place).fix(unset(key).or(set(key, "VALUE")))
 }
 
 /// When DeepSpeed notices an "auto" there.

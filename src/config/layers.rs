@@ -10,8 +10,9 @@ use crate::base::source::Sourced;
 use crate::config::patch;
 use crate::config::template::{RequiredKey, SCHEMA_LINE, Template};
 use crate::host::Host;
-use crate::report::reading;
-use crate::report::{Problem, Rule, did_you_mean, nearest};
+use crate::report::fix::{Fixes, give_as};
+use crate::report::{Place, Problem, Rule, nearest};
+use crate::report::{fix, reading};
 
 /// Applied to the template in this order.
 #[derive(Default)]
@@ -37,19 +38,21 @@ pub fn with_layers<'t>(template: &'t Template, layers: &Layers, host: &Host) -> 
     for file in &layers.patch {
         let path = host.absolute(&file.value);
         let applied = reading::read(&path).and_then(|change| match change {
-            operations @ Value::Array(_) => patch::operate(config.to_mut(), operations, &path.display().to_string()),
+            operations @ Value::Array(_) => patch::operate(config.to_mut(), operations, &Place::from(&path)),
             object @ Value::Object(_) => {
                 patch::merge(config.to_mut(), object);
                 Ok(())
             }
-            _ => Err(patch::not_a_patch(&path.display().to_string(), "it is neither a list nor an object")),
+            _ => Err(patch::not_a_patch(Place::from(&path), "it is neither a list nor an object")),
         });
         let typed = file.value.to_string_lossy();
-        let help = match typed.trim_start().chars().next() {
-            Some('{' | '[') => Some("--patch takes a file: write it to one, or use --set KEY=VALUE".to_string()),
-            _ => (typed.contains('=') && !path.exists()).then(|| format!("--set {typed}")),
-        };
-        problems.extend(applied.err().map(|problem| help.into_iter().fold(problem, Problem::help)));
+        problems.extend(applied.err().map(|problem| match typed.split_once('=') {
+            _ if typed.trim_start().starts_with(['{', '[']) => {
+                problem.fix("--patch takes a file: write it to one, or use --set KEY=VALUE")
+            }
+            Some((key, value)) if !path.exists() => problem.fix(fix::set(key, value)),
+            _ => problem,
+        }));
     }
     if !layers.unset.is_empty() {
         problems.extend(remove(config.to_mut(), &layers.unset));
@@ -58,9 +61,9 @@ pub fn with_layers<'t>(template: &'t Template, layers: &Layers, host: &Host) -> 
         let (key, value) = &assignment.value;
         if let Err(blocked) = set(config.to_mut(), key, value.clone()) {
             let what = format!("`{key}` cannot be set: `{blocked}` is a value, not a section");
-            let place = format!("{} {key}=…", assignment.from);
-            problems
-                .push(Problem::error(Rule::Set, what).at(place).help(format!("--set {blocked}=VALUE, or another key")));
+            let given = Sourced::new(format!("{key}=…"), assignment.from.clone());
+            let fixes = fix::set(&blocked, "VALUE").or("set another key");
+            problems.push(Problem::error(Rule::Set, what).at(&given).fix(fixes));
         }
     }
     if config.get(SCHEMA_LINE).is_some()
@@ -72,14 +75,14 @@ pub fn with_layers<'t>(template: &'t Template, layers: &Layers, host: &Host) -> 
         problems.push(
             Problem::error(Rule::Patch, "after the patch the config is not a JSON object")
                 .at("--patch")
-                .help("an operation with the path \"\" replaces the whole config: give it a path"),
+                .fix("an operation with the path \"\" replaces the whole config: give it a path"),
         );
     }
     if config.get("$zlaunch").is_some() {
         problems.push(
             Problem::error(Rule::Set, "`$zlaunch` cannot be set here: it belongs to a template file")
                 .at("--set, --patch")
-                .help("set variables with --env, choose a template with --deepspeed"),
+                .fix("set variables with --env, choose a template with --deepspeed"),
         );
     }
     for need in &template.needs {
@@ -87,11 +90,8 @@ pub fn with_layers<'t>(template: &'t Template, layers: &Layers, host: &Host) -> 
         if wanted && json::get(&config, &need.key).is_none_or(Value::is_null) {
             let (Template { name, .. }, RequiredKey { key, why, example, .. }) = (template, need);
             let what = format!("the template `{name}` needs `{key}`: {why}");
-            problems.push(
-                Problem::error(Rule::Template, what)
-                    .at(format!("template {name}"))
-                    .help(format!("--set {key}={example}")),
-            );
+            problems
+                .push(Problem::error(Rule::Template, what).at(format!("template {name}")).fix(fix::set(key, example)));
         }
     }
     if problems.is_empty() { Ok(config) } else { Err(problems) }
@@ -105,9 +105,12 @@ pub fn remove(config: &mut Value, keys: &[Sourced<String>]) -> Vec<Problem> {
     let told = missing.into_iter().enumerate().map(|(at, key)| {
         // Each is compared with every key of the config, so the time is that of both multiplied.
         let known = known.iter().map(String::as_str).filter(|_| at < COMPARED);
-        Problem::error(Rule::Unset, format!("the config has no key `{}` to remove", key.value))
-            .at(key.spelling())
-            .help(did_you_mean(nearest(&key.value, known), "`zlaunch templates NAME` shows the keys"))
+        Problem::error(Rule::Unset, format!("the config has no key `{}` to remove", key.value)).at(key).fix(
+            match nearest(&key.value, known) {
+                Some(near) => give_as(&key.from, near).remark(format!("did you mean `{near}`?")).into(),
+                None => Fixes::from("`zlaunch templates NAME` shows the keys"),
+            },
+        )
     });
     told.collect()
 }

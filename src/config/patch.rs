@@ -7,12 +7,12 @@ use json_patch::{PatchErrorKind, PatchOperation};
 use serde_json::{Map, Value};
 
 use crate::base::json;
-use crate::report::{Problem, Rule};
+use crate::report::{Place, Problem, Rule};
 
-pub(super) fn not_a_patch(place: &str, why: &str) -> Problem {
+pub(super) fn not_a_patch(place: Place, why: &str) -> Problem {
     Problem::error(Rule::Patch, format!("not a patch: {why}"))
         .at(place)
-        .help(r#"a list such as [{"op": "replace", "path": "/steps_per_print", "value": 10}], or an object to merge"#)
+        .fix(r#"a list such as [{"op": "replace", "path": "/steps_per_print", "value": 10}], or an object to merge"#)
 }
 
 /// RFC 7386. Not the crate's, which moves the last key into the place of a removed one.
@@ -40,16 +40,16 @@ pub fn merge(config: &mut Value, patch: Value) {
 const MOST_PLACED: usize = 1_000_000;
 
 /// RFC 6902. One operation at a time, so that it can be said which one fails.
-pub fn operate(config: &mut Value, operations: Value, place: &str) -> Result<(), Problem> {
-    let Value::Array(operations) = operations else { return Err(not_a_patch(place, "it is not a list")) };
+pub fn operate(config: &mut Value, operations: Value, place: &Place) -> Result<(), Problem> {
+    let Value::Array(operations) = operations else { return Err(not_a_patch(place.clone(), "it is not a list")) };
     let read = |(number, operation): (usize, Value)| {
-        read(operation).map_err(|why| not_a_patch(place, &format!("operation {number}: {why}")))
+        read(operation).map_err(|why| not_a_patch(place.clone(), &format!("operation {number}: {why}")))
     };
     let operations = (1..).zip(operations).map(read).collect::<Result<Vec<_>, _>>()?;
     let failed = |number: usize, path: &str, what: &str| {
         Problem::error(Rule::Patch, format!("operation {number} of the patch fails at `{path}`: {what}"))
-            .at(place)
-            .help("`zlaunch templates NAME` shows the config it is applied to; paths start with `/`")
+            .at(place.clone())
+            .fix("`zlaunch templates NAME` shows the config it is applied to; paths start with `/`")
     };
     let too_large = "the config becomes too large or too deep";
     let before = config.clone();

@@ -1,8 +1,8 @@
-//! Where a key of a config was written: the last `--set`, a `--patch` that changed it, or the template's file. Only needed
-//! for messages, so the files are read again when the first one is made, and once.
+//! The place where a key of a config was written: the last `--set`, a `--patch` that changed it, or the template's file.
+//! Only needed for messages, so the files are read again when the first one is made, and once.
 
 use std::cell::OnceCell;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ use crate::base::source::Sourced;
 use crate::config::layers::Layers;
 use crate::config::template::{Origin, Template};
 use crate::host::Host;
-use crate::report::reading;
+use crate::report::{Place, reading};
 
 /// The places of all keys.
 pub(crate) struct Places<'a> {
@@ -24,8 +24,8 @@ pub(crate) struct Places<'a> {
     files: OnceCell<Vec<FilePositions>>,
 }
 
-/// A file as it is shown, and its keys.
-type FilePositions = (String, Positions);
+/// A file and its keys.
+type FilePositions = (PathBuf, Positions);
 
 impl<'a> Places<'a> {
     /// `config`: with the layers, before "auto" was filled.
@@ -33,29 +33,28 @@ impl<'a> Places<'a> {
         Places { config, template, layers, host, patch: OnceCell::new(), files: OnceCell::new() }
     }
 
-    pub(crate) fn of(&self, key: &str) -> String {
+    pub(crate) fn of(&self, key: &str) -> Place {
         if let Some(sourced) = self.set_at(key) {
             let (name, value) = &sourced.value;
             // As it was typed, if it was.
             let words = self.host.words.iter().rev().filter_map(|word| word.to_str());
             let mut typed = words.map(|word| word.strip_prefix("--set=").unwrap_or(word));
             let typed = typed.find(|word| word.strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with('=')));
-            return sourced.from.with(typed.map_or_else(|| format!("{name}={value}"), str::to_string));
+            let typed = typed.map_or_else(|| format!("{name}={value}"), str::to_string);
+            return Place::from(&Sourced::new(typed, sourced.from.clone()));
         }
         let patched = || json::get(self.config, key) != json::get(&self.template.config, key);
         if let Some(patch) = self.layers.patch.last().filter(|_| patched()) {
             let path = self.host.absolute(&patch.value);
             let file = self.patch.get_or_init(|| positions(&path)).as_ref();
-            return file
-                .and_then(|file| in_file(file, key))
-                .unwrap_or_else(|| format!("{}, {key}", patch.value.display()));
+            return file.and_then(|file| in_file(file, key)).unwrap_or_else(|| Place::key(patch.value.display(), key));
         }
         // In a chain of templates, the first file that has the key.
         let files = self.files.get_or_init(|| self.template.files().filter_map(positions).collect());
         let found = files.iter().find_map(|file| in_file(file, key));
         found.unwrap_or_else(|| match &self.template.origin {
-            Origin::BuiltIn => format!("template {}, {key}", self.template.name),
-            origin => format!("{origin}, {key}"),
+            Origin::BuiltIn => Place::key(format_args!("template {}", self.template.name), key),
+            origin => Place::key(origin, key),
         })
     }
 
@@ -71,24 +70,26 @@ impl<'a> Places<'a> {
 }
 
 fn positions(path: &Path) -> Option<FilePositions> {
-    Some((path.display().to_string(), json::positions(&reading::read_text(path).ok()?)?))
+    Some((path.to_path_buf(), json::positions(&reading::read_text(path).ok()?)?))
 }
 
-fn in_file((path, positions): &FilePositions, key: &str) -> Option<String> {
-    positions.get(key).map(|(line, column)| format!("{path}:{line}:{column}"))
+fn in_file((path, positions): &FilePositions, key: &str) -> Option<Place> {
+    positions.get(key).map(|at| Place::at(path, *at))
 }
 
 /// A value as it is written at a place: `1.0`, which was read as 1.
-pub(crate) fn as_typed(value: &Value, place: &str) -> String {
-    let in_file = || {
-        let (path, line, column) = reading::in_file(place)?;
-        let text = reading::text_if_any(path)?;
-        let line = text.lines().nth(line.checked_sub(1)?)?;
-        let (_, written) = line.get(column.checked_sub(1)?..)?.split_once(':')?;
-        Some(written.trim_start().split([',', '}', ' ', '/']).next()?.to_string())
+pub(crate) fn as_typed(value: &Value, place: &Place) -> String {
+    let typed = || match place {
+        Place::File { path, at: Some((line, column)) } => {
+            let text = reading::text_if_any(path)?;
+            let line = text.lines().nth(line.checked_sub(1)?)?;
+            let (_, written) = line.get(column.checked_sub(1)?..)?.split_once(':')?;
+            Some(written.trim_start().split([',', '}', ' ', '/']).next()?.to_string())
+        }
+        Place::Option { value: Some(given), .. } => given.split_once('=').map(|(_, typed)| typed.to_string()),
+        _ => None,
     };
-    let in_flag = || place.split_once('=').map(|(_, typed)| typed.to_string());
-    let typed = value.is_number().then(|| in_flag().or_else(in_file)).flatten();
+    let typed = if value.is_number() { typed() } else { None };
     let is_it = |typed: &String| json::parse(typed).is_ok_and(|read| read == *value);
     typed.filter(is_it).unwrap_or_else(|| value.to_string())
 }

@@ -209,6 +209,18 @@ impl KeySpec {
         forms
     }
 
+    /// The words or numbers it takes, if they are listed.
+    pub(crate) fn choices(&self) -> Vec<&'static str> {
+        match self.bounds() {
+            ValueRange::OneOf(list) => list.split('|').collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    pub(crate) fn is_section(&self) -> bool {
+        self.kind.is_section()
+    }
+
     /// What the key takes, in words.
     pub fn wanted(&self) -> String {
         self.kind.wanted(self.bounds()) + if self.nullable { " or null" } else { "" }

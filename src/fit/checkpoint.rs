@@ -59,8 +59,8 @@ fn unreadable(path: &Path, why: &io::Error) -> Problem {
         return report::unreadable_file(path, why);
     }
     Problem::error(Rule::Checkpoint, format!("not a safetensors checkpoint: {why}"))
-        .at(path.display())
-        .help("download it again; a file of a few bytes is a Git LFS pointer")
+        .at(&*path)
+        .fix("download it again; a file of a few bytes is a Git LFS pointer")
 }
 
 fn invalid(why: impl Into<Box<dyn Error + Send + Sync>>) -> io::Error {

@@ -78,18 +78,18 @@ pub(crate) fn judge(
                 };
                 let problem = needs(bytes, &format!("{place}: this training {runs} out of memory"));
                 Some(if is_certain {
-                    problem.help(inputs.would_fit(host))
+                    problem.fix(inputs.would_fit(host))
                 } else {
                     let guesses = guesses.join("; ");
                     Problem { severity: Severity::Note, ..problem.at(format!("assumed: {guesses}")) }
-                        .help("zlaunch fit; how long the sequences are: --seq-len 1024")
+                        .fix("zlaunch fit; how long the sequences are: --seq-len 1024")
                 })
             }
             // It would fit with expandable segments, but a variable says otherwise.
             (Verdict::Tight, Some(said)) if row.verdict() == Verdict::Fits => Some(
                 needs(on_gpu, "on each GPU, which leaves too little for the gaps between allocations")
                     .at(said)
-                    .help("add expandable_segments:True to that variable: it keeps the gaps between allocations small"),
+                    .fix("add expandable_segments:True to that variable: it keeps the gaps between allocations small"),
             ),
             _ => None,
         }

@@ -17,7 +17,8 @@ use crate::config::template::{self, Template};
 use crate::fit;
 use crate::host::machine::Machine;
 use crate::ranks::topology::Topology;
-use crate::report::{self, Problem, Rule};
+use crate::report::fix::give;
+use crate::report::{self, Place, Problem, Rule};
 use crate::request::Launch;
 use crate::request::understood::UnderstoodLaunch;
 
@@ -122,8 +123,8 @@ impl Planner<'_> {
         let (mut resolved, problems) = auto::resolve(&context, |key| places.of(key));
         self.diagnostics.mismatched = resolved.mismatched;
         self.diagnostics.warnings.append(&mut resolved.warnings);
-        let filled = |key: &str| resolved.fills.iter().find(|fill| fill.key == key && fill.from.starts_with("--"));
-        let place = |key: &str| filled(key).map_or_else(|| places.of(key), |fill| fill.from.clone());
+        let filled = |key: &str| resolved.fills.iter().find(|fill| fill.key == key)?.argument.as_ref();
+        let place = |key: &str| filled(key).map_or_else(|| places.of(key), Place::from);
         self.check(&resolved.config, &template.env, &place, ranks);
         self.judge_settings(Some(&resolved.config), ranks);
         if !problems.is_empty() {
@@ -151,11 +152,11 @@ impl Planner<'_> {
         let UnderstoodLaunch { job, host, existing_launcher, .. } = self.understood;
         let settings = existing_launcher.as_ref().and_then(|launcher| launcher.settings_as_config(job, named, host));
         let Some((config, file)) = settings else { return };
-        let place = |key: &str| format!("{file}, {key}");
+        let place = |key: &str| Place::key(&file, key);
         if let Some(topology) = ranks.topology {
             let (resolved, problems) = auto::resolve(&FillContext::new(job, topology, &config, host), place);
             self.diagnostics.mismatched |= resolved.mismatched;
-            let equal = |problem: Problem| problem.help("make accelerate's setting and the trainer's argument equal");
+            let equal = |problem: Problem| problem.fix("make accelerate's setting and the trainer's argument equal");
             self.diagnostics.warnings.extend(resolved.warnings.into_iter().map(equal));
             self.diagnostics.errors.extend(problems.into_iter().map(equal));
         }
@@ -169,7 +170,7 @@ impl Planner<'_> {
         &mut self,
         config: &Value,
         template_env: &[(String, String)],
-        place: &dyn Fn(&str) -> String,
+        place: &dyn Fn(&str) -> Place,
         ranks: DecidedRanks,
     ) {
         let UnderstoodLaunch { launch, job, host, .. } = self.understood;
@@ -219,14 +220,14 @@ fn can_hand_over(spec: &Sourced<String>, understood: &UnderstoodLaunch) -> Resul
 /// Layers without a config are an error if flags ask for them. Variables may be set for a whole site.
 fn without_config(layers: &Layers, out: Option<&Sourced<PathBuf>>) -> Option<Problem> {
     let Layers { patch, unset, set } = layers;
-    let places = patch
+    let given = patch
         .iter()
         .chain(out)
-        .map(|sourced| (&sourced.from, sourced.value.display().to_string()))
-        .chain(unset.iter().map(|sourced| (&sourced.from, sourced.value.clone())))
-        .chain(set.iter().map(|sourced| (&sourced.from, sourced.value.0.clone())));
-    let flags: Vec<_> = places.filter(|(from, _)| from.is_flag()).map(|(from, value)| from.with(value)).collect();
+        .map(|sourced| sourced.clone().map(|path| path.display().to_string()))
+        .chain(unset.iter().cloned())
+        .chain(set.iter().map(|sourced| sourced.clone().map(|(key, _)| key)));
+    let flags: Vec<Place> = given.filter(|sourced| sourced.from.is_flag()).map(|flag| Place::from(&flag)).collect();
     let problem =
-        Problem::error(Rule::NoConfig, "there is no DeepSpeed config to change").help("add --deepspeed zero2");
+        Problem::error(Rule::NoConfig, "there is no DeepSpeed config to change").fix(give("--deepspeed", "zero2"));
     (!flags.is_empty()).then(|| flags.into_iter().fold(problem, Problem::at))
 }

@@ -68,5 +68,5 @@ fn check_config(mut spec: Sourced<String>, launch: &Launch, host: &Host) -> Resu
 fn unfilled(config: &Value, places: &Places) -> Vec<Problem> {
     let autos = json::leaves(config, |value| value == "auto").into_iter();
     let unfilled = autos.filter(|key| !auto::may_be_filled(key));
-    unfilled.map(|key| auto::filled_by_nobody(&key, &places.of(&key)).into_warning()).collect()
+    unfilled.map(|key| auto::filled_by_nobody(&key, places.of(&key)).into_warning()).collect()
 }

@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 
 use crate::check;
-use crate::report::{self, Problem, Rule, Severity};
+use crate::report::fix::{Fixes, run};
+use crate::report::{Problem, Rule, Severity};
 use crate::request::{Launch, Output};
 
 /// Everything that is wrong or odd, gathered while the plan is made.
@@ -34,16 +35,14 @@ impl Diagnostics {
 
     /// Options of ours behind the command are one mistake with one fix, whatever followed from it.
     pub(super) fn join_misplaced(&mut self, line: impl Fn(&[String]) -> String) {
-        let of_ours = |found: &Problem| report::option_of_ours(found).map(str::to_string);
-        let flags: Vec<String> = self.findings.iter().filter_map(of_ours).collect();
+        let flags: Vec<String> =
+            self.findings.iter().filter_map(|found| found.fixes.moved()).map(str::to_string).collect();
         if flags.is_empty() {
             return;
         }
-        let help = line(&flags);
-        self.findings
-            .iter_mut()
-            .filter(|found| of_ours(found).is_some())
-            .for_each(|found| found.help.clone_from(&help));
+        let line = Fixes::from(run(line(&flags)));
+        let misplaced = self.findings.iter_mut().filter(|found| found.fixes.moved().is_some());
+        misplaced.for_each(|found| found.fixes.clone_from(&line));
         let is_given = |flag: &str| flags.iter().any(|given| given == flag);
         self.errors.retain(|error| !(is_given("--nproc-per-node") && error.asks_for_gpu_count));
         self.warnings.retain(|warning| !(is_given("--dry-run") && warning.rule == Rule::BehindTheCommand));

@@ -22,7 +22,7 @@ use crate::ranks::launcher::local::LocalRanks;
 use crate::ranks::launcher::srun;
 use crate::ranks::launcher::{self, LaunchContext, Launcher};
 use crate::ranks::topology::Topology;
-use crate::report::{self, Problem, Severity};
+use crate::report::{self, Place, Problem, Severity};
 use crate::request::Launch;
 use crate::request::understood::{self, UnderstoodLaunch, Wrapper};
 
@@ -79,7 +79,7 @@ impl Planner<'_> {
         // With a config, the environment was checked together with it.
         let is_checked = config.is_some() || !self.diagnostics.findings.is_empty();
         if !is_checked && !self.understood.job.trainer.is_passthrough() {
-            self.check(&Value::Null, &[], &str::to_string, ranks);
+            self.check(&Value::Null, &[], &|key| Place::from(key), ranks);
         }
         self.finish_diagnostics(ranks);
         let diagnostics = std::mem::take(&mut self.diagnostics).verdict(launch)?;

@@ -22,7 +22,7 @@ use crate::ranks::launcher::Launcher;
 use crate::ranks::launcher::local::{LocalRanks, PER_RANK};
 use crate::ranks::topology::Role;
 use crate::report::secrets::{Names, Piece, Secrets};
-use crate::report::{Problem, When};
+use crate::report::{Place, Problem, When};
 use crate::request::Format;
 
 /// Columns a command may take.
@@ -306,8 +306,10 @@ pub(crate) fn diagnostics_json(problems: &[Problem]) -> Value {
             "rule": problem.rule.name(),
             "severity": problem.severity.to_string(),
             "message": problem.what,
-            "where": problem.places,
-            "help": problem.help,
+            "where": problem.places.iter().map(Place::to_string).collect::<Vec<_>>(),
+            "places": problem.places.iter().map(Place::json).collect::<Vec<_>>(),
+            "help": problem.help(),
+            "fixes": problem.fixes.json(),
             "when": problem.when.map(When::word),
             "allowable": problem.allowable,
         })

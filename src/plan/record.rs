@@ -105,20 +105,20 @@ pub(crate) fn read(folder: &Path) -> Result<Value, Problem> {
     let path = [folder.to_path_buf(), folder.join(Record::AUTO)].map(|folder| folder.join(Record::FILE));
     let path = path.into_iter().find(|path| path.exists()).ok_or_else(|| {
         Problem::error(Rule::Record, "there is no launch record in this folder")
-            .at(folder.display())
-            .help("name the folder that --record wrote to; for --record auto, the trainer's output_dir")
+            .at(&*folder)
+            .fix("name the folder that --record wrote to; for --record auto, the trainer's output_dir")
     })?;
     let content = json::parse_exactly(&reading::read_text(&path)?).ok().filter(is_record).ok_or_else(|| {
         Problem::error(Rule::Record, "this is not a launch record")
-            .at(path.display())
-            .help("zlaunch --record DIR -- COMMAND writes one")
+            .at(&*path)
+            .fix("zlaunch --record DIR -- COMMAND writes one")
     })?;
     let version = &content["version"];
     if *version != VERSION {
         let what = format!("this record has version {version}, but this zlaunch reads version {VERSION}");
         return Err(Problem::error(Rule::Record, what)
-            .at(path.display())
-            .help("compare it with the zlaunch that wrote it: its version is in `zlaunch`"));
+            .at(&*path)
+            .fix("compare it with the zlaunch that wrote it: its version is in `zlaunch`"));
     }
     Ok(content)
 }

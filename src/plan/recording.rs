@@ -32,8 +32,8 @@ impl Plan {
         let text = |word: &OsStr| {
             word.to_str().map(str::to_string).ok_or_else(|| {
                 Problem::error(Rule::Record, "this is not UTF-8 text, so it cannot be recorded")
-                    .at(word.to_string_lossy())
-                    .help(format!("use plain text, or drop {}", asked.from))
+                    .at(word.to_string_lossy().into_owned())
+                    .fix(format!("use plain text, or drop {}", asked.from))
             })
         };
         let words = launch.options.iter().chain(&launch.command).map(|word| text(word));
@@ -117,7 +117,7 @@ fn folder(asked: &Sourced<PathBuf>, job: &Job, host: &Host) -> Result<PathBuf, P
     if asked.value.as_os_str().is_empty() {
         return Err(Problem::error(Rule::Record, "the name of the folder for the launch record is empty")
             .at(asked.from.with("''"))
-            .help("--record DIR; is the variable set that should name it?"));
+            .fix("--record DIR; is the variable set that should name it?"));
     }
     if asked.value.as_os_str() != "auto" {
         return Ok(host.absolute(&asked.value));
@@ -125,7 +125,7 @@ fn folder(asked: &Sourced<PathBuf>, job: &Job, host: &Host) -> Result<PathBuf, P
     let output = job.args.text("output_dir").ok_or_else(|| {
         Problem::error(Rule::Record, "the command has no `--output_dir` for the record to go to")
             .at(asked.from.with("auto"))
-            .help("--record DIR")
+            .fix("--record DIR")
     })?;
     Ok(host.absolute(&PathBuf::from(output.value)).join(Record::AUTO))
 }

@@ -79,7 +79,7 @@ fn requested(asked: &Sourced<Launcher>, job: &Job, topology: &Topology) -> Resul
     if job.starts_ranks && !(opaque && asked.value == Launcher::Direct) {
         return Err(starts_ranks_itself(job));
     }
-    let refused = |what: &str, help: &str| Err(Problem::error(Rule::Launcher, what).at(asked.spelling()).help(help));
+    let refused = |what: &str, help: &str| Err(Problem::error(Rule::Launcher, what).at(&asked).fix(help));
     if topology.pool.is_some() && asked.value != Launcher::Deepspeed {
         let help = "--launcher deepspeed, or start zlaunch on every machine without --hostfile";
         return refused("only deepspeed's runner reads a hostfile", help);
@@ -135,16 +135,16 @@ fn starts_ranks_itself(job: &Job) -> Problem {
         ),
     };
     let what = format!("`{program}` {starts}: a launcher in front would start them twice");
-    Problem::error(Rule::Launcher, what).at(program).help(help)
+    Problem::error(Rule::Launcher, what).at(program).fix(help)
 }
 
 fn check_one_process(asked: &Sourced<Launcher>, topology: &Topology) -> Result<(), Problem> {
     let several = topology.world_size.as_ref().filter(|world| world.value > 1);
     several.map_or(Ok(()), |world| {
         Err(Problem::error(Rule::Launcher, format!("`direct` starts one process, not {}", world.value))
-            .at(asked.spelling())
+            .at(&asked)
             .at(&world.from)
-            .help("--launcher torchrun, or --nproc-per-node 1"))
+            .fix("--launcher torchrun, or --nproc-per-node 1"))
     })
 }
 
@@ -175,7 +175,7 @@ pub(crate) fn check_extra(launcher: Launcher, extra: &[OsString]) -> Vec<Problem
         let what = format!("`{}` changes the ranks, so zlaunch itself must be given it", theirs.from);
         Problem::error(Rule::Launcher, what)
             .at(format!("--launcher-arg {}", theirs.spelling()))
-            .help(format!("--{ours} {}", theirs.value))
+            .fix(format!("--{ours} {}", theirs.value))
     };
     stated.into_iter().map(say_it_to_us).collect()
 }

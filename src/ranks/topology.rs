@@ -138,8 +138,8 @@ impl Topology {
         (ranks > MAX_RANKS).then(|| {
             let (nnodes, each) = (nodes.value, nproc.value);
             let what = format!("{nnodes} machines with {each} ranks each are more than {MAX_RANKS} ranks");
-            let problem = Problem::error(Rule::Ranks, what).at(nodes.spelling()).at(nproc.spelling());
-            problem.help("--nnodes 2 --nproc-per-node 8")
+            let problem = Problem::error(Rule::Ranks, what).at(&nodes).at(&nproc);
+            problem.fix("--nnodes 2 --nproc-per-node 8")
         })
     }
 

@@ -19,13 +19,13 @@ pub(crate) fn would_overwrite_an_input(out: &Sourced<PathBuf>, file: &Path) -> P
         format!("the resolved config would overwrite `{}`, which this launch reads", file.display()),
     )
     .at(out.from.with(out.value.display()))
-    .help(out.from.with("resolved.json"))
+    .fix(out.from.with("resolved.json"))
 }
 
 pub(crate) fn no_such_folder(path: &Path) -> Problem {
     Problem::error(Rule::ConfigOut, "the folder for the resolved config does not exist")
         .at(format!("--config-out {}", path.display()))
-        .help(format!("mkdir -p {}", path.parent().unwrap_or(path).display()))
+        .fix(format!("mkdir -p {}", path.parent().unwrap_or(path).display()))
 }
 
 /// What is written, and how to have it written elsewhere.
@@ -45,29 +45,27 @@ impl OutputFile {
 }
 
 pub(crate) fn cannot_write(OutputFile(what, help): OutputFile, path: &Path, why: &io::Error) -> Problem {
-    Problem::error(Rule::Write, format!("{what} cannot be written: {why}")).at(path.display()).help(help)
+    Problem::error(Rule::Write, format!("{what} cannot be written: {why}")).at(&*path).fix(help)
 }
 
 pub(crate) fn folder_not_ours(folder: &Path) -> Problem {
     Problem::error(Rule::Write, "the folder for resolved configs does not belong to you alone")
-        .at(folder.display())
-        .help("set HOME or XDG_CACHE_HOME to a folder you own, or use --config-out PATH")
+        .at(&*folder)
+        .fix("set HOME or XDG_CACHE_HOME to a folder you own, or use --config-out PATH")
 }
 
 /// `part`: what of the cache others can replace. `folder`: where the configs are instead.
 pub(crate) fn cache_not_ours(part: &Path, folder: &Path) -> Problem {
     let what = format!("others can change `{}`, so resolved configs are kept elsewhere", part.display());
     let help = format!("chmod go-w {}, or set XDG_CACHE_HOME to a folder of yours", part.display());
-    Problem::warning(Rule::CacheNotOurs, what).at(folder.display()).help(help)
+    Problem::warning(Rule::CacheNotOurs, what).at(&*folder).fix(help)
 }
 
 pub(crate) fn port_in_use(port: &Sourced<u16>) -> Problem {
-    Problem::error(Rule::Port, format!("port {} on this machine is already in use", port.value))
-        .at(port.spelling())
-        .help(format!(
-            "without {} a single machine takes a free one; several need another one, the same for all",
-            port.from
-        ))
+    Problem::error(Rule::Port, format!("port {} on this machine is already in use", port.value)).at(&port).fix(format!(
+        "without {} a single machine takes a free one; several need another one, the same for all",
+        port.from
+    ))
 }
 
 pub(crate) fn cannot_execute(program: &OsStr, why: &io::Error) -> Problem {
@@ -79,8 +77,8 @@ pub(crate) fn cannot_execute(program: &OsStr, why: &io::Error) -> Problem {
         _ => (format!("cannot be executed: {why}"), NOT_EXECUTABLE),
     };
     Problem::error(Rule::Exec, format!("`{name}` {what}"))
-        .at(&name)
-        .help("check the command, and that its environment is active")
+        .at(name.as_ref())
+        .fix("check the command, and that its environment is active")
         .status(status)
 }
 
@@ -92,19 +90,19 @@ pub(crate) fn cannot_start_ranks(rank: u32, count: u32, why: &io::Error) -> Prob
     };
     Problem::error(Rule::Ranks, format!("rank {rank} of {count} cannot be started: {why}"))
         .at(format!("rank {rank}"))
-        .help(help)
+        .fix(help)
 }
 
 pub(crate) fn cannot_watch_ranks(why: &io::Error) -> Problem {
     Problem::error(Rule::Ranks, format!("the ranks cannot be supervised: {why}"))
         .at("--launcher local")
-        .help("`ulimit -a` shows the limits of this session; --launcher torchrun does not need this")
+        .fix("`ulimit -a` shows the limits of this session; --launcher torchrun does not need this")
 }
 
 pub(crate) fn endings_are_hidden() -> Problem {
     Problem::error(Rule::Ranks, "SIGCHLD is ignored, so zlaunch cannot tell how a rank ended")
         .at("SIGCHLD, inherited from the program that starts zlaunch")
-        .help("env --default-signal=CHLD zlaunch …")
+        .fix("env --default-signal=CHLD zlaunch …")
 }
 
 /// The exit status is that of the rank, as a shell reports it.
@@ -120,7 +118,7 @@ pub(crate) fn rank_failed(rank: usize, ending: ExitStatus, several: bool) -> Pro
     let others = if several { "; the others were stopped" } else { "" };
     Problem::error(Rule::Rank, format!("rank {rank} {how}{others}"))
         .at(format!("rank {rank}"))
-        .help(match ending.signal() {
+        .fix(match ending.signal() {
             Some(9) => "`dmesg` shows whether the system ran out of memory",
             _ => "its own output says why; --launcher torchrun --log-dir DIR keeps the ranks' output apart",
         })
@@ -131,11 +129,11 @@ pub(crate) fn processes_are_left(processes: &[Pid]) -> Problem {
     let numbers = processes.iter().map(Pid::to_string).collect::<Vec<_>>().join(", ");
     Problem::error(Rule::Rank, "processes that the ranks started are still there, and SIGKILL does not end them")
         .at(numbers)
-        .help("they hang in the kernel, perhaps in a driver or a file system: `dmesg` may say where")
+        .fix("they hang in the kernel, perhaps in a driver or a file system: `dmesg` may say where")
 }
 
 pub(crate) fn cannot_print(why: &io::Error) -> Problem {
     Problem::error(Rule::Print, format!("standard output cannot be written: {why}"))
         .at("stdout")
-        .help("is the disk full?")
+        .fix("is the disk full?")
 }

@@ -7,7 +7,7 @@ use crate::base::source::Sourced;
 pub(crate) fn nothing_to_fit() -> Problem {
     Problem::error(Rule::Usage, "no model is given")
         .at("zlaunch fit")
-        .help("zlaunch fit --params 8B --gpu H100x8, or the training command: zlaunch fit --gpus 8 -- swift sft --model Qwen/Qwen3-8B")
+        .fix("zlaunch fit --params 8B --gpu H100x8, or the training command: zlaunch fit --gpus 8 -- swift sft --model Qwen/Qwen3-8B")
 }
 
 /// A number of nvidia-smi is in MiB; what people know of a machine is in GiB.
@@ -15,15 +15,13 @@ pub(crate) fn size_without_unit(size: &Sourced<String>) -> Problem {
     let number = size.value.trim();
     let unit = if number.parse::<f64>().is_ok_and(|number| number >= 4096.0) { "MiB" } else { "GiB" };
     Problem::error(Rule::Usage, format!("`{number}` has no unit"))
-        .at(size.spelling())
-        .help(size.from.with(format!("{number}{unit}")))
+        .at(&size)
+        .fix(size.from.with(format!("{number}{unit}")))
 }
 
 pub(crate) fn count_without_unit(count: &Sourced<String>) -> Problem {
     let number = count.value.trim();
-    Problem::error(Rule::Usage, format!("`{number}` has no unit"))
-        .at(count.spelling())
-        .help(count.from.with(format!("{number}B")))
+    Problem::error(Rule::Usage, format!("`{number}` has no unit")).at(&count).fix(count.from.with(format!("{number}B")))
 }
 
 pub(crate) fn unknown_card(name: &Sourced<String>, nearest: Option<&str>) -> Problem {
@@ -34,7 +32,5 @@ pub(crate) fn unknown_card(name: &Sourced<String>, nearest: Option<&str>) -> Pro
         Some(nearest) => format!("did you mean `--gpu {nearest}`? or say its memory: --gpus 8 --gpu-memory 80GiB"),
         None => "say its memory instead: --gpus 8 --gpu-memory 80GiB".to_string(),
     };
-    Problem::error(Rule::Usage, format!("zlaunch does not know a GPU named `{}`", name.value))
-        .at(name.spelling())
-        .help(help)
+    Problem::error(Rule::Usage, format!("zlaunch does not know a GPU named `{}`", name.value)).at(&name).fix(help)
 }

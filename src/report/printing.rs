@@ -7,6 +7,7 @@ use std::path::Path;
 use anstream::ColorChoice;
 use anstyle::{AnsiColor, Style};
 
+use super::place::Place;
 use super::problem::{Problem, Severity};
 use super::reading;
 use super::secrets::Secrets;
@@ -62,7 +63,7 @@ pub fn write(problems: &[Problem], secrets: &Secrets, width: Option<usize>, stde
         let what = wrapped(&what, 2, width);
         let _ = write!(stderr, "{word}{head}{word:#}{}", &what.trim_start()[head.len()..]);
         for it in &problem.places {
-            let it = wrapped(&secrets.hide_in_text(it), 6, width);
+            let it = wrapped(&secrets.hide_in_text(&it.to_string()), 6, width);
             let _ = write!(stderr, "  {place}-->{place:#} {}", it.trim_start());
         }
         if let Some([number, line, mark]) =
@@ -72,23 +73,24 @@ pub fn write(problems: &[Problem], secrets: &Secrets, width: Option<usize>, stde
             let _ = writeln!(stderr, " {margin} {place}|{place:#}\n {place}{number} |{place:#} {line}");
             let _ = writeln!(stderr, " {margin} {place}|{place:#} {word}{mark}{word:#}");
         }
-        if !problem.help.is_empty() {
-            let help = wrapped_help(&secrets.hide_in_text(&problem.help), 8, width);
+        if !problem.fixes.is_empty() {
+            let help = wrapped_help(&secrets.hide_in_text(&problem.help()), 8, width);
             let _ = write!(stderr, "  {bold}help{bold:#}: {}", help.trim_start());
         }
     }
-    if problems.len() > MOST {
-        let _ = writeln!(stderr, "and {} more problems, all of which `--format json` prints", problems.len() - MOST);
+    let more = problems.len().saturating_sub(MOST) + problems.iter().map(|problem| problem.more).sum::<usize>();
+    if more > 0 {
+        let _ = writeln!(stderr, "and {more} more problems, all of which `--format json` prints");
     }
 }
 
 /// Those that were read: many problems may be about one.
 type Files<'a> = HashMap<&'a Path, Option<String>>;
 
-/// The line that a place `FILE:LINE:COLUMN` is about: its number, its text, and a mark under what is meant.
-fn excerpt<'a>(place: &'a str, files: &mut Files<'a>, width: usize, secrets: &Secrets) -> Option<[String; 3]> {
+/// The line of a file that a place is about: its number, its text, and a mark under what is meant.
+fn excerpt<'a>(place: &'a Place, files: &mut Files<'a>, width: usize, secrets: &Secrets) -> Option<[String; 3]> {
     let most = width.saturating_sub(10).clamp(20, 100);
-    let (path, number, column) = reading::in_file(place)?;
+    let Place::File { path, at: Some((number, column)) } = place else { return None };
     let text = files.entry(path).or_insert_with(|| reading::text_if_any(path)).as_ref()?;
     // In a longer one, which a program wrote, every secret would have to be looked for again and again.
     let line = text.lines().nth(number.checked_sub(1)?).filter(|line| line.len() < 4096)?.replace('\t', " ");

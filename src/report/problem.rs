@@ -1,7 +1,10 @@
-//! What a problem is: what, where, and a help that can be pasted.
+//! A problem: what is wrong, where, and how to fix it.
 
 use std::fmt;
+use std::path::PathBuf;
 
+use super::fix::Fixes;
+use super::place::Place;
 use super::rule::Rule;
 
 /// zlaunch refused.
@@ -59,8 +62,12 @@ pub struct Problem {
     pub rule: Rule,
     pub severity: Severity,
     pub what: String,
-    pub(crate) places: Vec<String>,
-    pub help: String,
+    pub(crate) places: Vec<Place>,
+    pub(crate) fixes: Fixes,
+    /// The config is a file, which is edited instead of adding options.
+    pub(crate) is_about_file: bool,
+    /// More of the same rule and severity that were only counted, because nobody reads that many.
+    pub(crate) more: usize,
     pub status: u8,
     /// Where that is known.
     pub when: Option<When>,
@@ -83,19 +90,15 @@ impl Problem {
         Problem { severity, when: Some(when), allowable: true, ..Self::error(rule, what) }
     }
 
-    /// In the words of a command that spells an option otherwise.
-    pub(crate) fn spell(&mut self, option: &str, other: &str) {
-        let texts = self.places.iter_mut().chain([&mut self.what, &mut self.help]);
-        texts.for_each(|text| *text = text.replace(option, other));
-    }
-
     pub(crate) fn error(rule: Rule, what: impl Into<String>) -> Self {
         Problem {
             rule,
             severity: Severity::Error,
             what: what.into(),
             places: Vec::new(),
-            help: String::new(),
+            fixes: Fixes::default(),
+            is_about_file: false,
+            more: 0,
             status: REFUSED,
             when: None,
             allowable: false,
@@ -121,14 +124,25 @@ impl Problem {
         Problem { severity: Severity::Warning, allowable, ..self }
     }
 
-    pub(crate) fn at(mut self, place: impl fmt::Display) -> Self {
-        self.places.push(place.to_string());
+    pub(crate) fn at(mut self, place: impl Into<Place>) -> Self {
+        self.places.push(place.into());
         self
     }
 
-    pub(crate) fn help(mut self, help: impl fmt::Display) -> Self {
-        self.help = help.to_string();
+    /// How to fix it; replaces what was said before.
+    pub(crate) fn fix(mut self, fixes: impl Into<Fixes>) -> Self {
+        self.fixes = fixes.into();
         self
+    }
+
+    /// The text behind `help:`.
+    pub fn help(&self) -> String {
+        if !self.is_about_file {
+            return self.fixes.text();
+        }
+        let file =
+            self.places.iter().find_map(|place| if let Place::File { path, .. } = place { Some(path) } else { None });
+        self.fixes.text_in(file.map(PathBuf::as_path))
     }
 
     pub(crate) fn when(mut self, when: Option<When>) -> Self {

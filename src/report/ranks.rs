@@ -13,21 +13,21 @@ pub(crate) fn hosts_of_the_command(sourced: &str, program: &str) -> Problem {
         format!("the command already starts with `{program}`, which has its own options for that"),
     )
     .at(sourced)
-    .help(format!("give it to `{program}`, or drop `{program}`"))
+    .fix(format!("give it to `{program}`, or drop `{program}`"))
 }
 
 pub(crate) fn value_cannot_travel(name: &str) -> Problem {
     Problem::error(Rule::Hosts, "deepspeed's runner only passes on variables that are one line of text")
         .at(name)
-        .help(format!("--unset-env {name}, or set it on the machines"))
+        .fix(format!("--unset-env {name}, or set it on the machines"))
 }
 
 pub(crate) fn secrets_may_be_local<'a>(path: &Path, names: impl Iterator<Item = &'a String>) -> Problem {
     let names = names.map(String::as_str).collect::<Vec<_>>().join(", ");
     let what = format!("every machine must read {names} from this file: do they all see its folder?");
     Problem::warning(Rule::ConfigNotShared, what)
-        .at(path.display())
-        .help("set XDG_CACHE_HOME to a folder that all machines share, or set the variables on the machines")
+        .at(&*path)
+        .fix("set XDG_CACHE_HOME to a folder that all machines share, or set the variables on the machines")
 }
 
 /// The runner of an MPI or of Slurm hands `name` on with its value in its arguments.
@@ -43,7 +43,7 @@ pub(crate) fn shown_in_arguments(name: &str, is_secret: bool) -> Problem {
     };
     Problem::warning(Rule::ShownInArguments, what)
         .at(name)
-        .help(format!("--unset-env {name}, and set it on the machines"))
+        .fix(format!("--unset-env {name}, and set it on the machines"))
 }
 
 pub(crate) fn ranks_without_effect(from: &Source, program: &str, starts_ranks: bool) -> Problem {
@@ -54,19 +54,19 @@ pub(crate) fn ranks_without_effect(from: &Source, program: &str, starts_ranks: b
     };
     Problem::warning(Rule::RanksWithoutEffect, format!("`{program}` runs once, unchanged: {from} has no effect"))
         .at(from)
-        .help(help)
+        .fix(help)
 }
 
 pub(crate) fn already_a_launcher(asked: &Sourced<impl fmt::Display>, program: &str) -> Problem {
     Problem::error(Rule::Launcher, format!("the command already starts with `{program}`"))
-        .at(asked.spelling())
-        .help(format!("drop {}, or take `{program}` and its flags off the command", asked.from))
+        .at(&asked)
+        .fix(format!("drop {}, or take `{program}` and its flags off the command", asked.from))
 }
 
 pub(crate) fn config_not_shared(path: &Path, machines: usize) -> Problem {
     Problem::error(Rule::Hosts, format!("{machines} machines must read the config, but only this one sees its folder"))
-        .at(path.display())
-        .help("--config-out PATH, in a folder that all machines share")
+        .at(&*path)
+        .fix("--config-out PATH, in a folder that all machines share")
 }
 
 /// `kind`: the file system of the folder.
@@ -74,12 +74,12 @@ pub(crate) fn config_may_be_local(path: &Path, machines: usize, kind: &str) -> P
     let what =
         format!("{machines} machines must read the config at this path, and it is on {kind}: do they all see it?");
     Problem::warning(Rule::ConfigNotShared, what)
-        .at(path.display())
-        .help("--config-out PATH, in a folder that all machines share, or --allow config-not-shared")
+        .at(&*path)
+        .fix("--config-out PATH, in a folder that all machines share, or --allow config-not-shared")
 }
 
 pub(crate) fn bad_environment_line(place: &str, line: &str) -> Problem {
     Problem::error(Rule::Hosts, format!("deepspeed's runner stops at `{line}`: every line must be NAME=VALUE"))
         .at(place)
-        .help("remove blank lines and comments")
+        .fix("remove blank lines and comments")
 }

@@ -9,6 +9,8 @@ use std::path::Path;
 use nix::fcntl::OFlag;
 use serde_json::Value;
 
+use super::fix::run;
+use super::place::Place;
 use super::problem::Problem;
 use super::rule::Rule;
 use super::trainers;
@@ -19,14 +21,12 @@ const LARGEST_FILE: u64 = 4 << 20;
 
 impl SyntaxError {
     pub(crate) fn problem(&self, name: &str) -> Problem {
-        let place = |(line, column)| format!("{name}:{line}:{column}");
-        let here = (self.line, self.column);
-        match self.first {
-            Some(first) => {
-                Problem::error(Rule::Json, &self.what).at(place(first)).at(place(here)).help("drop one of them")
-            }
-            None => Problem::error(Rule::Json, format!("not JSON: {}", self.what)).at(place(here)).help(self.help()),
-        }
+        let here = Place::at(name, (self.line, self.column));
+        let problem = match self.first {
+            Some(first) => Problem::error(Rule::Json, &self.what).at(Place::at(name, first)),
+            None => Problem::error(Rule::Json, format!("not JSON: {}", self.what)),
+        };
+        problem.at(here).fix(self.help)
     }
 
     /// In a file that only the trainer reads.
@@ -52,8 +52,8 @@ pub(crate) fn piped(word: &str) -> Option<Result<Value, Problem>> {
         let stdin = io::stdin();
         if stdin.is_terminal() {
             let what = "standard input is a terminal: there is no config to read";
-            let help = "zlaunch --deepspeed - … < ds_config.json";
-            return Some(Err(Problem::error(Rule::Template, what).at("-").help(help)));
+            let line = run("zlaunch --deepspeed - … < ds_config.json");
+            return Some(Err(Problem::error(Rule::Template, what).at("-").fix(line)));
         }
         return Some(read_pipe(stdin.lock(), STANDARD_INPUT));
     }
@@ -73,13 +73,6 @@ fn read_pipe(pipe: impl Read, name: &str) -> Result<Value, Problem> {
             _ => Err(not_an_object(name)),
         },
     }
-}
-
-/// The file, line and column of a place that has them.
-pub(crate) fn in_file(place: &str) -> Option<(&Path, usize, usize)> {
-    let (rest, column) = place.rsplit_once(':')?;
-    let (path, line) = rest.rsplit_once(':')?;
-    Some((Path::new(path), line.parse().ok()?, column.parse().ok()?))
 }
 
 /// The text of a file that may be missing, or be none of those that are read.
@@ -104,8 +97,8 @@ pub(crate) fn read_text(path: &Path) -> Result<String, Problem> {
         let good = &why.as_bytes()[..why.utf8_error().valid_up_to()];
         let fault = fault_at(good, String::new());
         Problem::error(Rule::File, "this byte is not UTF-8 text")
-            .at(format!("{}:{}:{}", path.display(), fault.line, fault.column))
-            .help("is this the right file? save it as UTF-8")
+            .at(Place::at(path, (fault.line, fault.column)))
+            .fix("is this the right file? save it as UTF-8")
     })
 }
 
@@ -129,22 +122,24 @@ pub(crate) fn unreadable_file(path: &Path, why: &io::Error) -> Problem {
         _ => format!("cannot be read: {why}"),
     };
     Problem::error(Rule::File, format!("`{}` {what}", path.display()))
-        .at(path.display())
-        .help("check the path and its permissions")
+        .at(&*path)
+        .fix("check the path and its permissions")
 }
 
 pub(crate) fn not_a_file(path: &Path) -> Problem {
     Problem::error(Rule::File, format!("`{}` is not a regular file", path.display()))
-        .at(path.display())
-        .help("name a file, not a folder, pipe or device")
+        .at(&*path)
+        .fix("name a file, not a folder, pipe or device")
 }
 
 fn too_large(path: &Path, size: u64) -> Problem {
     Problem::error(Rule::File, format!("`{}` has {size} bytes: too large for a config", path.display()))
-        .at(path.display())
-        .help(format!("zlaunch reads at most {LARGEST_FILE} bytes; is this the right file?"))
+        .at(&*path)
+        .fix(format!("zlaunch reads at most {LARGEST_FILE} bytes; is this the right file?"))
 }
 
 pub(crate) fn not_an_object(place: impl fmt::Display) -> Problem {
-    Problem::error(Rule::Template, "a DeepSpeed config is a JSON object").at(place).help("it starts with `{`")
+    Problem::error(Rule::Template, "a DeepSpeed config is a JSON object")
+        .at(place.to_string())
+        .fix("it starts with `{`")
 }

@@ -1,10 +1,13 @@
 //! Sentences about the command and its arguments.
 
+use std::fmt;
 use std::path::Path;
 
+use super::fix::{drop_word, give, meant, rename_option, run, say};
+use super::place::Place;
 use super::problem::Problem;
 use super::rule::Rule;
-use super::suggestion::{did_you_mean, nearest};
+use super::suggestion::nearest;
 use crate::base::size::number_meant;
 use crate::base::source::Sourced;
 
@@ -17,34 +20,34 @@ pub(crate) fn no_way_to_hand_over(
 ) -> Problem {
     let (program, word) = command.split_once(' ').unwrap_or((command, ""));
     let help = match nearest(word, known) {
-        Some(near) => format!("did you mean `{program} {near}`?"),
+        Some(near) => meant(format_args!("{program} {near}")),
         None if program == "swift" && !right_order.starts_with("zlaunch ") => {
-            "give the config to `swift sft`, `pt` or `rlhf`, with its arguments on the command line".to_string()
+            say("give the config to `swift sft`, `pt` or `rlhf`, with its arguments on the command line")
         }
-        None => right_order.to_string(),
+        None => run(right_order),
     };
     Problem::error(Rule::HandOver, format!("zlaunch does not know how `{command}` takes a DeepSpeed config"))
-        .at(spec.spelling())
-        .help(help)
+        .at(spec)
+        .fix(help)
 }
 
 pub(crate) fn takes_no_config(spec: &Sourced<String>, why: &str, help: &str) -> Problem {
-    Problem::error(Rule::HandOver, why).at(spec.spelling()).help(help)
+    Problem::error(Rule::HandOver, why).at(spec).fix(help)
 }
 
 /// `reads`: the package that reads the script's options.
 pub(crate) fn script_has_no_option(spec: &Sourced<String>, script: &str, reads: &str, option: &str) -> Problem {
     let what = format!("`{script}` has no option `--{option}`, and {reads} refuses what it does not know");
     Problem::warning(Rule::NoSuchOption, what)
-        .at(spec.spelling())
-        .help("--trainer in_code hands the config to transformers' Trainer without an option, --trainer accelerate to a loop with Accelerator()")
+        .at(spec)
+        .fix("--trainer in_code hands the config to transformers' Trainer without an option, --trainer accelerate to a loop with Accelerator()")
 }
 
 pub(crate) fn two_configs(flag: &Sourced<String>, own: &Sourced<String>) -> Problem {
     Problem::warning(Rule::TwoConfigs, format!("`{}` is used, not the command's own `{}`", flag.value, own.value))
-        .at(flag.spelling())
-        .at(own.spelling())
-        .help(format!("drop one of them; without {} the command's own is resolved", flag.from))
+        .at(flag)
+        .at(own)
+        .fix(drop_word(flag.spelling()).remark("to resolve the command's own").or(drop_word(own.spelling())))
 }
 
 /// `keys`: where they differ.
@@ -62,70 +65,113 @@ pub(crate) fn own_config_differs(
     let what =
         format!("zlaunch's `{name}` is used, which differs from the one that comes with {trainer}: {keys}{more}");
     Problem::warning(Rule::OwnConfigDiffers, what)
-        .at(spec.spelling())
-        .at(file.display())
-        .help(format!("for {trainer}'s own: --deepspeed {}", file.display()))
+        .at(spec)
+        .at(file)
+        .fix(give("--deepspeed", file.display()).remark(format!("to use {trainer}'s own")))
 }
 
 pub(crate) fn trainer_has_no_config(spec: &Sourced<String>, trainer: &str) -> Problem {
     let what = format!("{trainer} has no config `{}`: zlaunch's template of that name is used", spec.value);
-    Problem::warning(Rule::OwnConfigDiffers, what).at(spec.spelling())
+    Problem::warning(Rule::OwnConfigDiffers, what).at(spec)
 }
 
 /// `tolerant`: how this trainer is made to tolerate such options.
 pub(crate) fn trainer_has_no_option(trainer: &str, word: &str, meant: Option<&str>, tolerant: &str) -> Problem {
-    Problem::error(Rule::Argument, format!("{trainer} has no option `{word}`"))
-        .at(word)
-        .help(did_you_mean(meant, tolerant).trim_end())
+    let fixes = match meant {
+        Some(meant) => rename_option(word, meant).into(),
+        None if tolerant.is_empty() => drop_word(word).into(),
+        None => drop_word(word).or(tolerant),
+    };
+    Problem::error(Rule::Argument, format!("{trainer} has no option `{word}`")).at(Place::option(word, "")).fix(fixes)
 }
 
-pub(crate) fn argument_of_wrong_type(spelled: &str, value: &str, wanted: &str, example: &str) -> Problem {
-    Problem::error(Rule::Argument, format!("the trainer refuses `{spelled} {value}`: it wants {wanted}"))
-        .at(format!("{spelled} {value}"))
-        .help(match value_meant(spelled, value, wanted) {
-            Some(meant) => format!("{spelled} {meant}"),
-            None => format!("{spelled} {}, for example", usual(spelled, example)),
-        })
+/// What an argument takes.
+#[derive(Clone, Copy)]
+pub(crate) enum Wanted<'a> {
+    Bool,
+    Int,
+    Number,
+    Text,
+    /// A mapping, which no word of a command line can be.
+    Mapping,
+    OneOf(&'a [&'a str]),
 }
 
-/// What a value that is not `wanted` was probably meant to be.
-pub(crate) fn value_meant(name: &str, value: &str, wanted: &str) -> Option<String> {
-    match wanted {
-        _ if value == "=" => Some("VALUE, without the `=`".to_string()),
-        "true or false" => nearest(value, ["true", "false"]).map(str::to_string),
-        "an integer" => number_meant(value, name).map(|number| number.to_string()),
-        // A comma of another language, or a word.
-        "a number" => {
-            let with_point = value.replacen(',', ".", 1);
-            let percent = || Some((value.strip_suffix('%')?.parse::<f64>().ok()? / 100.0).to_string());
-            let number = || percent().or_else(|| number_meant(value, name).map(|number| number.to_string()));
-            if with_point.parse::<f64>().is_ok() { Some(with_point) } else { number() }
+impl fmt::Display for Wanted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN: usize = 8;
+        match self {
+            Wanted::Bool => f.write_str("true or false"),
+            Wanted::Int => f.write_str("an integer"),
+            Wanted::Number => f.write_str("a number"),
+            Wanted::Text => f.write_str("a value"),
+            Wanted::Mapping => f.write_str("a mapping, which an argument cannot be"),
+            Wanted::OneOf(choices) if choices.len() > SHOWN => {
+                write!(f, "one of {} and {} more", choices[..SHOWN].join(", "), choices.len() - SHOWN)
+            }
+            Wanted::OneOf(choices) => write!(f, "one of {}", choices.join(", ")),
         }
-        listed => nearest(value, listed.split(", ")).map(str::to_string),
     }
 }
 
-/// An example as it is, or a number of the size that the option usually has.
-pub(crate) fn usual<'a>(spelled: &str, example: &'a str) -> &'a str {
-    let is_any = |parts: &[&str]| parts.iter().any(|part| spelled.contains(part));
-    match example {
-        "1e-5" if is_any(&["ratio", "dropout", "decay", "beta", "alpha"]) => "0.1",
-        "1e-5" if !is_any(&["learning_rate", "lr", "eps"]) => "1.0",
-        _ => example,
+impl<'a> Wanted<'a> {
+    /// The value that was probably meant.
+    pub(crate) fn meant(self, name: &str, value: &str) -> Option<String> {
+        match self {
+            Wanted::Bool => nearest(value, ["true", "false"]).map(str::to_string),
+            Wanted::Int => number_meant(value, name).map(|number| number.to_string()),
+            // A comma of another language, a percentage, or a word.
+            Wanted::Number => {
+                let with_point = value.replacen(',', ".", 1);
+                let percent = || Some((value.strip_suffix('%')?.parse::<f64>().ok()? / 100.0).to_string());
+                let number = || percent().or_else(|| number_meant(value, name).map(|number| number.to_string()));
+                if with_point.parse::<f64>().is_ok() { Some(with_point) } else { number() }
+            }
+            Wanted::OneOf(choices) => nearest(value, choices.iter().copied()).map(str::to_string),
+            Wanted::Text | Wanted::Mapping => None,
+        }
+    }
+
+    /// A value of the size that the option usually has.
+    pub(crate) fn example(self, option: &str) -> &'a str {
+        let is_any = |parts: &[&str]| parts.iter().any(|part| option.contains(part));
+        match self {
+            Wanted::Bool => "true",
+            Wanted::Int => "4",
+            Wanted::Number if is_any(&["ratio", "dropout", "decay", "beta", "alpha"]) => "0.1",
+            Wanted::Number if is_any(&["learning_rate", "lr", "eps"]) => "1e-5",
+            Wanted::Number => "1.0",
+            Wanted::OneOf([first, ..]) => first,
+            Wanted::Text | Wanted::Mapping | Wanted::OneOf([]) => "VALUE",
+        }
     }
 }
 
-/// What to write where the value of an option is missing.
-pub(crate) fn with_value(option: &str, example: &str) -> String {
-    match usual(option, example) {
-        "" => format!("{option} VALUE"),
-        "true" => format!("{option} true"),
-        example => format!("{option} {example}; a value that starts with `-` needs {option}=VALUE"),
-    }
+/// The same in a run file, where the option has no dashes.
+pub(crate) fn argument_of_wrong_type(option: &str, value: &str, wanted: Wanted) -> Problem {
+    let place = Place::option(option, value);
+    let fix = match wanted.meant(option, value) {
+        _ if value == "=" => give(option, "VALUE").remark("without the `=`"),
+        Some(meant) => give(option, meant),
+        None => give(option, wanted.example(option)).remark("for example"),
+    };
+    let what = format!("the trainer refuses `{place}`: it wants {wanted}");
+    Problem::error(Rule::Argument, what).at(place).fix(fix)
+}
+
+pub(crate) fn argument_without_value(option: &str, wanted: Wanted) -> Problem {
+    let fix = give(option, wanted.example(option));
+    let fixes = match wanted {
+        Wanted::Int | Wanted::Number => fix.or(format!("{option}=VALUE for a value that starts with `-`")),
+        _ => fix.into(),
+    };
+    Problem::error(Rule::Argument, format!("the trainer refuses `{option}` without a value: it wants {wanted}"))
+        .at(Place::option(option, ""))
+        .fix(fixes)
 }
 
 pub(crate) fn bad_run_file(kind: &str, name: &str, line: usize, column: usize, what: &str) -> Problem {
     Problem::error(Rule::RunFile, format!("not {kind}: {what}"))
-        .at(format!("{name}:{line}:{column}"))
-        .help("the trainer would refuse it too; check that place")
+        .at(Place::at(name, (line, column)))
+        .fix("the trainer would refuse it too; check that place")
 }

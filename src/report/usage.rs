@@ -13,37 +13,25 @@ pub(crate) fn nothing_to_launch(subcommand: &str, config: &str) -> Problem {
     let zlaunch = if subcommand.is_empty() { "zlaunch".to_string() } else { format!("zlaunch {subcommand}") };
     Problem::error(Rule::Usage, "there is no command to launch")
         .at(format!("{zlaunch} [OPTIONS] [--] COMMAND [ARGS]..."))
-        .help(format!("{zlaunch} --deepspeed {config} -- swift sft --model Qwen/Qwen3-8B; `zlaunch -h` is an overview"))
+        .fix(format!("{zlaunch} --deepspeed {config} -- swift sft --model Qwen/Qwen3-8B; `zlaunch -h` is an overview"))
 }
 
 /// Behind a `\` that should end a line.
 pub(crate) fn only_a_space() -> Problem {
     let what = "the command ends with a word that is only a space, so what follows on the next line is no part of it";
-    Problem::error(Rule::Usage, what).at("` `").help("take away the space behind the last `\\`")
+    Problem::error(Rule::Usage, what).at("` `").fix("take away the space behind the last `\\`")
 }
 
 /// `line`: the command line with the option in front.
 pub(crate) fn dry_run_behind(word: &str, line: &str) -> Problem {
     let what = format!("`{word}` comes after the command, so the trainer gets it and training starts");
-    Problem::warning(Rule::BehindTheCommand, what).at(word).help(line)
-}
-
-/// An option of ours that the trainer does not have.
-pub(crate) fn put_in_front(flag: &str) -> String {
-    format!("{flag}{IS_OURS}")
-}
-
-const IS_OURS: &str = " is an option of zlaunch: put it in front of the command";
-
-/// The option of ours that a finding is about.
-pub(crate) fn option_of_ours(found: &Problem) -> Option<&str> {
-    found.help.strip_suffix(IS_OURS)
+    Problem::warning(Rule::BehindTheCommand, what).at(word).fix(line)
 }
 
 pub(crate) fn not_text(from: &str, value: &OsStr) -> Problem {
     Problem::error(Rule::Usage, format!("the value of `{from}` is not UTF-8 text"))
         .at(format!("{from} {}", value.to_string_lossy()))
-        .help("use plain text here; arguments after the command may be any bytes")
+        .fix("use plain text here; arguments after the command may be any bytes")
 }
 
 pub(crate) fn not_one_of(sourced: &Sourced<String>, known: &[&str]) -> Problem {
@@ -56,9 +44,7 @@ pub(crate) fn not_one_of(sourced: &Sourced<String>, known: &[&str]) -> Problem {
         Some(word) if known.len() > MOST => format!("did you mean `{word}`?"),
         word => did_you_mean(word, &all),
     };
-    Problem::error(Rule::Usage, format!("`{}` does not know `{}`", sourced.from, sourced.value))
-        .at(sourced.spelling())
-        .help(help)
+    Problem::error(Rule::Usage, format!("`{}` does not know `{}`", sourced.from, sourced.value)).at(&sourced).fix(help)
 }
 
 /// The known word that means the same, is spelt almost like it, or has it as its beginning or end.
@@ -71,8 +57,8 @@ fn word_meant<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
 /// A value is not what it must be: `a dotted key`.
 pub(crate) fn is_not(wanted: &str, sourced: &Sourced<String>, example: &str) -> Problem {
     Problem::error(Rule::Usage, format!("`{}` is not {wanted}", sourced.value))
-        .at(sourced.spelling())
-        .help(sourced.from.with(example))
+        .at(&sourced)
+        .fix(sourced.from.with(example))
 }
 
 pub(crate) fn not_a_number(sourced: &Sourced<String>, least: u64, most: u64, example: &str) -> Problem {
@@ -130,22 +116,22 @@ pub(crate) fn unknown_subject(words: &str, nearest: Option<&str>, containing: &[
     };
     Problem::error(Rule::Usage, format!("zlaunch has no explanation for `{words}`"))
         .at(format!("explain {words}"))
-        .help(did_you_mean(nearest, &help))
+        .fix(did_you_mean(nearest, &help))
 }
 
 /// `line`: the command line that was probably meant.
 pub(crate) fn meant(word: &str, what: &str, line: &str) -> Problem {
-    Problem::error(Rule::Usage, format!("`{word}` is {what}")).at(word).help(line)
+    Problem::error(Rule::Usage, format!("`{word}` is {what}")).at(word).fix(line)
 }
 
 /// `usage` is that of a sub-command.
 pub(crate) fn missing_argument(name: &str, usage: &str) -> Problem {
     let command = sub_command(usage);
-    Problem::error(Rule::Usage, format!("`{command}` needs {name}")).at(command).help(usage)
+    Problem::error(Rule::Usage, format!("`{command}` needs {name}")).at(command).fix(usage)
 }
 
 pub(crate) fn unexpected_argument(word: &str, usage: &str) -> Problem {
-    Problem::error(Rule::Usage, format!("`{word}` is not understood here")).at(sub_command(usage)).help(usage)
+    Problem::error(Rule::Usage, format!("`{word}` is not understood here")).at(sub_command(usage)).fix(usage)
 }
 
 /// `zlaunch shims` of `zlaunch shims install|remove|list [DIR]`.
@@ -156,9 +142,9 @@ fn sub_command(usage: &str) -> String {
 pub(crate) fn would_overwrite(path: &Path) -> Problem {
     Problem::error(Rule::Generate, format!("`{}` already exists", path.display()))
         .at(format!("-o {}", path.display()))
-        .help("--force overwrites it")
+        .fix("--force overwrites it")
 }
 
 pub(crate) fn contradicting_options(one: &str, two: &str, help: &str) -> Problem {
-    Problem::error(Rule::Usage, format!("`{one}` cannot be used with `{two}`")).at(format!("{one} {two}")).help(help)
+    Problem::error(Rule::Usage, format!("`{one}` cannot be used with `{two}`")).at(format!("{one} {two}")).fix(help)
 }

@@ -40,12 +40,12 @@ impl UnderstoodLaunch<'_> {
         if !places.is_empty() {
             let what = format!("zlaunch does not know `{program}`, so it cannot place it on several machines");
             let problem = Problem::error(Rule::NotUnderstood, what);
-            return vec![places.into_iter().fold(problem, Problem::at).help(help)];
+            return vec![places.into_iter().fold(problem, Problem::at).fix(help)];
         }
         // That it is not there says more.
         let is_missing = self.job.blocker.is_some();
         let what = format!("`{program}` is not a training command that zlaunch knows: it runs unchanged and unchecked");
-        let problem = || Problem::warning(Rule::NotUnderstood, what).at(program).help(help);
+        let problem = || Problem::warning(Rule::NotUnderstood, what).at(program).fix(help);
         (!is_missing).then(problem).into_iter().collect()
     }
 
@@ -108,25 +108,25 @@ impl UnderstoodLaunch<'_> {
         Some(match &prefix.barrier {
             Some(Barrier::Container(name)) => {
                 error(format!("zlaunch cannot look into the container that `{name}` starts"))
-                    .at(name)
-                    .help(format!("run zlaunch inside, in an image that has it: {order}"))
+                    .at(*name)
+                    .fix(format!("run zlaunch inside, in an image that has it: {order}"))
             }
             Some(Barrier::Option(option)) => error(format!(
                 "with `{option}` the command runs in another folder or without the variables that zlaunch reads"
             ))
             .at(option)
-            .help(order),
+            .fix(order),
             Some(Barrier::Without(name, needed)) => {
                 error(format!("`{name}` without {needed} drops the variables that zlaunch reads"))
-                    .at(name)
-                    .help(format!("{name} {needed} keeps them; or {order}"))
+                    .at(*name)
+                    .fix(format!("{name} {needed} keeps them; or {order}"))
             }
             // At the launch, zlaunch checks again behind the prefix.
             None => {
                 let name = prefix.own_python.filter(|_| self.launch.output.only_shows())?;
                 let what =
                     format!("`{name}` brings its own Python: what depends on installed packages was not checked");
-                Problem::warning(Rule::PackagesNotSeen, what).at(name).help(order)
+                Problem::warning(Rule::PackagesNotSeen, what).at(name).fix(order)
             }
         })
     }

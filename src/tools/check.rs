@@ -3,8 +3,6 @@
 use std::io::Write;
 use std::path::Path;
 
-use serde_json::Value;
-
 use super::output::{err, out_bytes, styled};
 use crate::base::json::Edit;
 use crate::base::layout::wrapped;
@@ -12,7 +10,7 @@ use crate::exec;
 use crate::host::{Host, terminal};
 use crate::plan::{Plan, configs, refused_json};
 use crate::report::secrets::Secrets;
-use crate::report::{self, Problem, Rule, Severity, reading};
+use crate::report::{self, Place, Problem, Severity, reading};
 use crate::request::{Format, Launch};
 
 /// `zlaunch check`: what was found is the data here.
@@ -41,26 +39,27 @@ pub(crate) fn check_configs(launch: &Launch, host: &Host) -> Result<u8, Vec<Prob
     if launch.output.fix && fix(&problems, &secrets)? {
         problems = configs::check_configs(launch, host);
     }
-    problems.iter_mut().filter(|problem| !problem.help.is_empty()).for_each(speak_of_the_file);
+    problems.iter_mut().for_each(|problem| problem.is_about_file = true);
     if launch.output.dry_run == Some(Format::Json) {
         return out_bytes(&secrets.printed(configs::json(&problems))).map(|()| verdict(&problems, launch));
     }
     show_checked(problems, Some(configs::NOT_JUDGED), launch, &secrets)
 }
 
-/// Makes the corrections that are safe, and says so. Whether there was one.
+/// Makes the fixes that are safe, and says so. Returns whether there was one.
 fn fix(problems: &[Problem], secrets: &Secrets) -> Result<bool, Problem> {
     let mut files: Vec<(&Path, String)> = Vec::new();
-    for (problem, (path, edit)) in problems.iter().filter_map(|problem| Some((problem, edit_of(problem)?))) {
-        let at = files.iter().position(|(known, _)| *known == path);
-        let text = at.map_or_else(|| reading::read_text(path), |at| Ok(files[at].1.clone()))?;
-        let Some(new) = edit.apply(&text) else { continue };
-        let said = match &edit {
-            Edit::Rename(key, to) => format!("`{key}` is `{to}` now"),
-            Edit::Set(key, to) => format!("`{key}` is {to} now"),
-            Edit::Remove(key) => format!("`{key}` is removed"),
+    for problem in problems {
+        let (Some(Place::File { path, at: Some(_) }), Some(fix)) = (problem.places.first(), problem.fixes.safe())
+        else {
+            continue;
         };
-        err(&secrets.hide_in_text(&format!("fixed: {said} ({})\n", problem.places[0])));
+        let at = files.iter().position(|(known, _)| known == path);
+        let text = at.map_or_else(|| reading::read_text(path), |at| Ok(files[at].1.clone()))?;
+        let edits = fix.edits();
+        let Some(new) = edits.iter().try_fold(text, |text, edit| edit.apply(&text)) else { continue };
+        let said: Vec<String> = edits.iter().map(Edit::to_string).collect();
+        err(&secrets.hide_in_text(&format!("fixed: {} ({})\n", said.join(", "), problem.places[0])));
         match at {
             Some(at) => files[at].1 = new,
             None => files.push((path, new)),
@@ -68,45 +67,6 @@ fn fix(problems: &[Problem], secrets: &Secrets) -> Result<bool, Problem> {
     }
     files.iter().try_for_each(|(path, text)| exec::rewrite(path, text))?;
     Ok(!files.is_empty())
-}
-
-/// The one correction that is meant where DeepSpeed refuses or ignores what stands in a file, and that file.
-fn edit_of(problem: &Problem) -> Option<(&Path, Edit)> {
-    let (path, ..) = reading::in_file(problem.places.first()?)?;
-    let help = problem.help.split_once("`? ").map_or(problem.help.as_str(), |(_, rest)| rest);
-    let (unset, set) = (help.strip_prefix("--unset "), help.strip_prefix("--set "));
-    let edit = match problem.rule {
-        Rule::UnknownKey | Rule::IgnoredKey | Rule::OldKey => {
-            let (key, rest) = unset?.split_once(" --set ")?;
-            let (new, _) = rest.trim_start_matches('\'').split_once('=')?;
-            let [section, new_section] = [key, new].map(|key| key.rsplit_once('.').map(|(section, _)| section));
-            let name = new.rsplit('.').next()?;
-            (section == new_section).then(|| Edit::Rename(key.to_string(), name.to_string()))
-        }
-        Rule::WrongType | Rule::OddValue => {
-            let (key, value) = set?.split_once(", or ").map_or(set?, |(set, _)| set).split_once('=')?;
-            let json =
-                serde_json::from_str::<Value>(value).map_or_else(|_| Value::from(value).to_string(), |_| value.into());
-            Some(Edit::Set(key.to_string(), json))
-        }
-        Rule::RemovedKey => unset.filter(|key| !key.contains(' ')).map(|key| Edit::Remove(key.to_string())),
-        _ => None,
-    };
-    Some((path, edit?))
-}
-
-/// What stands in a file is mended there, and not by options.
-fn speak_of_the_file(problem: &mut Problem) {
-    if let Some((path, edit)) = edit_of(problem) {
-        let what = match edit {
-            Edit::Rename(_, to) => format!("did you mean `{to}`?"),
-            Edit::Set(_, to) => format!("write {to}:"),
-            Edit::Remove(_) => "remove it:".to_string(),
-        };
-        problem.help = format!("{what} zlaunch check --fix {}", path.display());
-        return;
-    }
-    problem.help = problem.help.replace("--unset ", "remove ").replace("--set ", "set ");
 }
 
 /// Prints what was found, what was not judged, and the counts.
@@ -118,7 +78,8 @@ fn show_checked(
 ) -> Result<u8, Vec<Problem>> {
     let status = verdict(&problems, launch);
     problems.sort_by_key(|problem| problem.severity);
-    let count = |severity| problems.iter().filter(|problem| problem.severity == severity).count();
+    let of = |severity| problems.iter().filter(move |problem| problem.severity == severity);
+    let count = |severity| of(severity).map(|problem| 1 + problem.more).sum();
     let counted = report::counted(count(Severity::Error), count(Severity::Warning), count(Severity::Note));
     problems.retain(|problem| !launch.output.quiet || problem.severity == Severity::Error);
     out_bytes(&styled(|stream| {

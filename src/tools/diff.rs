@@ -125,7 +125,7 @@ fn launched(launch: &Launch, with_record: bool, host: &Host) -> Result<Side, Vec
         None => {
             let runs = &plan.trainer.runs;
             let what = format!("`{runs}` would run without a DeepSpeed config, so there is nothing to compare");
-            return Err(Problem::error(Rule::NoConfig, what).at(runs).help("add --deepspeed zero2").into());
+            return Err(Problem::error(Rule::NoConfig, what).at(runs).fix("add --deepspeed zero2").into());
         }
     };
     Ok(Side { name, config, record: plan.record.map(|record| record.content) })

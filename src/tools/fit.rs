@@ -17,7 +17,7 @@ pub(crate) fn run(request: &FitRequest, host: &Host) -> Result<u8, Vec<Problem>>
         if !problem.asks_for_gpu_count {
             return problem;
         }
-        Problem { what: "the number of GPUs is unknown".to_string(), ..problem }.help(help)
+        Problem { what: "the number of GPUs is unknown".to_string(), ..problem }.fix(help)
     };
     let report =
         fit::answer(request, host).map_err(|problems| problems.into_iter().map(in_its_words).collect::<Vec<_>>())?;

@@ -91,7 +91,7 @@ fn rehearse(request: &RehearseRequest, plan: &Plan, host: &Host) -> Result<Answe
         let what = format!("no Python is known that runs `{}`, so it cannot be rehearsed", plan.trainer.runs);
         return Err(Problem::error(Rule::NotFound, what)
             .at(&plan.trainer.runs)
-            .help("zlaunch doctor -- COMMAND")
+            .fix("zlaunch doctor -- COMMAND")
             .into());
     };
     let count = |number: Option<&Sourced<u32>>| number.map_or(1, |number| number.value);

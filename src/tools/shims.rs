@@ -50,7 +50,7 @@ impl Shims {
         let no_home = || {
             Problem::error(Rule::Usage, "there is no home folder, so name a folder")
                 .at("HOME")
-                .help("zlaunch shims install|remove|list DIR")
+                .fix("zlaunch shims install|remove|list DIR")
         };
         let folder = match folder {
             Some(folder) => host.absolute(folder),
@@ -132,7 +132,7 @@ fn listing(present: Vec<PathBuf>, host: &Host) -> String {
 }
 
 fn not_here(what: &str, place: &Path) -> Problem {
-    Problem::error(Rule::Shims, what).at(place.display()).help("choose another folder: zlaunch shims install DIR")
+    Problem::error(Rule::Shims, what).at(&*place).fix("choose another folder: zlaunch shims install DIR")
 }
 
 /// A link is not ours, wherever it points.

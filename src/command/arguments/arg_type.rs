@@ -6,6 +6,7 @@ use crate::base::python_value;
 use crate::base::recorded::at;
 use crate::command::argv::hf_bool;
 use crate::command::defaults::ArgumentClass;
+use crate::report::Wanted;
 
 /// Why a parser rejects an option.
 #[derive(Debug, PartialEq, Eq)]
@@ -142,15 +143,15 @@ impl ArgType {
         }
     }
 
-    /// What it wants, and an example.
-    pub(crate) fn wanted(self) -> (&'static str, &'static str) {
+    /// `choices`: those of the versions that count.
+    pub(crate) fn wanted<'a>(self, choices: &'a [&'a str]) -> Wanted<'a> {
         match self.of_word() {
-            ArgType::Int => ("an integer", "4"),
-            ArgType::Float => ("a number", "1e-5"),
-            ArgType::Bool { .. } => ("true or false", "true"),
-            ArgType::Text => ("a value", "VALUE"),
-            ArgType::Mapping => ("a mapping, which an argument cannot be", ""),
-            _ => ("one of", ""),
+            ArgType::Int => Wanted::Int,
+            ArgType::Float => Wanted::Number,
+            ArgType::Bool { .. } => Wanted::Bool,
+            ArgType::Mapping => Wanted::Mapping,
+            _ if choices.is_empty() => Wanted::Text,
+            _ => Wanted::OneOf(choices),
         }
     }
 }

@@ -101,7 +101,7 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
         let what = format!("LLaMA-Factory {version} takes no argument after a run file; 0.9.3 and later do");
         let (file, behind) = (file.to_string_lossy(), job.words[1].to_string_lossy());
         let problem = Problem::error(Rule::RunFile, what).at(format!("{file} {behind}"));
-        job.problems.push(problem.help(format!("write it into {file}")));
+        job.problems.push(problem.fix(format!("write it into {file}")));
     } else if let Some(mut entries) = job.read_run_file(&file, dialect, host) {
         for word in &job.words[1..] {
             if let Some((key, value)) = word.to_str().and_then(|word| word.split_once('=')) {

@@ -180,7 +180,7 @@ fn insert_run_file(job: &mut Job, place: Range<usize>, file: &OsStr, at_end: boo
             if block.as_ref().is_some_and(|block| !block.is_object() && !block.is_null()) {
                 let what = "`ENV` must hold `NAME: value` lines";
                 let problem = Problem::error(Rule::RunFile, what).at(format!("{}, ENV", file.to_string_lossy()));
-                job.problems.push(problem.help("ENV: {NPROC_PER_NODE: 8}"));
+                job.problems.push(problem.fix("ENV: {NPROC_PER_NODE: 8}"));
             }
             job.variables.extend(variables(block.as_ref(), file, precedence, host));
             let words = run_file::words(&entries);

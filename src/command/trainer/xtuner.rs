@@ -13,7 +13,7 @@ use crate::command::python::Python;
 use crate::command::shipped::ShippedConfigs;
 use crate::command::target::{ParsedCommand, Target};
 use crate::host::Host;
-use crate::report::{self, Problem};
+use crate::report::{self, Problem, Wanted};
 
 pub(crate) const TRAINER: Trainer = Trainer {
     name: "xtuner",
@@ -95,8 +95,7 @@ fn refusals(args: &Args, _: &Target, _: Option<&Python>) -> Vec<Problem> {
         ArgumentError::Unresolved(_) => None,
     });
     let launcher = args.text("launcher").filter(|given| !LAUNCHERS.contains(&given.value.as_str()));
-    let launcher = launcher.map(|given| {
-        report::argument_of_wrong_type(&given.from.to_string(), &given.value, &LAUNCHERS.join(", "), "pytorch")
-    });
+    let launcher = launcher
+        .map(|given| report::argument_of_wrong_type(&given.from.to_string(), &given.value, Wanted::OneOf(LAUNCHERS)));
     unknown.chain(respelled).chain(seed).chain(launcher).collect()
 }

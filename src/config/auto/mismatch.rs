@@ -6,13 +6,14 @@ use super::context::FilledValue;
 use super::rules::AutoRule;
 use crate::base::source::TrainerDefault;
 use crate::config::places::as_typed;
-use crate::report::{Problem, Rule};
+use crate::report::fix::{Fixes, give, set, set_json};
+use crate::report::{Place, Problem, Rule};
 
-pub(super) fn problem(rule: &AutoRule, value: &Value, place: &str, computed: &FilledValue) -> Problem {
+pub(super) fn problem(rule: &AutoRule, value: &Value, place: Place, computed: &FilledValue) -> Problem {
     let AutoRule { key, doc, .. } = rule;
     let FilledValue { value: wanted, from, .. } = computed;
     let defaults: Vec<&TrainerDefault> = computed.defaults().collect();
-    let typed = as_typed(value, place);
+    let typed = as_typed(value, &place);
     let differs = format!("`{key}` is {typed} in the config, but the trainer");
     let names: Vec<String> = defaults.iter().map(|default| format!("--{}", default.argument)).collect();
     let not_given = format!("{} {} not given", names.join(" and "), if names.len() == 1 { "is" } else { "are" });
@@ -28,23 +29,31 @@ pub(super) fn problem(rule: &AutoRule, value: &Value, place: &str, computed: &Fi
             Problem::warning(Rule::DefaultMismatch, what)
         }
     };
-    found.at(place).at(from).help(help(key, value, &typed, wanted, &defaults))
+    let argument = match &computed.arguments[..] {
+        [one] => Place::from(one),
+        _ => Place::from(from),
+    };
+    found.at(place).at(argument).fix(fixes(key, value, &typed, wanted, &defaults))
 }
 
-fn help(key: &str, value: &Value, typed: &str, wanted: &Value, defaults: &[&TrainerDefault]) -> String {
+fn fixes(key: &str, value: &Value, typed: &str, wanted: &Value, defaults: &[&TrainerDefault]) -> Fixes {
     let text = value.as_str().and_then(|text| serde_json::from_str::<Value>(text.trim()).ok());
     let unquoted = text.filter(Value::is_number);
     if let Some(number) = unquoted.as_ref().filter(|number| *number == wanted) {
-        return format!("--set {key}={number} (numbers are written without quotes), or --set {key}=auto");
+        return set_json(key, number).remark("numbers have no quotes").safe().or(set(key, "auto"));
     }
     let is_taken = unquoted.is_some() || !value.is_array() && !value.is_string();
-    let advice = match defaults {
+    let other = match defaults {
         // Not of a product or a list, which have other parts too.
         [TrainerDefault { argument, unless: None, .. }] if key != "train_batch_size" && is_taken => {
-            let number = unquoted.as_ref().map(|number| format!("--set {key}={number} and ")).unwrap_or_default();
-            format!("{number}give the trainer --{argument} {}", typed.trim_matches('"'))
+            let argument = give(format!("--{argument}"), typed.trim_matches('"')).remark("give the trainer");
+            match &unquoted {
+                Some(number) => argument.and(set_json(key, number)),
+                None => argument,
+            }
+            .into()
         }
-        _ => "make both sides equal".to_string(),
+        _ => Fixes::from("make both sides equal"),
     };
-    format!("--set {key}=auto, or {advice}")
+    set(key, "auto").or(other)
 }

@@ -99,6 +99,10 @@ impl ValueType {
         }
     }
 
+    pub(super) fn is_section(self) -> bool {
+        self.policy().is_some() || matches!(self, ValueType::Object | ValueType::Switched)
+    }
+
     pub(super) fn is_model(self) -> bool {
         matches!(self, ValueType::Model | ValueType::ModelOrBool | ValueType::PlainModel)
     }

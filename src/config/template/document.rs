@@ -4,7 +4,8 @@ use serde_json::{Map, Value, json};
 
 use super::search::{Origin, is_name};
 use crate::base::vars;
-use crate::report::{Problem, Rule, did_you_mean, nearest, reading};
+use crate::report::fix::{rename, set_variable};
+use crate::report::{Place, Problem, Rule, did_you_mean, nearest, reading};
 
 /// Which schema a file follows: for editors, wherever a config is written. It never reaches DeepSpeed.
 pub(crate) const SCHEMA_LINE: &str = "$schema";
@@ -68,7 +69,7 @@ impl Document {
         match header {
             None if document.body.get("zlaunch").is_some() => {
                 let problem = Problem::error(Rule::Template, "the section of zlaunch is named `$zlaunch`");
-                problems.push(problem.at(format!("{origin}, zlaunch")).help("write \"$zlaunch\""));
+                problems.push(problem.at(Place::key(origin, "zlaunch")).fix(rename("zlaunch", "$zlaunch", "")));
             }
             None => {}
             Some(Value::Object(header)) => {
@@ -97,8 +98,8 @@ impl Document {
             _ => {
                 let known = format!("known are {}", HEADER.join(", "));
                 let problem = Problem::error(Rule::Template, format!("`$zlaunch` has no entry `{key}`"))
-                    .at(format!("{origin}, $zlaunch.{key}"))
-                    .help(did_you_mean(nearest(key, HEADER.iter().copied()), &known));
+                    .at(Place::key(origin, &format!("$zlaunch.{key}")))
+                    .fix(did_you_mean(nearest(key, HEADER.iter().copied()), &known));
                 return problems.push(problem);
             }
         };
@@ -135,8 +136,8 @@ impl Document {
                 problems.push(bad_header(origin, &key, "a variable that can be exported"));
             } else if !vars::only_tunes(&name) {
                 let what = format!("a template may not set `{name}`: it is not a known tuning variable");
-                let help = format!("remove it there; for one launch: --env {name}={value}");
-                problems.push(Problem::error(Rule::Template, what).at(format!("{origin}, {key}")).help(help));
+                let fix = set_variable(&name, &value).remark("remove it there, and for one launch");
+                problems.push(Problem::error(Rule::Template, what).at(Place::key(origin, &key)).fix(fix));
             } else {
                 self.env.push((name, value));
             }
@@ -146,6 +147,6 @@ impl Document {
 
 fn bad_header(origin: &Origin, key: &str, wanted: &str) -> Problem {
     Problem::error(Rule::Template, format!("`{key}` must be {wanted}"))
-        .at(format!("{origin}, {key}"))
-        .help(r#""$zlaunch": {"about": "…", "extends": "zero3", "env": {"NCCL_DEBUG": "WARN"}}"#)
+        .at(Place::key(origin, key))
+        .fix(r#""$zlaunch": {"about": "…", "extends": "zero3", "env": {"NCCL_DEBUG": "WARN"}}"#)
 }

@@ -11,9 +11,10 @@ use crate::base::layout::{self, Line, TextTable};
 use crate::base::source::{Source, Sourced};
 use crate::config::patch;
 use crate::host::{Host, terminal};
-use crate::report::reading;
+use crate::report::fix::{Fixes, give, give_as};
 use crate::report::secrets::Secrets;
 use crate::report::{self, Problem, Rule, did_you_mean, nearest};
+use crate::report::{Place, reading};
 
 /// A template with everything it extends already merged in.
 #[derive(Debug)]
@@ -86,8 +87,8 @@ pub fn resolve(spec: &Sourced<String>, search: &Search, host: &Host) -> Result<T
         if known {
             let names: Vec<_> = chain.iter().map(|link| link.name.as_str()).collect();
             let what = format!("templates extend each other in a circle: {}", names.join(" → "));
-            let problem = Problem::error(Rule::Template, what).at(format!("{}, $zlaunch.extends", chain[0].origin));
-            return Err(vec![problem.help("one of them must extend another template, or none")]);
+            let problem = Problem::error(Rule::Template, what).at(Place::key(&chain[0].origin, "$zlaunch.extends"));
+            return Err(vec![problem.fix("one of them must extend another template, or none")]);
         }
     }
     Ok(merge(chain, documents, notes)?)
@@ -108,18 +109,15 @@ fn first_link(spec: &Sourced<String>, search: &Search, host: &Host) -> Result<(L
         }
         let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
         let help = match search.find(stem, 0).map(|_| stem).or_else(|| alias(stem)) {
-            Some(name) => format!("check the path, or take the template of that name: {}", spec.from.with(name)),
+            Some(name) => give_as(&spec.from, name).remark("check the path, or use the template of that name").into(),
             None if word.starts_with("~/") => {
-                format!("the shell replaces `~` only where a word begins: {} {word}", spec.from)
+                give_as(&spec.from, word).remark("the shell replaces `~` only where a word begins").into()
             }
-            None => {
-                "check the path (it is relative to the current folder); `zlaunch templates` lists what needs no file"
-                    .to_string()
-            }
+            None => Fixes::from(
+                "check the path (it is relative to the current folder); `zlaunch templates` lists what needs no file",
+            ),
         };
-        return Err(Problem::error(Rule::Template, format!("the config `{word}` does not exist"))
-            .at(spec.spelling())
-            .help(help));
+        return Err(Problem::error(Rule::Template, format!("the config `{word}` does not exist")).at(spec).fix(help));
     }
     if is_name(word) {
         if let Some((at, origin)) = search.find_trusted(word, 0)? {
@@ -129,8 +127,8 @@ fn first_link(spec: &Sourced<String>, search: &Search, host: &Host) -> Result<(L
             && let Some((at, origin)) = search.find_trusted(new, 0)?
         {
             let note = Problem::warning(Rule::OldSpelling, format!("`{word}` is an old spelling of `{new}`"))
-                .at(spec.spelling())
-                .help(format!("--deepspeed {new}"));
+                .at(spec)
+                .fix(give("--deepspeed", new));
             return Ok((Link { name: new.to_string(), origin, at: Some(at) }, vec![note]));
         }
     }
@@ -156,9 +154,9 @@ fn parent_link(link: &Link, parent: &str, spec: &Sourced<String>, search: &Searc
     };
     let of = if is_itself { "itself".to_string() } else { format!("`{parent}`") };
     Err(Problem::error(Rule::Template, format!("the template extends {of}{what}"))
-        .at(format!("{}, $zlaunch.extends", link.origin))
-        .at(spec.spelling())
-        .help(help))
+        .at(Place::key(&link.origin, "$zlaunch.extends"))
+        .at(spec)
+        .fix(help))
 }
 
 /// The file, the inline text or the embedded template. `inline`: what was said in the place of a name.
@@ -169,9 +167,9 @@ fn load(link: &Link, inline: &str) -> Result<Document, Vec<Problem>> {
         Origin::Inline | Origin::Piped => json::parse(inline).map_err(|fault| {
             // It uses json_repair, which guesses.
             let unquoted = "put single quotes around it: the shell took the double ones";
-            let help = if inline.contains('"') { fault.help() } else { unquoted };
+            let help = if inline.contains('"') { fault.help } else { unquoted };
             let help = format!("{help} (ms-swift alone would repair some of it)");
-            fault.problem("the command line").help(help)
+            fault.problem("the command line").fix(help)
         })?,
     };
     Document::new(value, &link.origin)
@@ -188,7 +186,7 @@ fn merge(chain: Vec<Link>, documents: Vec<Document>, notes: Vec<Problem>) -> Res
             patch::merge(&mut config, document.body);
         }
         if let Some(operations) = document.patch {
-            patch::operate(&mut config, operations, &format!("{}, $zlaunch.patch", link.origin))?;
+            patch::operate(&mut config, operations, &Place::key(&link.origin, "$zlaunch.patch"))?;
         }
         // The last one of each name.
         env.retain(|(name, _)| document.env.iter().all(|(new, _)| new != name));

@@ -6,9 +6,11 @@ use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use crate::base::shell;
 use crate::base::source::Sourced;
 use crate::host::{Host, Trust, open_to_others};
-use crate::report::{Problem, Rule, did_you_mean, nearest};
+use crate::report::fix::{Fixes, give, give_as, run};
+use crate::report::{Place, Problem, Rule, nearest};
 
 macro_rules! embedded {
     ($($name:literal)*) => {
@@ -74,8 +76,8 @@ impl Search {
         let first = of_site(host).next()?;
         let what = format!("there is no folder `{}`, so templates come from elsewhere", first.display());
         let problem = Problem::warning(Rule::TemplateDir, what)
-            .at(format!("ZLAUNCH_TEMPLATE_DIR={}", first.display()))
-            .help("correct the variable, or unset it");
+            .at(Place::variable("ZLAUNCH_TEMPLATE_DIR", first.display().to_string()))
+            .fix("correct the variable, or unset it");
         (!of_site(host).any(|folder| folder.is_dir())).then_some(problem)
     }
 
@@ -102,18 +104,19 @@ impl Search {
             let seen = fs::symlink_metadata(folder.join(format!("{name}.json")));
             if let Some(why) = seen.err().filter(|why| why.kind() == ErrorKind::PermissionDenied) {
                 let what = format!("`{name}` may be in a template folder that cannot be read: {why}");
-                let help = format!("chmod u+rx {0}, or leave it out", folder.display());
-                return Err(Problem::error(Rule::TemplateDir, what).at(folder.display()).help(help));
+                let chmod = run(shell::text(&["chmod".into(), "u+rx".into(), folder.into()]));
+                return Err(Problem::error(Rule::TemplateDir, what).at(folder).fix(chmod.or("drop that folder")));
             }
         }
         if let Some((_, Origin::File(path))) = &found {
             let by_all = |path: &&Path| fs::metadata(path).is_ok_and(|seen| seen.mode() & 0o002 != 0);
             let open = path.parent().into_iter().chain([path.as_path()]).find(by_all).map(Path::to_path_buf);
             if let Some(open) = open.or_else(|| open_to_others(path, Trust::Group)) {
-                let (path, open) = (path.display(), open.display());
-                let what = format!("anyone could have written the template `{name}`: everyone can write to `{open}`");
-                let help = format!("`chmod o-w {open}`, or name the file: --deepspeed {path}");
-                return Err(Problem::error(Rule::Template, what).at(path).help(help));
+                let shown = open.display();
+                let what = format!("anyone could have written the template `{name}`: everyone can write to `{shown}`");
+                let chmod = run(shell::text(&["chmod".into(), "o-w".into(), open.clone().into()]));
+                let fixes = chmod.or(give("--deepspeed", path.display()).remark("name the file"));
+                return Err(Problem::error(Rule::Template, what).at(path).fix(fixes));
             }
         }
         Ok(found)
@@ -183,19 +186,21 @@ impl Search {
     pub(super) fn unknown(&self, spec: &Sourced<String>) -> Problem {
         let name = spec.value.as_str();
         let lists = "`zlaunch templates` lists all of them";
-        let refused = |what: String, help: String| Problem::error(Rule::Template, what).at(spec.spelling()).help(help);
+        let refused = |what: String, fixes: Fixes| Problem::error(Rule::Template, what).at(spec).fix(fixes);
         if name.is_empty() {
             let what = "the name of the config is empty: is a shell variable not set?".to_string();
-            return refused(what, format!("--deepspeed zero3; {lists}"));
+            return refused(what, give("--deepspeed", "zero3").or(lists));
         }
         let what = format!("no DeepSpeed template is named `{name}`");
+        let meant_template =
+            |meant: &str| give_as(&spec.from, meant).remark(format!("did you mean `{meant}`?")).or(lists);
         let known: Vec<String> = self.all().into_iter().map(|(name, _)| name).collect();
         if let Some((stage, meant)) = stage_meant(name).filter(|(_, meant)| known.contains(meant)) {
             let what = if stage > 3 { format!("{what}: ZeRO has the stages 0 to 3") } else { what };
-            return refused(what, did_you_mean(Some(&meant), lists));
+            return refused(what, meant_template(&meant));
         }
         let known = known.iter().map(String::as_str).chain(aliases().map(|(old, _)| old));
-        refused(what, did_you_mean(nearest(name, known), lists))
+        refused(what, nearest(name, known).map_or_else(|| lists.into(), meant_template))
     }
 }
 

@@ -160,7 +160,7 @@ pub(super) fn settings_as_config(
 pub(super) fn run_file_problem(args: &Args, job: &Job, host: &Host) -> Option<Problem> {
     let file = settings_file(args, host)?;
     let name = file.display().to_string();
-    let refused = |what: &str, help: &str| Some(Problem::error(Rule::RunFile, what).at(&name).help(help));
+    let refused = |what: &str, help: &str| Some(Problem::error(Rule::RunFile, what).at(&name).fix(help));
     if !file.exists() {
         return refused("accelerate's config file does not exist", "check the path, or make one: accelerate config");
     }

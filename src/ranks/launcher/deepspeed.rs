@@ -55,8 +55,8 @@ const DEFAULT_HOSTFILE: &str = "/job/hostfile";
 pub(super) fn check(asked: &Sourced<Launcher>, topology: &Topology) -> Result<(), Problem> {
     if topology.pool.is_none() && topology.world_size.is_none() {
         return Err(Problem::error(Rule::Launcher, "deepspeed must know how many GPUs every machine has")
-            .at(asked.spelling())
-            .help("--nproc-per-node N if every machine has N, --hostfile FILE, or --launcher torchrun"));
+            .at(&asked)
+            .fix("--nproc-per-node N if every machine has N, --hostfile FILE, or --launcher torchrun"));
     }
     let Some(devices) = &topology.devices.names else { return Ok(()) };
     match topology.nproc_per_node.as_ref().filter(|nproc| nproc.value as usize > devices.len()) {
@@ -64,8 +64,8 @@ pub(super) fn check(asked: &Sourced<Launcher>, topology: &Topology) -> Result<()
             let (gpus, ranks) = (devices.len(), nproc.value);
             let what = format!("the deepspeed launcher starts one rank per GPU: {gpus}, not {ranks}");
             let fewer = if gpus == 0 { String::new() } else { format!("--nproc-per-node {gpus}, or ") };
-            let problem = Problem::error(Rule::Launcher, what).at(asked.spelling()).at(&nproc.from);
-            Err(problem.help(format!("{fewer}--launcher torchrun")))
+            let problem = Problem::error(Rule::Launcher, what).at(&asked).at(&nproc.from);
+            Err(problem.fix(format!("{fewer}--launcher torchrun")))
         }
         _ => Ok(()),
     }

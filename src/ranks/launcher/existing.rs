@@ -144,7 +144,7 @@ impl ExistingLauncher {
             format!("; or, as the only task of machine {number}: {}", line(&words))
         });
         let help = format!("{}{}; {ALONE}", line(&self.left_out(command)), told.unwrap_or_default());
-        Some(Problem::error(Rule::Ranks, what).at(place).at(name).help(help))
+        Some(Problem::error(Rule::Ranks, what).at(place).at(name).fix(help))
     }
 
     /// Its flags for a machine of the job, and the number of that machine. The shell of a job is none.
@@ -227,7 +227,7 @@ impl ExistingLauncher {
         let listed = entries.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
         let what = format!("`{}` refuses {listed} in its run file beside a DeepSpeed config", self.name());
         let help = "drop them there; the DeepSpeed config has them, and --mixed_precision works as a flag";
-        let problem = Problem::error(Rule::RunFile, what).at(file.display()).help(help);
+        let problem = Problem::error(Rule::RunFile, what).at(&*file).fix(help);
         Some(if job.trainer.uses_accelerate() { problem } else { problem.into_warning() })
     }
 
@@ -253,7 +253,7 @@ impl ExistingLauncher {
         Some(
             Problem::warning(Rule::ChangedByShells, what)
                 .at(format!("{program} --hostfile"))
-                .help("zlaunch --hostfile FILE -- COMMAND without the launcher: every argument arrives unchanged"),
+                .fix("zlaunch --hostfile FILE -- COMMAND without the launcher: every argument arrives unchanged"),
         )
     }
 
@@ -338,7 +338,7 @@ fn contradiction(place: &str, stated: &str) -> Problem {
     Problem::error(Rule::Launcher, "zlaunch and the command give different numbers")
         .at(place)
         .at(stated)
-        .help("drop one of them")
+        .fix("drop one of them")
 }
 
 fn is_same_value(one: &str, two: &str) -> bool {

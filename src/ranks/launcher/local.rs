@@ -44,8 +44,8 @@ pub(super) fn check(asked: &Sourced<Launcher>, topology: &Topology) -> Result<()
     match topology.nnodes.as_ref().filter(|nnodes| nnodes.value > 1) {
         Some(nnodes) => {
             let what = format!("`local` starts the ranks of one machine; {} machines need torchrun", nnodes.value);
-            let problem = Problem::error(Rule::Launcher, what).at(asked.spelling()).at(nnodes.spelling());
-            Err(problem.help("--launcher torchrun, once on each machine"))
+            let problem = Problem::error(Rule::Launcher, what).at(&asked).at(&nnodes);
+            Err(problem.fix("--launcher torchrun, once on each machine"))
         }
         None => Ok(()),
     }

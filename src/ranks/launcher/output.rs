@@ -29,7 +29,7 @@ impl OutputFlags {
             Some(from) => {
                 let what = "`local` keeps no output of the ranks: log folders and prefixes are torchrun's";
                 let help = format!("--launcher torchrun, where torch is installed; or drop {from}");
-                Err(Problem::error(Rule::Launcher, what).at(from).help(help))
+                Err(Problem::error(Rule::Launcher, what).at(from).fix(help))
             }
             None => Ok(()),
         }
@@ -43,7 +43,7 @@ impl OutputFlags {
             let what =
                 format!("{from} has no effect: the ranks are started by `{launcher}`, not by a torchrun of zlaunch's");
             let help = "let zlaunch start the ranks, or use the launcher's own option";
-            Problem::warning(Rule::OutputWithoutEffect, what).at(from).help(help)
+            Problem::warning(Rule::OutputWithoutEffect, what).at(from).fix(help)
         };
         self.flags().filter(|_| !works).map(problem).collect()
     }

@@ -79,7 +79,7 @@ impl RemoteRunner {
             {
                 let what = "`mpirun` starts another program after the word `:`";
                 let help = "drop it, or --launcher-arg=--launcher=pdsh";
-                Problem::error(Rule::Hosts, what).at("`:` in the command").help(help).into()
+                Problem::error(Rule::Hosts, what).at("`:` in the command").fix(help).into()
             }
             // `SlurmRunner.get_cmd` starts `python -u SCRIPT`, whatever is to be run (0.14 to 0.19).
             RemoteRunner::Slurm if !matches!(context.job.target, Target::Script { .. }) => {
@@ -88,7 +88,7 @@ impl RemoteRunner {
                 let problem = Problem::error(Rule::Launcher, what).at("--launcher-arg=--launcher=slurm");
                 let help = "in a Slurm job, drop --hostfile and --launcher-arg: zlaunch starts itself on each machine \
                             through srun";
-                problem.help(help).into()
+                problem.fix(help).into()
             }
             _ => Vec::new(),
         }
@@ -104,7 +104,7 @@ impl RemoteRunner {
                         which deepspeed finds them, is not installed: most trainers would fail, or train alone";
             let help = "pip install mpi4py; or drop --hostfile, and start zlaunch with mpirun or in a Slurm job: it gives \
                         each rank its place";
-            Problem::warning(Rule::RanksByMpi, what).at("--launcher-arg=--launcher=…").help(help)
+            Problem::warning(Rule::RanksByMpi, what).at("--launcher-arg=--launcher=…").fix(help)
         })
     }
 
@@ -138,7 +138,7 @@ fn read_by_shells(context: &LaunchContext<'_>, options: &Args) -> Vec<Problem> {
             format!("`{value}` would be read by the shell of every machine: deepspeed's runner does not quote it");
         Problem::error(Rule::Hosts, what)
             .at(&unsafe_one.from)
-            .help("use letters, digits and `_-./=:,@+` there, or a link with such a name")
+            .fix("use letters, digits and `_-./=:,@+` there, or a link with such a name")
     };
     unsafe_ones.map(problem).collect()
 }

@@ -59,7 +59,7 @@ impl<'a> SrunPrefix<'a> {
         }
         Err(Problem::error(Rule::Launcher, "an `srun` inside a step waits for that step to end")
             .at("SLURM_STEP_ID")
-            .help("drop `srun`: zlaunch finds its place by itself; or srun --overlap"))
+            .fix("drop `srun`: zlaunch finds its place by itself; or srun --overlap"))
     }
 }
 
@@ -90,7 +90,7 @@ pub(crate) fn argv(
     let program = host.find_program(OsStr::new(PROGRAM)).ok_or_else(|| {
         let what = "the job has several machines, but there is no `srun` on PATH to reach them";
         Problem::error(Rule::Launcher, what)
-            .help("srun --ntasks-per-node=1 zlaunch …, from where srun is (outside of the container)")
+            .fix("srun --ntasks-per-node=1 zlaunch …, from where srun is (outside of the container)")
             .status(NOT_FOUND)
     })?;
     let flags = prefix.map_or_else(|| flags(topology, host), |prefix| prefix.flags.to_vec());

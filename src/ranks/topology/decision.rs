@@ -79,7 +79,7 @@ impl Topology {
                 nproc.value
             );
             let help = "--nproc-per-node N if every machine starts N";
-            self.notes.push(Problem::warning(Rule::MachinesDiffer, what).at(nproc.spelling()).help(help));
+            self.notes.push(Problem::warning(Rule::MachinesDiffer, what).at(&nproc).fix(help));
             self.world_size = None;
         }
     }
@@ -110,7 +110,7 @@ impl Inputs<'_> {
             if file.from.is_flag() {
                 let problem = Problem::error(Rule::Hosts, "the ranks exist already, so no hostfile is needed");
                 let place = file.from.with(file.value.display());
-                return Err(problem.at(place).help(format!("leave {} out", file.from)).into());
+                return Err(problem.at(place).fix(format!("leave {} out", file.from)).into());
             }
         }
         if let Some(existing) = existing.filter(|_| !nodes_by_flag && !count_by_flag) {
@@ -131,7 +131,7 @@ impl Inputs<'_> {
                 let Sourced { value: count, from } = &allocation.nnodes;
                 let what =
                     format!("this is one shell of the {engine} job on {count} machines: nothing runs on the others");
-                Err(Problem::error(Rule::Ranks, what).at(from).help(format!("{line}; {ALONE}")).into())
+                Err(Problem::error(Rule::Ranks, what).at(from).fix(format!("{line}; {ALONE}")).into())
             }
             _ => self.ranks_to_start(Some(&allocation)),
         }?;
@@ -243,7 +243,7 @@ impl Inputs<'_> {
                     let what = format!("nothing says which of the {} machines this is", nnodes.value);
                     let last = nnodes.value - 1;
                     let help = format!("--node-rank I on each of them: 0 on the first, {last} on the last");
-                    Problem::error(Rule::Ranks, what).at(nnodes.spelling()).help(help)
+                    Problem::error(Rule::Ranks, what).at(&nnodes).fix(help)
                 }
             });
         }
@@ -278,7 +278,7 @@ impl Inputs<'_> {
         if let Some(gpus) = gpus.filter(|gpus| gpus.value > 1 && gpus.value < local.value) {
             let what = format!("{} tasks would share {} GPUs", local.value, gpus.value);
             let help = format!("start the step with `srun --ntasks-per-node={}`, or with =1 for torchrun", gpus.value);
-            problems.push(Problem::error(Rule::Ranks, what).at(local.spelling()).at(gpus.spelling()).help(help));
+            problems.push(Problem::error(Rule::Ranks, what).at(&local).at(&gpus).fix(help));
         }
         problems.extend(rendezvous.problem(&allocation.nnodes, Some(allocation)));
         check(problems)?;
@@ -327,7 +327,7 @@ impl Inputs<'_> {
             let problem = Problem::error(Rule::Hosts, "the hostfile says how many machines and GPUs there are");
             let problem =
                 contradictions.into_iter().fold(problem.at(file.from.with(file.value.display())), Problem::at);
-            return Err(problem.help("choose among them with --include and --exclude").into());
+            return Err(problem.fix("choose among them with --include and --exclude").into());
         }
         let count = |count: usize| Sourced::new(u32::try_from(count).unwrap_or(u32::MAX), file.from.clone());
         let most = pool.0.iter().map(|(_, gpus)| gpus.len()).max().unwrap_or(0);
@@ -369,12 +369,9 @@ fn ambiguous_rank(host: &Host) -> Option<Problem> {
     let rank = text(vars::RANK, host)?;
     host.nonempty_var(vars::LOCAL_RANK).is_none().then(|| {
         let (nnodes, node_rank) = (&world.value, &rank.value);
-        Problem::error(Rule::Ranks, "without LOCAL_RANK these can count machines or ranks")
-            .at(rank.spelling())
-            .at(world.spelling())
-            .help(format!(
-                "for machines: --nnodes {nnodes} --node-rank {node_rank}; for ranks: set LOCAL_RANK too; {ALONE}"
-            ))
+        Problem::error(Rule::Ranks, "without LOCAL_RANK these can count machines or ranks").at(&rank).at(&world).fix(
+            format!("for machines: --nnodes {nnodes} --node-rank {node_rank}; for ranks: set LOCAL_RANK too; {ALONE}"),
+        )
     })
 }
 
@@ -387,11 +384,11 @@ fn half_a_node(flags: &RankFlags, host: &Host) -> Option<Problem> {
     (node_rank.value > 0 || address.is_some()).then(|| {
         let number = node_rank.value;
         let what = format!("this is machine {number}, but nothing says of how many");
-        let problem = Problem::error(Rule::Ranks, what).at(node_rank.spelling());
-        let problem = address.iter().fold(problem, |problem, address| problem.at(address.spelling()));
+        let problem = Problem::error(Rule::Ranks, what).at(&node_rank);
+        let problem = address.iter().fold(problem, |problem, address| problem.at(&address));
         let first = address.as_ref().map_or("HOST", |address| &address.value);
         let flags = format!("--nnodes N --node-rank {number} --master-addr {first} --master-port 29500");
-        problem.help(format!("{flags}, or NNODES; {ALONE}"))
+        problem.fix(format!("{flags}, or NNODES; {ALONE}"))
     })
 }
 
@@ -418,7 +415,7 @@ fn incomplete_rank_env(topology: &Topology, host: &Host) -> Option<Problem> {
     size.or(rank).map(|set| {
         let what = format!("`{}` is set, but not {}: a rank needs all three", set.from, missing.join(" and "));
         Problem::error(Rule::Ranks, what)
-            .at(set.spelling())
-            .help(format!("for several machines: --nnodes N --node-rank I --master-addr HOST; {ALONE}"))
+            .at(&set)
+            .fix(format!("for several machines: --nnodes N --node-rank I --master-addr HOST; {ALONE}"))
     })
 }

@@ -1,6 +1,7 @@
 //! A list of GPUs in a variable, read as CUDA's driver and torch read it: seen on a driver of 2026 and in torch 2.15.
 
 use crate::base::vars;
+use crate::report::fix::{Fixes, run};
 
 /// What a list selects, and the first thing that is wrong with it.
 pub struct DeviceList {
@@ -39,14 +40,17 @@ impl DeviceFault {
         }
     }
 
-    pub(crate) fn help(&self, variable: &str) -> String {
+    pub(crate) fn fixes(&self, variable: &str) -> Fixes {
+        let export = |list: &str| run(format!("export {variable}={list}"));
         match self {
-            DeviceFault::Repeated(_) => format!("{variable}=0,1: each GPU once"),
+            DeviceFault::Repeated(_) => export("0,1").remark("each GPU once").into(),
             DeviceFault::NotThere(_, count) => {
                 let all: Vec<String> = (0..(*count).min(8)).map(|number| number.to_string()).collect();
-                format!("{variable}={}", all.join(","))
+                export(&all.join(",")).into()
             }
-            _ => format!("{variable}=0,1: numbers, or GPU-… as `nvidia-smi -L` names them, with commas between them"),
+            _ => {
+                export("0,1").remark("numbers, or GPU-… as `nvidia-smi -L` names them, with commas between them").into()
+            }
         }
     }
 }

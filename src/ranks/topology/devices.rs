@@ -7,7 +7,8 @@ use super::hostfile::HostFlags;
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::host::Host;
-use crate::report::{Problem, Rule};
+use crate::report::fix::{give, unset_variable};
+use crate::report::{Place, Problem, Rule};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Devices {
@@ -91,18 +92,19 @@ impl Devices {
     pub(super) fn count_problem(&self) -> Problem {
         match (&self.from, &self.fault) {
             (Source::Variable(name), Some(fault)) => {
-                Problem::error(Rule::Ranks, fault.what(0)).at(name).help(fault.help(name))
+                Problem::error(Rule::Ranks, fault.what(0)).at(Place::unset_variable(name)).fix(fault.fixes(name))
             }
             (Source::Variable(name), None) => {
                 Problem::error(Rule::Ranks, format!("`{name}` hides every GPU, so the number of ranks is unknown"))
-                    .at(name)
-                    .help(format!("--unset-env {name}, or --nproc-per-node 1 for one process without a GPU"))
+                    .at(Place::unset_variable(name))
+                    .fix(unset_variable(name).or(give("--nproc-per-node", 1).remark("for one process without a GPU")))
             }
             (from, _) => {
                 let what = "the number of GPUs is unknown, and so is the number of ranks";
-                let help = "--nproc-per-node N, where N is the number of GPUs of the machine that trains; without a GPU, \
-                            --nproc-per-node 1";
-                let problem = Problem::error(Rule::Ranks, what).help(help);
+                let fixes = give("--nproc-per-node", "N")
+                    .remark("with the number of GPUs of the machine that trains")
+                    .or(give("--nproc-per-node", 1).remark("without a GPU"));
+                let problem = Problem::error(Rule::Ranks, what).fix(fixes);
                 problem.at(format!("{from} lists none, CUDA_VISIBLE_DEVICES is not set")).asking_for_gpu_count()
             }
         }

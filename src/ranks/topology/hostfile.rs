@@ -47,7 +47,7 @@ impl HostFlags {
         match (&self.include, &self.exclude) {
             (Some(include), Some(exclude)) => {
                 let problem = Problem::error(Rule::Hosts, "`--include` cannot be used with `--exclude`");
-                Err(problem.at(include.spelling()).at(exclude.spelling()).help("drop one of them").into())
+                Err(problem.at(&include).at(&exclude).fix("drop one of them").into())
             }
             (Some(filter), None) => pool.filtered(filter, true),
             (None, Some(filter)) => pool.filtered(filter, false),
@@ -88,7 +88,7 @@ impl ResourcePool {
         if !left.0.is_empty() {
             return Ok(left);
         }
-        Err(Problem::error(Rule::Hosts, "no GPU is left").at(filter.spelling()).help("leave some of them in").into())
+        Err(Problem::error(Rule::Hosts, "no GPU is left").at(&filter).fix("leave some of them in").into())
     }
 
     fn no_such_machine(&self, filter: &Sourced<String>, name: &str) -> Problem {
@@ -100,7 +100,7 @@ impl ResourcePool {
             }
             None => format!("one of {}", known.join(", ")),
         };
-        Problem::error(Rule::Hosts, format!("there is no machine `{name}`")).at(filter.spelling()).help(help)
+        Problem::error(Rule::Hosts, format!("there is no machine `{name}`")).at(&filter).fix(help)
     }
 
     pub fn gpu_count(&self) -> usize {
@@ -118,7 +118,7 @@ pub fn parse(text: &str, file: &str) -> Result<ResourcePool, Vec<Problem>> {
             continue;
         }
         let mut problem = |what: String, help: &str| {
-            problems.push(Problem::error(Rule::Hosts, what).at(format!("{file}:{number}")).help(help));
+            problems.push(Problem::error(Rule::Hosts, what).at(format!("{file}:{number}")).fix(help));
         };
         match parse_line(line) {
             None => {
@@ -136,7 +136,7 @@ pub fn parse(text: &str, file: &str) -> Result<ResourcePool, Vec<Problem>> {
         }
     }
     if pool.is_empty() && problems.is_empty() {
-        problems.push(Problem::error(Rule::Hosts, "the hostfile names no machine").at(file).help("node01 slots=8"));
+        problems.push(Problem::error(Rule::Hosts, "the hostfile names no machine").at(file).fix("node01 slots=8"));
     }
     check(problems).map(|()| ResourcePool(pool))
 }
@@ -144,8 +144,8 @@ pub fn parse(text: &str, file: &str) -> Result<ResourcePool, Vec<Problem>> {
 fn no_such_slot(filter: &Sourced<String>, machine: &str, slot: &str, have: &[String]) -> Problem {
     let have = if have.is_empty() { "no GPU is visible".to_string() } else { format!("it has {}", have.join(",")) };
     Problem::error(Rule::Hosts, format!("`{machine}` has no GPU `{slot}`"))
-        .at(filter.spelling())
-        .help(format!("{have}; ranges such as 0-3 are written 0,1,2,3"))
+        .at(&filter)
+        .fix(format!("{have}; ranges such as 0-3 are written 0,1,2,3"))
 }
 
 fn parse_line(line: &str) -> Option<(&str, u32)> {

@@ -43,14 +43,14 @@ impl Rendezvous {
                 let (host, port) = host.split_once(':').unwrap_or((host, "29500"));
                 let what = format!("`{}` is not the name or the address of a machine", address.value);
                 let help = format!("--master-addr {host} --master-port {port}");
-                Some(Problem::error(Rule::Ranks, what).at(address.spelling()).help(help))
+                Some(Problem::error(Rule::Ranks, what).at(&address).fix(help))
             }
             (Some(address), Some(_)) if is_loopback(&address.value) => Some(meets_on_loopback(address, nnodes)),
             (Some(_), Some(_)) => allocation?.address_problem.clone().filter(|_| self.address_from_engine),
             _ => {
                 let what = format!("{} machines need the address and port of the first one", nnodes.value);
                 let help = "--master-addr HOST --master-port 29500, the same on every machine";
-                Some(Problem::error(Rule::Ranks, what).at(nnodes.spelling()).help(help))
+                Some(Problem::error(Rule::Ranks, what).at(&nnodes).fix(help))
             }
         }
     }

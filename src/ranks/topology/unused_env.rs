@@ -35,11 +35,11 @@ pub(super) fn unused_variables(topology: &Topology, allocation: Option<&Allocati
     if allocation.nnodes.value != nnodes.value {
         let what = format!("the job has {} machines, but this launch is for {}", allocation.nnodes.value, nnodes.value);
         let help = format!("drop {} to use all of them together", nnodes.from);
-        notes.push(contradicts_scheduler(what).at(nnodes.spelling()).at(allocation.nnodes.spelling()).help(help));
+        notes.push(contradicts_scheduler(what).at(&nnodes).at(&allocation.nnodes).fix(help));
     } else if nnodes.value > 1 && allocation.node_rank.value != topology.node_rank.value && !is_shell {
         let (said, seen) = (&topology.node_rank, &allocation.node_rank);
         let problem = contradicts_scheduler(format!("this is machine {}, not {}", seen.value, said.value));
-        notes.push(problem.at(seen.spelling()).at(said.spelling()).help(
+        notes.push(problem.at(&seen).at(&said).fix(
             "leave the number of the machine to the scheduler: a `$SLURM_NODEID` in the batch script is 0 everywhere",
         ));
     }
@@ -53,9 +53,9 @@ fn contradicts_scheduler(what: String) -> Problem {
 fn is_ignored(variable: &Sourced<String>, decided: &str) -> Problem {
     let name = variable.from.to_string();
     Problem::warning(Rule::StrayVariable, format!("`{name}` says something else, and is ignored"))
-        .at(variable.spelling())
+        .at(&variable)
         .at(decided)
-        .help(format!("unset {name}"))
+        .fix(format!("unset {name}"))
 }
 
 /// Machines that no variable counts, as the file says.
@@ -65,7 +65,7 @@ pub(super) fn uncounted_machines(host: &Host) -> impl Iterator<Item = Problem> {
         let [how, what, help] = rest.split(" | ").collect::<Vec<_>>().try_into().ok()?;
         let what = format!("{what}: ranks are started on this machine only");
         let help = format!("{help}; --nnodes 1 if this machine is meant");
-        let problem = Problem::warning(Rule::UncountedMachines, what).at(name).help(help);
+        let problem = Problem::warning(Rule::UncountedMachines, what).at(name).fix(help);
         let severity = if how == "error" { Severity::Error } else { Severity::Warning };
         Some(Problem { severity, allowable: severity == Severity::Warning, ..problem })
     })

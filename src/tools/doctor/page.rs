@@ -88,7 +88,7 @@ impl<'h> DoctorReport<'h> {
                     let below = |text: String| vec![String::new(), String::new(), text];
                     let what = format!("{} [{}]", self.clean(&problem.what), problem.rule);
                     lines.push(Line::Wrapped(below(what), limit));
-                    lines.push(Line::Row(below(format!("help: {}", self.clean(&problem.help)))));
+                    lines.push(Line::Row(below(format!("help: {}", self.clean(&problem.help())))));
                 }
             }
         }
@@ -118,8 +118,8 @@ impl<'h> DoctorReport<'h> {
                 "severity": problem.severity.to_string(),
                 "about": row.name,
                 "message": self.clean(&problem.what),
-                "where": problem.places.iter().map(|place| self.clean(place)).collect::<Vec<_>>(),
-                "help": self.clean(&problem.help),
+                "where": problem.places.iter().map(|place| self.clean(&place.to_string())).collect::<Vec<_>>(),
+                "help": self.clean(&problem.help()),
             })
         });
         all["diagnostics"] = problems.collect();

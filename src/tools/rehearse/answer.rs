@@ -105,7 +105,7 @@ impl Answer {
             _ => return None,
         };
         let help = "rehearse the training inside of it: zlaunch rehearse -- swift sft …, with Python 3.8 or later";
-        Some(Problem::error(Rule::Rehearsal, what).at(&self.program).help(help))
+        Some(Problem::error(Rule::Rehearsal, what).at(&self.program).fix(help))
     }
 
     /// The models by their number of parameters, and how many of these are trained.
@@ -249,12 +249,12 @@ impl Answer {
             "refused" => {
                 let what = format!("{} refuses this launch: {said}", self.trainer);
                 let help = explained(&message).map(|key| format!("zlaunch explain {key}"));
-                Problem::error(Rule::Rehearsal, what).help(help.unwrap_or_default())
+                Problem::error(Rule::Rehearsal, what).fix(help.unwrap_or_default())
             }
             "limit" => noted(format!("{up_to}; the rest cannot be tried without a GPU: {said}")),
             "unsure" => noted(format!("{up_to}; what then fails may be the rehearsal's own fault: {said}")),
-            "network" => noted(format!("{up_to}; the rest needs the network: {said}")).help("--online"),
-            "timeout" => noted(format!("{up_to} in {:.0} s", self.seconds)).help("--timeout 1800"),
+            "network" => noted(format!("{up_to}; the rest needs the network: {said}")).fix("--online"),
+            "timeout" => noted(format!("{up_to} in {:.0} s", self.seconds)).fix("--timeout 1800"),
             "died" => noted(format!("{up_to}; then the process ended: {message}")),
             "end" if self.all("initialize").next().is_none() => {
                 noted("the command ended by itself, and never called deepspeed.initialize".to_string())

@@ -44,7 +44,7 @@ fn sagemaker_host(block: &Block, hosts: Sourced<Option<Vec<String>>>, here: Sour
     let Some(index) = hosts.iter().position(|name| *name == here.value) else {
         return Err(Problem::error(Rule::Ranks, format!("this machine is not in {from}"))
             .at(here.from.with(&here.value))
-            .help("give --nnodes, --node-rank and --master-addr")
+            .fix("give --nnodes, --node-rank and --master-addr")
             .into());
     };
     let mut variables = VariableReader::new(host);

@@ -82,5 +82,5 @@ pub(super) fn detect_mpi_job(block: &Block, host: &Host) -> Option<Detected> {
     let Some(role) = text("K_MPI_JOB_ROLE", host) else { return batch::detect(block, host) };
     let what = format!("this is the {} pod of an MPIJob, where mpirun starts the ranks", role.value);
     let help = format!("mpirun zlaunch …, in the command of the launcher; {ALONE}");
-    Some(Err(Problem::error(Rule::Ranks, what).at(role.spelling()).help(help).into()))
+    Some(Err(Problem::error(Rule::Ranks, what).at(&role).fix(help).into()))
 }

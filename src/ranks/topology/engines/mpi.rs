@@ -48,7 +48,7 @@ fn tasks_unknown(engine: &str, set: &[String], missing: &[&str]) -> Problem {
     let is = if missing.len() == 1 { "is" } else { "are" };
     let what = format!("{engine} started this as one of several ranks, but {} {is} not set", missing.join(" and "));
     let problem = set.iter().fold(Problem::error(Rule::Ranks, what), Problem::at);
-    problem.help(format!(
+    problem.fix(format!(
         "for one rank: set RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT; one task per machine: {GIVE_PLACE}"
     ))
 }
@@ -111,8 +111,8 @@ fn allocate(task: Task, host: &Host) -> Detected {
     let address_problem = elsewhere.map(|first| {
         let (here, first_name) = (&host.hostname, &first.value);
         Problem::error(Rule::Ranks, format!("rank 0 runs on {here}, but the first machine of the job is {first_name}"))
-            .at(first.spelling())
-            .help(format!("export MASTER_ADDR={here} for all ranks"))
+            .at(&first)
+            .fix(format!("export MASTER_ADDR={here} for all ranks"))
     });
     let node_rank = Sourced::new(rank.value / local_world_size.value, rank.from.clone());
     let allocation = Allocation::task_per_node(Sourced::new(nnodes, world_size.from.clone()), node_rank, first);

@@ -102,9 +102,9 @@ impl Nodes {
             (Some(count), Some(listed)) if count.value != listed.value => {
                 let (one, two) = (count.value, listed.value);
                 let what = format!("{engine} counts {one} machines in one variable, {two} in another");
-                let problem = Problem::error(Rule::Ranks, what).at(count.spelling());
+                let problem = Problem::error(Rule::Ranks, what).at(&count);
                 let problem = problem.at(listed.from.with(format_args!("{two} machines")));
-                return Err(problem.help(GIVE_PLACE).into());
+                return Err(problem.fix(GIVE_PLACE).into());
             }
             (Some(count), _) | (None, Some(count)) => count,
             (None, None) => return Err(place_unknown(engine, &places, "how many machines it has").into()),
