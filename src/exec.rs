@@ -26,6 +26,7 @@ use crate::base::vars;
 use crate::plan::environment::{Environment, Setting};
 use crate::plan::record::{self, Record};
 use crate::plan::{FileKind, Plan, PlannedConfig};
+use crate::report::fix::give;
 use crate::report::{self, OutputFile, Problem, Rule};
 
 use files::PendingFile;
@@ -88,8 +89,8 @@ fn write_record(record: &Record) -> Result<(), Problem> {
             Some(file) => {
                 let folder = file.parent().unwrap_or(&file).join("zlaunch");
                 let what = "this file is not part of a launch record, and is not overwritten";
-                let problem = Problem::error(Rule::Record, what).at(&*file);
-                Ok(Some(problem.fix(format!("--record {}", folder.display()))))
+                let problem = Problem::error(Rule::Record, what).at(&file);
+                Ok(Some(problem.fix(give("--record", folder.display()))))
             }
             None => replace_record(record).map(|()| None),
         }

@@ -34,6 +34,7 @@ use crate::config::template;
 use crate::host::Host;
 use crate::host::machine::Machine;
 use crate::ranks::topology::{HostFlags, Processes, RankFlags, Topology};
+use crate::report::fix::{Fixes, give};
 use crate::report::{Problem, Rule};
 use crate::request::Launch;
 use crate::request::understood::UnderstoodLaunch;
@@ -168,30 +169,33 @@ pub(crate) fn choose(
     launch: &Launch,
     host: &Host,
 ) -> Result<(String, String), Vec<Problem>> {
-    let refused = |what: &str, help: &str| Problem::error(Rule::AutoTemplate, what).at(&spec).fix(help);
-    let cannot = |why: &str, help: &str| refused(&format!("a template cannot be chosen: {why}"), help);
+    let refused = |what: &str, fixes: Fixes| Problem::error(Rule::AutoTemplate, what).at(spec).fix(fixes);
+    let cannot = |why: &str, fixes: Fixes| refused(&format!("a template cannot be chosen: {why}"), fixes);
+    let name_one = || give("--deepspeed", "zero3").remark("name a template");
     let Some(cluster) = cluster_of(topology) else {
-        return Err(cannot("the number of GPUs is unknown", "name one: --deepspeed zero3").into());
+        return Err(cannot("the number of GPUs is unknown", name_one().into()).into());
     };
     let inputs = FitInputs::new(Some(job), cluster, launch, host);
     if job.trainer.is_passthrough() || inputs.args.model.is_none() {
         let argument = Some(job.trainer.model.argument).filter(|name| job.takes(name));
-        let argument = argument.map(|name| format!("add --{name} to the command, or ")).unwrap_or_default();
-        let help = format!("{argument}name a template: --deepspeed zero3");
-        return Err(cannot("the command names no model", &help).into());
+        let fixes = match argument {
+            Some(name) => Fixes::from(format!("add --{name} to the command")).or(name_one()),
+            None => name_one().into(),
+        };
+        return Err(cannot("the command names no model", fixes).into());
     }
     if inputs.needs_more() {
         let why = "this training keeps more than one model or generates text, which zlaunch does not count";
-        return Err(cannot(why, "name one: --deepspeed zero3").into());
+        return Err(cannot(why, name_one().into()).into());
     }
     let report = inputs.report(host)?;
     let problem = match (&report.gpu_memory, &report.recommended) {
         (Some(_), Some(chosen)) => return Ok((chosen.template.clone(), report.sentence(chosen))),
-        (None, _) => cannot("the memory of the GPUs is unknown", "--gpu-memory 80GiB"),
+        (None, _) => cannot("the memory of the GPUs is unknown", give("--gpu-memory", "80GiB").into()),
         (Some(_), None) => {
             let would = remedies::sentences(&report.remedies);
             let help = if would.is_empty() { "a smaller model, or more GPUs" } else { &would };
-            refused("this training fits with no template", help)
+            refused("this training fits with no template", help.into())
         }
     };
     Err(report.lines().into_iter().fold(problem, Problem::at).into())
@@ -233,7 +237,7 @@ fn cluster(
     };
     let gpus = count(topology.nproc_per_node.as_ref()).ok_or_else(|| {
         let what = "the command does not say how many GPUs it runs on";
-        Problem::error(Rule::Usage, what).at("zlaunch fit").fix("--gpus 8")
+        Problem::error(Rule::Usage, what).at("zlaunch fit").fix(give("--gpus", 8))
     })?;
     Ok(Cluster { nodes: nodes.or(count(topology.nnodes.as_ref())).unwrap_or(1), gpus })
 }
@@ -314,7 +318,7 @@ impl<'a> FitInputs<'a> {
         );
         Err(Problem::error(Rule::Fit, "these numbers are too large for any training")
             .at(place)
-            .fix("--micro-batch 1 --seq-len 2048 --gpus 8"))
+            .fix(give("--micro-batch", 1).and(give("--seq-len", 2048)).and(give("--gpus", 8))))
     }
 
     /// The training keeps models that are not counted, or generates text.

@@ -17,7 +17,7 @@ mod usage;
 
 pub(crate) use effects::*;
 pub(crate) use memory::*;
-pub use place::Place;
+pub(crate) use place::Place;
 pub use printing::*;
 pub use problem::*;
 pub(crate) use ranks::*;

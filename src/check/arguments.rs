@@ -8,7 +8,6 @@ use super::findings::{Check, Findings};
 use super::refusals::{self, Refusal};
 use super::subject::Subject;
 use crate::base::options::{flag, launch_option};
-use crate::base::shell;
 use crate::command::arguments::{Parser, Rejected, Rejection, Versions};
 use crate::command::target::base_name;
 use crate::command::trainer::{ArgumentParser, UnknownOptions};
@@ -220,7 +219,7 @@ fn report_rejection(
             if reading.parser.has(word, versions) {
                 problem.at(word).fix(rename_option(word, format!("--{word}")))
             } else {
-                let quoted = give(option, shell::text(&[whole.clone().into()]));
+                let quoted = give(option, &whole);
                 problem.at(Place::option(option, whole)).fix(quoted)
             }
         }

@@ -6,6 +6,7 @@ use super::launch::TEMPLATES;
 use super::reader::Reader;
 use super::values::{self, Words, one_of};
 use crate::base::options::{AnyValue, Given, SearchOptions};
+use crate::report::fix::give;
 use crate::report::{self, Problem, Rule};
 use crate::tools::generate::{Batch, GenerateRequest};
 
@@ -84,10 +85,10 @@ fn refuse_contradictions(request: &GenerateRequest, bf16: bool, reader: &mut Rea
     let mut refuse = |wrong: bool, problem: Problem| reader.problems.extend(wrong.then_some(problem));
     let contradicting = report::contradicting_options;
     let no_folder = Problem::error(Rule::Usage, "`--tiers` writes three files and needs a folder for them");
-    refuse(tiers && request.out.is_none(), no_folder.at("--tiers").fix("--tiers -o configs"));
+    refuse(tiers && request.out.is_none(), no_folder.at("--tiers").fix(give("--tiers", "").and(give("-o", "configs"))));
     refuse(bf16 && request.fp16, contradicting("--bf16", "--fp16", "--bf16"));
     let nothing = Problem::error(Rule::Generate, "stage 0 partitions nothing, so nothing can be offloaded");
-    let nothing = nothing.at("--stage 0 --offload").fix("--stage 2 --offload");
+    let nothing = nothing.at("--stage 0 --offload").fix(give("--stage", 2).and(give("--offload", "")));
     refuse(request.offload && request.stage == Some(0), nothing);
     refuse(shaped && request.from.is_some(), contradicting("--from", "--stage, --offload", "--from zero3_offload"));
     refuse(shaped && tiers, contradicting("--tiers", "--stage, --offload", EACH));

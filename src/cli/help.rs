@@ -12,6 +12,7 @@ use super::values;
 use crate::base::layout::{Line, TextTable, wrapped, wrapped_help};
 use crate::base::options::{self, SUBCOMMANDS};
 use crate::host::{Host, terminal};
+use crate::report::fix::{run, say};
 use crate::report::{self, Problem, Rule};
 use crate::tools::explain::Language;
 
@@ -23,10 +24,10 @@ pub(super) fn read(args: HelpArgs, mut reader: Reader) -> Result<String, Vec<Pro
         Some(name) if SUBCOMMANDS.contains(&name.as_str()) => page(name, reader.host),
         Some(name) => {
             let help = match report::nearest(name, SUBCOMMANDS.iter().copied()) {
-                Some(nearest) => format!("did you mean `zlaunch help {nearest}`?"),
-                None => format!(
+                Some(nearest) => run(format!("zlaunch help {nearest}")).remark(format!("did you mean `{nearest}`?")),
+                None => say(format!(
                     "`zlaunch help` lists the commands, `zlaunch --help` the launch options; try `zlaunch explain {name}`"
-                ),
+                )),
             };
             let what = format!("zlaunch has no command `{name}`");
             return Err(Problem::error(Rule::Usage, what).at(format!("help {name}")).fix(help).into());

@@ -19,7 +19,8 @@ use crate::fit::cards;
 use crate::host::Host;
 use crate::ranks::launcher::{Launcher, OutputFlags};
 use crate::ranks::topology::{HostFlags, RankFlags};
-use crate::report::{self, Problem, Rule};
+use crate::report::fix::{drop_word, give, run};
+use crate::report::{self, Place, Problem, Rule};
 use crate::request::{EnvironmentFlags, Format, Launch, MemoryFlags, Output};
 
 #[derive(Args)]
@@ -164,7 +165,7 @@ pub(super) fn read_check(CheckArgs { fix, launch: args }: CheckArgs, reader: Rea
     if fix && !is_configs(&launch, host) {
         let what = "`--fix` mends the files of configs, not a command";
         return Err(
-            vec![Problem::error(Rule::Usage, what).at("--fix").fix("zlaunch check --fix ds_config.json")].into()
+            vec![Problem::error(Rule::Usage, what).at("--fix").fix(run("zlaunch check --fix ds_config.json"))].into()
         );
     }
     Ok(launch)
@@ -249,8 +250,8 @@ fn given_twice(reader: &Reader) -> Vec<Problem> {
         let earlier = given.iter().find(|(name, earlier)| *name == flag(option) && *earlier != value);
         if let Some((name, earlier)) = earlier.filter(|_| matches!(option.get_action(), ArgAction::Set)) {
             let what = format!("`{name}` is given twice; `{value}` is used");
-            let problem = Problem::warning(Rule::GivenTwice, what).at(format!("{name} {earlier}"));
-            problems.push(problem.at(format!("{name} {value}")).fix(format!("drop {name} {earlier}")));
+            let problem = Problem::warning(Rule::GivenTwice, what).at(Place::option(name, earlier));
+            problems.push(problem.at(Place::option(name, &value)).fix(drop_word(format_args!("{name} {earlier}"))));
         }
         given.push((flag(option), value));
     }
@@ -265,7 +266,7 @@ fn read_output(options: &mut LaunchOptions, reader: &mut Reader, mode: Mode) -> 
         reader.problems.push(
             Problem::error(Rule::Usage, "`--format` only works with a printed plan")
                 .at("--format")
-                .fix("add --dry-run"),
+                .fix(give("--dry-run", "")),
         );
     }
     // Who prints has looked at it already.

@@ -16,7 +16,8 @@ use crate::config::layers::Layers;
 use crate::config::template::Search;
 use crate::host::{Host, names_in};
 use crate::plan::Plan;
-use crate::report::{self, Problem, Rule, Severity};
+use crate::report::fix::{Fix, give, give_as, say};
+use crate::report::{self, Place, Problem, Rule, Severity};
 use crate::request::Launch;
 
 /// Variables of ours that are not options.
@@ -205,18 +206,18 @@ impl<'a> Reader<'a> {
 
 fn no_template_folder(folder: &Sourced<PathBuf>, host: &Host) -> Problem {
     let (path, shown) = (host.absolute(&folder.value), folder.value.display());
-    let refused =
-        |what: String, help: String| Problem::error(Rule::Template, what).at(folder.from.with(&shown)).fix(help);
+    let given = folder.clone().map(|path| path.display().to_string());
+    let refused = |what: String, fix: Fix| Problem::error(Rule::Template, what).at(Place::from(&given)).fix(fix);
     if path.is_file() {
         let what = format!("`{shown}` is a file, not a folder with templates");
-        return refused(what, format!("--deepspeed {shown}"));
+        return refused(what, give("--deepspeed", shown));
     }
     let beside = path.parent().unwrap_or(&path);
     let names: Vec<String> = names_in(beside).filter(|name| beside.join(name).is_dir()).collect();
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let help = match report::nearest(&name, names.iter().map(String::as_str)) {
-        Some(near) => folder.from.with(folder.value.with_file_name(near).display()),
-        None => "check the path (it is relative to the current folder)".to_string(),
+        Some(near) => give_as(&folder.from, folder.value.with_file_name(near).display()),
+        None => say("check the path (it is relative to the current folder)"),
     };
     refused(format!("there is no folder `{shown}` with templates"), help)
 }

@@ -6,6 +6,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use super::commands::{about, command_of, usage_of, value_of};
 use crate::base::options::flag;
 use crate::config::template::Search;
+use crate::report::fix::{drop_word, give};
 use crate::report::{self, Problem, Rule};
 
 /// The option or argument that clap refuses.
@@ -66,9 +67,9 @@ fn needs_value(given: &str, place: &str) -> Problem {
 
 fn takes_no_value(name: &str, value: &str) -> Problem {
     let help = match value.to_ascii_lowercase().as_str() {
-        "text" | "json" | "shell" if name == "--dry-run" => format!("--dry-run --format {value}"),
-        "0" | "false" | "no" | "off" => format!("drop {name}"),
-        _ => name.to_string(),
+        "text" | "json" | "shell" if name == "--dry-run" => give(name, "").and(give("--format", value)),
+        "0" | "false" | "no" | "off" => drop_word(name),
+        _ => give(name, ""),
     };
     Problem::error(Rule::Usage, format!("`{name}` takes no value")).at(format!("{name}={value}")).fix(help)
 }

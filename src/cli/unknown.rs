@@ -11,6 +11,7 @@ use crate::command::arguments;
 use crate::config::template::Search;
 use crate::host::Host;
 use crate::ranks::launcher;
+use crate::report::fix::{drop_word, rename_option};
 use crate::report::{self, Problem, Rule};
 
 /// The refusal. The words become what was probably meant, so that the rest of them can be judged. Where that is not only
@@ -46,9 +47,9 @@ pub(super) fn unknown_option(given: &str, at: usize, words: &mut Vec<OsString>, 
         Some(Replacement::Words(template)) => {
             let meant = filled(&template);
             words.splice(at..at, meant.split(' ').map(OsString::from));
-            refused("").fix(format!("did you mean `{meant}`?"))
+            refused("").fix(rename_option(given, meant))
         }
-        Some(Replacement::Nothing(why)) => refused(&format!(": {why}")).fix(format!("leave {given} out")),
+        Some(Replacement::Nothing(why)) => refused(&format!(": {why}")).fix(drop_word(given)),
         behind if has_command(words, place, host) => {
             match behind {
                 Some(Replacement::Behind(template)) => words.extend(filled(template).split(' ').map(OsString::from)),

@@ -12,7 +12,8 @@ use crate::command::front_end::COMMON_FIELDS;
 use crate::command::python::Python;
 use crate::command::target::{ParsedCommand, Target, base_name};
 use crate::host::{Host, is_shim};
-use crate::report::{self, NOT_EXECUTABLE, NOT_FOUND, Problem, Rule};
+use crate::report::fix::{Fixes, meant, run};
+use crate::report::{self, NOT_EXECUTABLE, NOT_FOUND, Place, Problem, Rule};
 
 pub(crate) use crate::command::front_end::{
     ArgumentParser, AutoFiller, DefaultArguments, Precision, TrainingDefaults, UnknownOptions,
@@ -180,16 +181,15 @@ fn not_found(word: &OsStr, host: &Host) -> Problem {
         _ => of_console(&name).and_then(|trainer| trainer.distribution),
     };
     let nearest = nearest_command(&name);
+    let activate = format!("activate the environment that has `{name}`");
     let help = match (nearest, package) {
-        (Some(meant), _) => format!("did you mean `{meant}`?"),
-        (None, Some(package)) => {
-            format!("activate the environment that has `{name}`; pip install {package} provides it")
-        }
-        (None, None) => format!("activate the environment that has `{name}`"),
+        (Some(near), _) => meant(near).into(),
+        (None, Some(package)) => Fixes::from(activate).or(run(format!("pip install {package}"))),
+        (None, None) => Fixes::from(activate),
     };
     let path = host.var_os(vars::PATH).unwrap_or_default();
     Problem::error(Rule::NotFound, format!("`{name}` is not on PATH"))
-        .at(format!("PATH={}", path.to_string_lossy()))
+        .at(Place::variable(vars::PATH, path.to_string_lossy()))
         .fix(help)
         .status(NOT_FOUND)
 }
@@ -198,7 +198,7 @@ fn no_such_program(path: &str, exists: bool) -> Problem {
     if exists {
         return Problem::error(Rule::NotFound, format!("`{path}` is not a file that can be executed"))
             .at(path)
-            .fix(format!("is it the right path? a script needs chmod +x {path}"))
+            .fix(run(format!("chmod +x {path}")).remark("is it the right path? a script must be executable"))
             .status(NOT_EXECUTABLE);
     }
     Problem::error(Rule::NotFound, format!("`{path}` does not exist")).at(path).fix("check the path").status(NOT_FOUND)

@@ -28,7 +28,7 @@ pub struct Fill {
     pub value: Value,
     pub from: String,
     /// The one argument that decides it.
-    pub(crate) argument: Option<Source>,
+    pub argument: Option<Source>,
 }
 
 /// One "auto" that was left to the trainer.

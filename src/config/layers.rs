@@ -38,7 +38,7 @@ pub fn with_layers<'t>(template: &'t Template, layers: &Layers, host: &Host) -> 
     for file in &layers.patch {
         let path = host.absolute(&file.value);
         let applied = reading::read(&path).and_then(|change| match change {
-            operations @ Value::Array(_) => patch::operate(config.to_mut(), operations, &Place::from(&path)),
+            operations @ Value::Array(_) => patch::operate(config.to_mut(), operations, &path),
             object @ Value::Object(_) => {
                 patch::merge(config.to_mut(), object);
                 Ok(())

@@ -40,7 +40,8 @@ pub fn merge(config: &mut Value, patch: Value) {
 const MOST_PLACED: usize = 1_000_000;
 
 /// RFC 6902. One operation at a time, so that it can be said which one fails.
-pub fn operate(config: &mut Value, operations: Value, place: &Place) -> Result<(), Problem> {
+pub fn operate(config: &mut Value, operations: Value, place: impl Into<Place>) -> Result<(), Problem> {
+    let place = place.into();
     let Value::Array(operations) = operations else { return Err(not_a_patch(place.clone(), "it is not a list")) };
     let read = |(number, operation): (usize, Value)| {
         read(operation).map_err(|why| not_a_patch(place.clone(), &format!("operation {number}: {why}")))

@@ -13,6 +13,7 @@ use crate::base::source::{Source, Sourced};
 use crate::command::trainer::Job;
 use crate::host::Host;
 use crate::ranks::topology::Topology;
+use crate::report::fix::{give, run};
 use crate::report::{Problem, Rule, Severity};
 use crate::request::Launch;
 
@@ -82,7 +83,7 @@ pub(crate) fn judge(
                 } else {
                     let guesses = guesses.join("; ");
                     Problem { severity: Severity::Note, ..problem.at(format!("assumed: {guesses}")) }
-                        .fix("zlaunch fit; how long the sequences are: --seq-len 1024")
+                        .fix(give("--seq-len", 1024).remark("give the length of the sequences").or(run("zlaunch fit")))
                 })
             }
             // It would fit with expandable segments, but a variable says otherwise.

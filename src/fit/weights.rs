@@ -10,6 +10,7 @@ use crate::base::size;
 use crate::base::source::Sourced;
 use crate::command::model::{self, Hub};
 use crate::host::Host;
+use crate::report::fix::{Fixes, give, run};
 use crate::report::reading;
 use crate::report::{self, Problem, Rule};
 
@@ -71,7 +72,7 @@ fn model_is_not_here(name: &Sourced<String>) -> Problem {
     let what = format!("`{}` is neither a folder nor in the Hugging Face or ModelScope cache", name.value);
     Problem::error(Rule::Fit, what)
         .at(&name)
-        .fix("download it first (its config.json is enough), or ask `zlaunch fit --params 8B`")
+        .fix(Fixes::from("download it first (its config.json is enough)").or(run("zlaunch fit --params 8B")))
 }
 
 /// A model whose config.json is on this machine.
@@ -88,7 +89,7 @@ fn of_local_model(name: &Sourced<String>, lookup: &ModelLookup, host: &Host) -> 
     let of_headers = headers.clone().map(|(params, from)| of_size(params, from));
     architecture::read(&config, headers).or(of_headers).map(Some).ok_or_else(|| {
         let what = "the size of the model cannot be computed from this config";
-        Problem::error(Rule::Fit, what).at(&*file).fix("--params 8B")
+        Problem::error(Rule::Fit, what).at(&file).fix(give("--params", "8B"))
     })
 }
 

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::base::hash::fnv1a;
 use crate::base::json;
+use crate::report::fix::run;
 use crate::report::reading;
 use crate::report::{Problem, Rule};
 
@@ -111,7 +112,7 @@ pub(crate) fn read(folder: &Path) -> Result<Value, Problem> {
     let content = json::parse_exactly(&reading::read_text(&path)?).ok().filter(is_record).ok_or_else(|| {
         Problem::error(Rule::Record, "this is not a launch record")
             .at(&*path)
-            .fix("zlaunch --record DIR -- COMMAND writes one")
+            .fix(run("zlaunch --record DIR -- COMMAND").remark("to write one"))
     })?;
     let version = &content["version"];
     if *version != VERSION {

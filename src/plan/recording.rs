@@ -14,8 +14,9 @@ use crate::command::trainer::{self, Job};
 use crate::host::Host;
 use crate::plan::inputs;
 use crate::plan::record::{Record, VERSION, content_hash};
+use crate::report::fix::{Fixes, drop_word, give};
 use crate::report::secrets::Secrets;
-use crate::report::{Problem, Rule};
+use crate::report::{Place, Problem, Rule};
 use crate::request::Launch;
 
 impl Plan {
@@ -33,7 +34,7 @@ impl Plan {
             word.to_str().map(str::to_string).ok_or_else(|| {
                 Problem::error(Rule::Record, "this is not UTF-8 text, so it cannot be recorded")
                     .at(word.to_string_lossy().into_owned())
-                    .fix(format!("use plain text, or drop {}", asked.from))
+                    .fix(Fixes::from("use plain text").or(drop_word(&asked.from)))
             })
         };
         let words = launch.options.iter().chain(&launch.command).map(|word| text(word));
@@ -116,16 +117,16 @@ fn sources(plan: &Plan, launch: &Launch, job: &Job, host: &Host) -> Map<String, 
 fn folder(asked: &Sourced<PathBuf>, job: &Job, host: &Host) -> Result<PathBuf, Problem> {
     if asked.value.as_os_str().is_empty() {
         return Err(Problem::error(Rule::Record, "the name of the folder for the launch record is empty")
-            .at(asked.from.with("''"))
-            .fix("--record DIR; is the variable set that should name it?"));
+            .at(Place::option(asked.from.to_string(), "''"))
+            .fix(give("--record", "DIR").remark("is the variable set that should name it?")));
     }
     if asked.value.as_os_str() != "auto" {
         return Ok(host.absolute(&asked.value));
     }
     let output = job.args.text("output_dir").ok_or_else(|| {
         Problem::error(Rule::Record, "the command has no `--output_dir` for the record to go to")
-            .at(asked.from.with("auto"))
-            .fix("--record DIR")
+            .at(Place::option(asked.from.to_string(), "auto"))
+            .fix(give("--record", "DIR"))
     })?;
     Ok(host.absolute(&PathBuf::from(output.value)).join(Record::AUTO))
 }

@@ -18,8 +18,9 @@ use std::ffi::OsString;
 use crate::base::source::Sourced;
 use crate::command::option_names::name_of;
 use crate::command::trainer::{self, Job};
-use crate::ranks::topology::{Role, Topology, tasks_are_ranks};
-use crate::report::{Problem, Rule};
+use crate::ranks::topology::{Role, Topology, alone, tasks_are_ranks};
+use crate::report::fix::{Fixes, drop_word, give, run};
+use crate::report::{Place, Problem, Rule};
 
 pub(crate) use context::LaunchContext;
 pub(crate) use deepspeed::{options, remote_runner};
@@ -79,10 +80,11 @@ fn requested(asked: &Sourced<Launcher>, job: &Job, topology: &Topology) -> Resul
     if job.starts_ranks && !(opaque && asked.value == Launcher::Direct) {
         return Err(starts_ranks_itself(job));
     }
-    let refused = |what: &str, help: &str| Err(Problem::error(Rule::Launcher, what).at(&asked).fix(help));
+    let refused = |what: &str, fixes: Fixes| Err(Problem::error(Rule::Launcher, what).at(asked).fix(fixes));
+    let drop_launcher = |why: &str| drop_word("--launcher").remark(why);
     if topology.pool.is_some() && asked.value != Launcher::Deepspeed {
-        let help = "--launcher deepspeed, or start zlaunch on every machine without --hostfile";
-        return refused("only deepspeed's runner reads a hostfile", help);
+        let fixes = give("--launcher", "deepspeed").or("start zlaunch on every machine without --hostfile");
+        return refused("only deepspeed's runner reads a hostfile", fixes);
     }
     match (&topology.role, asked.value) {
         // srun runs zlaunch on each node, which then starts the launcher that was asked for.
@@ -90,26 +92,28 @@ fn requested(asked: &Sourced<Launcher>, job: &Job, topology: &Topology) -> Resul
         (_, Launcher::Srun) => {
             return refused(
                 "this is not the shell of a job on several machines, from which srun could start",
-                "inside a step zlaunch finds its place by itself: drop --launcher",
+                drop_launcher("inside a step zlaunch finds its place itself").into(),
             );
         }
         (Role::Shell { .. }, _) => {
             return refused(
                 "this shell runs on one machine of the job only",
-                "drop --launcher: zlaunch starts itself on each of them; or --nnodes 1 for this machine alone",
+                drop_launcher("zlaunch starts itself on each of them").or(alone()),
             );
         }
         (Role::Rank { .. } | Role::Task(_), Launcher::Direct) => {}
         (Role::Rank { .. }, _) => {
             return refused(
                 "the ranks exist already (RANK, LOCAL_RANK, WORLD_SIZE), so no launcher is started",
-                &format!("drop {}, or start new ranks on this machine with --nnodes 1", asked.from),
+                drop_word(&asked.from).or(give("--nnodes", 1).remark("to start new ranks on this machine")),
             );
         }
         (Role::Task(task), _) => {
             return refused(
                 &format!("{} tasks run on this machine, each of them a rank already", task.local_world_size.value),
-                "start one task on each machine: srun --ntasks-per-node=1, mpirun --map-by ppr:1:node",
+                run("srun --ntasks-per-node=1")
+                    .remark("start one task on each machine")
+                    .or(run("mpirun --map-by ppr:1:node")),
             );
         }
         (Role::Starter, Launcher::Direct) if !opaque => check_one_process(asked, topology)?,
@@ -127,11 +131,12 @@ fn starts_ranks_itself(job: &Job) -> Problem {
         // Said to be a trainer, by the name of which it may go.
         Some(console) => (
             format!("may run `{console}`, which starts ranks itself"),
-            format!("put zlaunch in front of `{console}` inside it: zlaunch … -- {console} …"),
+            run(format!("zlaunch … -- {console} …")).remark(format!("put zlaunch before `{console}` inside it")),
         ),
         None => (
             "starts ranks itself".to_string(),
-            "drop --launcher and --trainer; without launcher options of its own, zlaunch runs the script inside".into(),
+            drop_word("--launcher and --trainer")
+                .remark("without launcher options of its own, zlaunch runs the script inside"),
         ),
     };
     let what = format!("`{program}` {starts}: a launcher in front would start them twice");
@@ -142,9 +147,9 @@ fn check_one_process(asked: &Sourced<Launcher>, topology: &Topology) -> Result<(
     let several = topology.world_size.as_ref().filter(|world| world.value > 1);
     several.map_or(Ok(()), |world| {
         Err(Problem::error(Rule::Launcher, format!("`direct` starts one process, not {}", world.value))
-            .at(&asked)
+            .at(asked)
             .at(&world.from)
-            .fix("--launcher torchrun, or --nproc-per-node 1"))
+            .fix(give("--launcher", "torchrun").or(give("--nproc-per-node", 1))))
     })
 }
 
@@ -174,8 +179,8 @@ pub(crate) fn check_extra(launcher: Launcher, extra: &[OsString]) -> Vec<Problem
     let say_it_to_us = |(ours, theirs): (&str, Sourced<String>)| {
         let what = format!("`{}` changes the ranks, so zlaunch itself must be given it", theirs.from);
         Problem::error(Rule::Launcher, what)
-            .at(format!("--launcher-arg {}", theirs.spelling()))
-            .fix(format!("--{ours} {}", theirs.value))
+            .at(Place::option("--launcher-arg", theirs.spelling()))
+            .fix(give(format!("--{ours}"), &theirs.value))
     };
     stated.into_iter().map(say_it_to_us).collect()
 }

@@ -13,6 +13,7 @@ mod unused_env;
 mod variables;
 
 use crate::base::source::{Source, Sourced};
+use crate::report::fix::give;
 use crate::report::{Problem, Rule};
 
 pub(crate) use device_list::DeviceFault;
@@ -22,7 +23,7 @@ pub(crate) use flags::Processes;
 pub use flags::RankFlags;
 pub use hostfile::HostFlags;
 pub(crate) use hostfile::ResourcePool;
-pub(crate) use problems::{ALONE, tasks_are_ranks};
+pub(crate) use problems::{alone, tasks_are_ranks};
 
 #[derive(Debug)]
 pub struct Topology {
@@ -139,7 +140,7 @@ impl Topology {
             let (nnodes, each) = (nodes.value, nproc.value);
             let what = format!("{nnodes} machines with {each} ranks each are more than {MAX_RANKS} ranks");
             let problem = Problem::error(Rule::Ranks, what).at(&nodes).at(&nproc);
-            problem.fix("--nnodes 2 --nproc-per-node 8")
+            problem.fix(give("--nnodes", 2).and(give("--nproc-per-node", 8)))
         })
     }
 

@@ -9,8 +9,11 @@ use std::process::ExitStatus;
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 
+use super::fix::{drop_word, give_as, run};
+use super::place::Place;
 use super::problem::{NOT_EXECUTABLE, NOT_FOUND, Problem, REFUSED};
 use super::rule::Rule;
+use crate::base::shell;
 use crate::base::source::Sourced;
 
 pub(crate) fn would_overwrite_an_input(out: &Sourced<PathBuf>, file: &Path) -> Problem {
@@ -18,14 +21,14 @@ pub(crate) fn would_overwrite_an_input(out: &Sourced<PathBuf>, file: &Path) -> P
         Rule::ConfigOut,
         format!("the resolved config would overwrite `{}`, which this launch reads", file.display()),
     )
-    .at(out.from.with(out.value.display()))
-    .fix(out.from.with("resolved.json"))
+    .at(&out.clone().map(|path| path.display().to_string()))
+    .fix(give_as(&out.from, "resolved.json"))
 }
 
 pub(crate) fn no_such_folder(path: &Path) -> Problem {
     Problem::error(Rule::ConfigOut, "the folder for the resolved config does not exist")
-        .at(format!("--config-out {}", path.display()))
-        .fix(format!("mkdir -p {}", path.parent().unwrap_or(path).display()))
+        .at(Place::option("--config-out", path.display().to_string()))
+        .fix(run(shell::text(&["mkdir".into(), "-p".into(), path.parent().unwrap_or(path).into()])))
 }
 
 /// What is written, and how to have it written elsewhere.
@@ -38,34 +41,35 @@ impl OutputFile {
         OutputFile("the run file that names the config", "set XDG_CACHE_HOME to another folder");
     pub(crate) const VARIABLES: Self = OutputFile("the file of variables for the other machines", Self::RUN_FILE.1);
     pub(crate) const GENERATED: Self = OutputFile("the generated config", "choose another place: -o FILE");
-    pub(crate) const FIXED: Self = OutputFile("the config", "check its permissions, or leave --fix out");
+    pub(crate) const FIXED: Self = OutputFile("the config", "check its permissions, or drop --fix");
     pub(crate) const RECORD: Self = OutputFile("the launch record", "choose another folder: --record DIR");
     pub(crate) const REHEARSAL: Self = OutputFile("the files of the rehearsal", "set TMPDIR to another folder");
     pub(crate) const PROGRAM: Self = OutputFile("the shim", "choose another folder, or change its permissions");
 }
 
 pub(crate) fn cannot_write(OutputFile(what, help): OutputFile, path: &Path, why: &io::Error) -> Problem {
-    Problem::error(Rule::Write, format!("{what} cannot be written: {why}")).at(&*path).fix(help)
+    Problem::error(Rule::Write, format!("{what} cannot be written: {why}")).at(path).fix(help)
 }
 
 pub(crate) fn folder_not_ours(folder: &Path) -> Problem {
     Problem::error(Rule::Write, "the folder for resolved configs does not belong to you alone")
-        .at(&*folder)
+        .at(folder)
         .fix("set HOME or XDG_CACHE_HOME to a folder you own, or use --config-out PATH")
 }
 
 /// `part`: what of the cache others can replace. `folder`: where the configs are instead.
 pub(crate) fn cache_not_ours(part: &Path, folder: &Path) -> Problem {
     let what = format!("others can change `{}`, so resolved configs are kept elsewhere", part.display());
-    let help = format!("chmod go-w {}, or set XDG_CACHE_HOME to a folder of yours", part.display());
-    Problem::warning(Rule::CacheNotOurs, what).at(&*folder).fix(help)
+    let chmod = run(shell::text(&["chmod".into(), "go-w".into(), part.into()]));
+    Problem::warning(Rule::CacheNotOurs, what).at(folder).fix(chmod.or("set XDG_CACHE_HOME to a folder of yours"))
 }
 
 pub(crate) fn port_in_use(port: &Sourced<u16>) -> Problem {
-    Problem::error(Rule::Port, format!("port {} on this machine is already in use", port.value)).at(&port).fix(format!(
-        "without {} a single machine takes a free one; several need another one, the same for all",
-        port.from
-    ))
+    Problem::error(Rule::Port, format!("port {} on this machine is already in use", port.value)).at(port).fix(
+        drop_word(&port.from)
+            .remark("one machine takes a free port")
+            .or(give_as(&port.from, "PORT").remark("the same on every machine")),
+    )
 }
 
 pub(crate) fn cannot_execute(program: &OsStr, why: &io::Error) -> Problem {
@@ -95,14 +99,14 @@ pub(crate) fn cannot_start_ranks(rank: u32, count: u32, why: &io::Error) -> Prob
 
 pub(crate) fn cannot_watch_ranks(why: &io::Error) -> Problem {
     Problem::error(Rule::Ranks, format!("the ranks cannot be supervised: {why}"))
-        .at("--launcher local")
+        .at(Place::option("--launcher", "local"))
         .fix("`ulimit -a` shows the limits of this session; --launcher torchrun does not need this")
 }
 
 pub(crate) fn endings_are_hidden() -> Problem {
     Problem::error(Rule::Ranks, "SIGCHLD is ignored, so zlaunch cannot tell how a rank ended")
         .at("SIGCHLD, inherited from the program that starts zlaunch")
-        .fix("env --default-signal=CHLD zlaunch …")
+        .fix(run("env --default-signal=CHLD zlaunch …"))
 }
 
 /// The exit status is that of the rank, as a shell reports it.

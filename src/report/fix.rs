@@ -2,6 +2,7 @@
 //! JSON, and the edits of `check --fix`.
 
 use std::borrow::Cow;
+use std::ffi::OsStr;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -12,7 +13,7 @@ use crate::base::source::Source;
 
 /// One thing to change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Change {
+pub(crate) enum Change {
     /// A key of the config gets a value, written as `--set` takes it.
     Set {
         key: String,
@@ -62,7 +63,7 @@ pub enum Change {
 
 /// Changes that belong together.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fix {
+pub(crate) struct Fix {
     pub(crate) changes: Vec<Change>,
     /// Printed before the changes.
     remark: String,
@@ -72,7 +73,7 @@ pub struct Fix {
 
 /// In order of preference.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Fixes(pub(crate) Vec<Fix>);
+pub(crate) struct Fixes(pub(crate) Vec<Fix>);
 
 pub(crate) fn set(key: impl Into<String>, value: impl ToString) -> Fix {
     Change::Set { key: key.into(), value: value.to_string() }.into()
@@ -218,13 +219,13 @@ impl Fix {
 
 impl Change {
     fn text(&self) -> String {
-        let word = |text: String| shell::text(&[text.into()]);
+        let word = |text: String| pasted(&text);
         match self {
             Change::Set { key, value } => format!("--set {}", word(format!("{key}={value}"))),
             Change::Unset { key } => format!("--unset {key}"),
             Change::Rename { key, to, value } => format!("--unset {key} --set {}", word(format!("{to}={value}"))),
             Change::Give { option, value } if value.is_empty() => option.clone(),
-            Change::Give { option, value } if option.starts_with('-') => format!("{option} {value}"),
+            Change::Give { option, value } if option.starts_with('-') => format!("{option} {}", pasted(value)),
             Change::Give { option, value } => format!("{option}: {value}"),
             Change::Drop { word } => format!("drop {word}"),
             Change::RenameOption { to, .. } => format!("did you mean `{to}`?"),
@@ -274,6 +275,18 @@ impl Change {
             }
             _ => None,
         }
+    }
+}
+
+/// A word for a shell. A `$` in it is for the shell to expand: `/local/nvme/$USER-$$`.
+fn pasted(word: &str) -> String {
+    let plain = word.replace('$', "");
+    let is_plain = !plain.is_empty() && shell::quoted(OsStr::new(&plain)) == plain.as_bytes();
+    match word.contains('$') {
+        true if is_plain => word.to_string(),
+        true => format!("\"{word}\""),
+        false if word.contains('…') => word.to_string(),
+        false => shell::text(&[word.into()]),
     }
 }
 

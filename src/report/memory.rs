@@ -1,13 +1,15 @@
 //! Sentences about the options of `fit`.
 
+use super::fix::{give, give_as, run};
 use super::problem::Problem;
 use super::rule::Rule;
 use crate::base::source::Sourced;
 
 pub(crate) fn nothing_to_fit() -> Problem {
-    Problem::error(Rule::Usage, "no model is given")
-        .at("zlaunch fit")
-        .fix("zlaunch fit --params 8B --gpu H100x8, or the training command: zlaunch fit --gpus 8 -- swift sft --model Qwen/Qwen3-8B")
+    Problem::error(Rule::Usage, "no model is given").at("zlaunch fit").fix(
+        run("zlaunch fit --params 8B --gpu H100x8")
+            .or(run("zlaunch fit --gpus 8 -- swift sft --model Qwen/Qwen3-8B").remark("with the training command")),
+    )
 }
 
 /// A number of nvidia-smi is in MiB; what people know of a machine is in GiB.
@@ -15,22 +17,24 @@ pub(crate) fn size_without_unit(size: &Sourced<String>) -> Problem {
     let number = size.value.trim();
     let unit = if number.parse::<f64>().is_ok_and(|number| number >= 4096.0) { "MiB" } else { "GiB" };
     Problem::error(Rule::Usage, format!("`{number}` has no unit"))
-        .at(&size)
-        .fix(size.from.with(format!("{number}{unit}")))
+        .at(size)
+        .fix(give_as(&size.from, format!("{number}{unit}")))
 }
 
 pub(crate) fn count_without_unit(count: &Sourced<String>) -> Problem {
     let number = count.value.trim();
-    Problem::error(Rule::Usage, format!("`{number}` has no unit")).at(&count).fix(count.from.with(format!("{number}B")))
+    Problem::error(Rule::Usage, format!("`{number}` has no unit"))
+        .at(count)
+        .fix(give_as(&count.from, format!("{number}B")))
 }
 
 pub(crate) fn unknown_card(name: &Sourced<String>, nearest: Option<&str>) -> Problem {
     let is_number = name.value.trim().parse::<u32>().is_ok();
-    let quoted = nearest.map(|name| if name.contains(' ') { format!("\"{name}\"") } else { name.to_string() });
-    let help = match quoted {
-        _ if is_number => format!("did you mean `--gpus`? --gpus {}", name.value.trim()),
-        Some(nearest) => format!("did you mean `--gpu {nearest}`? or say its memory: --gpus 8 --gpu-memory 80GiB"),
-        None => "say its memory instead: --gpus 8 --gpu-memory 80GiB".to_string(),
+    let memory = give("--gpus", 8).and(give("--gpu-memory", "80GiB")).remark("give its memory instead");
+    let fixes = match nearest {
+        _ if is_number => give("--gpus", name.value.trim()).remark("did you mean `--gpus`?").into(),
+        Some(nearest) => give("--gpu", nearest).remark(format!("did you mean `{nearest}`?")).or(memory),
+        None => memory.into(),
     };
-    Problem::error(Rule::Usage, format!("zlaunch does not know a GPU named `{}`", name.value)).at(&name).fix(help)
+    Problem::error(Rule::Usage, format!("zlaunch does not know a GPU named `{}`", name.value)).at(name).fix(fixes)
 }

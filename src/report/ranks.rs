@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::Path;
 
+use super::fix::{drop_word, give, unset_variable};
+use super::place::Place;
 use super::problem::Problem;
 use super::rule::Rule;
 use crate::base::source::{Source, Sourced};
@@ -18,15 +20,15 @@ pub(crate) fn hosts_of_the_command(sourced: &str, program: &str) -> Problem {
 
 pub(crate) fn value_cannot_travel(name: &str) -> Problem {
     Problem::error(Rule::Hosts, "deepspeed's runner only passes on variables that are one line of text")
-        .at(name)
-        .fix(format!("--unset-env {name}, or set it on the machines"))
+        .at(Place::unset_variable(name))
+        .fix(unset_variable(name).or("set it on the machines"))
 }
 
 pub(crate) fn secrets_may_be_local<'a>(path: &Path, names: impl Iterator<Item = &'a String>) -> Problem {
     let names = names.map(String::as_str).collect::<Vec<_>>().join(", ");
     let what = format!("every machine must read {names} from this file: do they all see its folder?");
     Problem::warning(Rule::ConfigNotShared, what)
-        .at(&*path)
+        .at(path)
         .fix("set XDG_CACHE_HOME to a folder that all machines share, or set the variables on the machines")
 }
 
@@ -42,8 +44,8 @@ pub(crate) fn shown_in_arguments(name: &str, is_secret: bool) -> Problem {
         )
     };
     Problem::warning(Rule::ShownInArguments, what)
-        .at(name)
-        .fix(format!("--unset-env {name}, and set it on the machines"))
+        .at(Place::unset_variable(name))
+        .fix(unset_variable(name).remark("set it on the machines instead"))
 }
 
 pub(crate) fn ranks_without_effect(from: &Source, program: &str, starts_ranks: bool) -> Problem {
@@ -59,23 +61,25 @@ pub(crate) fn ranks_without_effect(from: &Source, program: &str, starts_ranks: b
 
 pub(crate) fn already_a_launcher(asked: &Sourced<impl fmt::Display>, program: &str) -> Problem {
     Problem::error(Rule::Launcher, format!("the command already starts with `{program}`"))
-        .at(&asked)
-        .fix(format!("drop {}, or take `{program}` and its flags off the command", asked.from))
+        .at(asked)
+        .fix(drop_word(&asked.from).or(drop_word(format_args!("`{program}` and its flags"))))
 }
 
 pub(crate) fn config_not_shared(path: &Path, machines: usize) -> Problem {
     Problem::error(Rule::Hosts, format!("{machines} machines must read the config, but only this one sees its folder"))
-        .at(&*path)
-        .fix("--config-out PATH, in a folder that all machines share")
+        .at(path)
+        .fix(give("--config-out", "PATH").remark("in a folder that all machines share"))
 }
 
 /// `kind`: the file system of the folder.
 pub(crate) fn config_may_be_local(path: &Path, machines: usize, kind: &str) -> Problem {
     let what =
         format!("{machines} machines must read the config at this path, and it is on {kind}: do they all see it?");
-    Problem::warning(Rule::ConfigNotShared, what)
-        .at(&*path)
-        .fix("--config-out PATH, in a folder that all machines share, or --allow config-not-shared")
+    Problem::warning(Rule::ConfigNotShared, what).at(path).fix(
+        give("--config-out", "PATH")
+            .remark("in a folder that all machines share")
+            .or(give("--allow", "config-not-shared")),
+    )
 }
 
 pub(crate) fn bad_environment_line(place: &str, line: &str) -> Problem {

@@ -3,6 +3,8 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
+use super::fix::{Fixes, give, give_as, run};
+use super::place::Place;
 use super::problem::Problem;
 use super::rule::Rule;
 use super::suggestion::{did_you_mean, nearest};
@@ -13,7 +15,10 @@ pub(crate) fn nothing_to_launch(subcommand: &str, config: &str) -> Problem {
     let zlaunch = if subcommand.is_empty() { "zlaunch".to_string() } else { format!("zlaunch {subcommand}") };
     Problem::error(Rule::Usage, "there is no command to launch")
         .at(format!("{zlaunch} [OPTIONS] [--] COMMAND [ARGS]..."))
-        .fix(format!("{zlaunch} --deepspeed {config} -- swift sft --model Qwen/Qwen3-8B; `zlaunch -h` is an overview"))
+        .fix(
+            run(format!("{zlaunch} --deepspeed {config} -- swift sft --model Qwen/Qwen3-8B"))
+                .or("`zlaunch -h` is an overview"),
+        )
 }
 
 /// Behind a `\` that should end a line.
@@ -25,12 +30,12 @@ pub(crate) fn only_a_space() -> Problem {
 /// `line`: the command line with the option in front.
 pub(crate) fn dry_run_behind(word: &str, line: &str) -> Problem {
     let what = format!("`{word}` comes after the command, so the trainer gets it and training starts");
-    Problem::warning(Rule::BehindTheCommand, what).at(word).fix(line)
+    Problem::warning(Rule::BehindTheCommand, what).at(word).fix(run(line))
 }
 
 pub(crate) fn not_text(from: &str, value: &OsStr) -> Problem {
     Problem::error(Rule::Usage, format!("the value of `{from}` is not UTF-8 text"))
-        .at(format!("{from} {}", value.to_string_lossy()))
+        .at(Place::option(from, value.to_string_lossy()))
         .fix("use plain text here; arguments after the command may be any bytes")
 }
 
@@ -40,11 +45,11 @@ pub(crate) fn not_one_of(sourced: &Sourced<String>, known: &[&str]) -> Problem {
     let shown = if known.len() > MOST { &known[..MOST / 2] } else { known };
     let more = if known.len() > MOST { format!(" and {} more", known.len() - shown.len()) } else { String::new() };
     let all = format!("one of {}{more}", shown.join(", "));
-    let help = match word_meant(&sourced.value, known) {
-        Some(word) if known.len() > MOST => format!("did you mean `{word}`?"),
-        word => did_you_mean(word, &all),
+    let fixes = match word_meant(&sourced.value, known) {
+        Some(word) => give_as(&sourced.from, word).remark(format!("did you mean `{word}`?")).or(all),
+        None => Fixes::from(all),
     };
-    Problem::error(Rule::Usage, format!("`{}` does not know `{}`", sourced.from, sourced.value)).at(&sourced).fix(help)
+    Problem::error(Rule::Usage, format!("`{}` does not know `{}`", sourced.from, sourced.value)).at(sourced).fix(fixes)
 }
 
 /// The known word that means the same, is spelt almost like it, or has it as its beginning or end.
@@ -58,7 +63,7 @@ fn word_meant<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
 pub(crate) fn is_not(wanted: &str, sourced: &Sourced<String>, example: &str) -> Problem {
     Problem::error(Rule::Usage, format!("`{}` is not {wanted}", sourced.value))
         .at(&sourced)
-        .fix(sourced.from.with(example))
+        .fix(give_as(&sourced.from, example))
 }
 
 pub(crate) fn not_a_number(sourced: &Sourced<String>, least: u64, most: u64, example: &str) -> Problem {
@@ -121,17 +126,17 @@ pub(crate) fn unknown_subject(words: &str, nearest: Option<&str>, containing: &[
 
 /// `line`: the command line that was probably meant.
 pub(crate) fn meant(word: &str, what: &str, line: &str) -> Problem {
-    Problem::error(Rule::Usage, format!("`{word}` is {what}")).at(word).fix(line)
+    Problem::error(Rule::Usage, format!("`{word}` is {what}")).at(word).fix(run(line))
 }
 
 /// `usage` is that of a sub-command.
 pub(crate) fn missing_argument(name: &str, usage: &str) -> Problem {
     let command = sub_command(usage);
-    Problem::error(Rule::Usage, format!("`{command}` needs {name}")).at(command).fix(usage)
+    Problem::error(Rule::Usage, format!("`{command}` needs {name}")).at(command).fix(run(usage))
 }
 
 pub(crate) fn unexpected_argument(word: &str, usage: &str) -> Problem {
-    Problem::error(Rule::Usage, format!("`{word}` is not understood here")).at(sub_command(usage)).fix(usage)
+    Problem::error(Rule::Usage, format!("`{word}` is not understood here")).at(sub_command(usage)).fix(run(usage))
 }
 
 /// `zlaunch shims` of `zlaunch shims install|remove|list [DIR]`.
@@ -141,8 +146,8 @@ fn sub_command(usage: &str) -> String {
 
 pub(crate) fn would_overwrite(path: &Path) -> Problem {
     Problem::error(Rule::Generate, format!("`{}` already exists", path.display()))
-        .at(format!("-o {}", path.display()))
-        .fix("--force overwrites it")
+        .at(Place::option("-o", path.display().to_string()))
+        .fix(give("--force", "").remark("to overwrite it"))
 }
 
 pub(crate) fn contradicting_options(one: &str, two: &str, help: &str) -> Problem {

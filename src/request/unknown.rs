@@ -13,6 +13,7 @@ use crate::command::prefix::{Barrier, Prefix};
 use crate::command::target::{base_name, is_python, of_python};
 use crate::command::trainer;
 use crate::ranks::topology::Topology;
+use crate::report::fix::run;
 use crate::report::{self, Problem, Rule};
 
 /// Programs that start a training, besides the console scripts of the front ends and Python.
@@ -35,17 +36,17 @@ impl UnderstoodLaunch<'_> {
             return Vec::new();
         }
         let first = self.launch.command.first().map_or(OsStr::new(""), OsString::as_os_str);
-        let (program, help) = (base_name(first), self.right_order());
+        let (program, line) = (base_name(first), run(self.right_order()));
         let places = self.several_machines(trainer::is_console(first));
         if !places.is_empty() {
             let what = format!("zlaunch does not know `{program}`, so it cannot place it on several machines");
             let problem = Problem::error(Rule::NotUnderstood, what);
-            return vec![places.into_iter().fold(problem, Problem::at).fix(help)];
+            return vec![places.into_iter().fold(problem, Problem::at).fix(line)];
         }
         // That it is not there says more.
         let is_missing = self.job.blocker.is_some();
         let what = format!("`{program}` is not a training command that zlaunch knows: it runs unchanged and unchecked");
-        let problem = || Problem::warning(Rule::NotUnderstood, what).at(program).fix(help);
+        let problem = || Problem::warning(Rule::NotUnderstood, what).at(program).fix(line);
         (!is_missing).then(problem).into_iter().collect()
     }
 
@@ -109,24 +110,24 @@ impl UnderstoodLaunch<'_> {
             Some(Barrier::Container(name)) => {
                 error(format!("zlaunch cannot look into the container that `{name}` starts"))
                     .at(*name)
-                    .fix(format!("run zlaunch inside, in an image that has it: {order}"))
+                    .fix(run(order).remark("run zlaunch inside, in an image that has it"))
             }
             Some(Barrier::Option(option)) => error(format!(
                 "with `{option}` the command runs in another folder or without the variables that zlaunch reads"
             ))
             .at(option)
-            .fix(order),
+            .fix(run(order)),
             Some(Barrier::Without(name, needed)) => {
                 error(format!("`{name}` without {needed} drops the variables that zlaunch reads"))
                     .at(*name)
-                    .fix(format!("{name} {needed} keeps them; or {order}"))
+                    .fix(run(format!("{name} {needed}")).remark("to keep them").or(run(order)))
             }
             // At the launch, zlaunch checks again behind the prefix.
             None => {
                 let name = prefix.own_python.filter(|_| self.launch.output.only_shows())?;
                 let what =
                     format!("`{name}` brings its own Python: what depends on installed packages was not checked");
-                Problem::warning(Rule::PackagesNotSeen, what).at(name).fix(order)
+                Problem::warning(Rule::PackagesNotSeen, what).at(name).fix(run(order))
             }
         })
     }

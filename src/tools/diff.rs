@@ -17,6 +17,7 @@ use crate::config::template::{self, Search};
 use crate::host::{Host, terminal};
 use crate::plan::Plan;
 use crate::plan::record;
+use crate::report::fix::give;
 use crate::report::secrets::Secrets;
 use crate::report::{Problem, Rule};
 use crate::request::{self, Format, Launch};
@@ -125,7 +126,7 @@ fn launched(launch: &Launch, with_record: bool, host: &Host) -> Result<Side, Vec
         None => {
             let runs = &plan.trainer.runs;
             let what = format!("`{runs}` would run without a DeepSpeed config, so there is nothing to compare");
-            return Err(Problem::error(Rule::NoConfig, what).at(runs).fix("add --deepspeed zero2").into());
+            return Err(Problem::error(Rule::NoConfig, what).at(runs).fix(give("--deepspeed", "zero2")).into());
         }
     };
     Ok(Side { name, config, record: plan.record.map(|record| record.content) })

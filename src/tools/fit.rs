@@ -6,18 +6,23 @@ use super::output::out_bytes;
 use crate::base::layout::escape_controls;
 use crate::fit::{self, FitFormat, FitRequest};
 use crate::host::{Host, terminal};
+use crate::report::fix::give;
 use crate::report::secrets::Secrets;
 use crate::report::{self, Problem};
 
 /// Exit status 1: it does not fit.
 pub(crate) fn run(request: &FitRequest, host: &Host) -> Result<u8, Vec<Problem>> {
     // It is asked about GPUs that need not be here.
-    let help = request.card.map_or("--gpu H100x8, or --gpus 8 --gpu-memory 80GiB", |_| "--gpus 8");
+    let gpus = || give("--gpus", 8);
+    let fixes = || match request.card {
+        None => give("--gpu", "H100x8").or(gpus().and(give("--gpu-memory", "80GiB"))),
+        Some(_) => gpus().into(),
+    };
     let in_its_words = |problem: Problem| {
         if !problem.asks_for_gpu_count {
             return problem;
         }
-        Problem { what: "the number of GPUs is unknown".to_string(), ..problem }.fix(help)
+        Problem { what: "the number of GPUs is unknown".to_string(), ..problem }.fix(fixes())
     };
     let report =
         fit::answer(request, host).map_err(|problems| problems.into_iter().map(in_its_words).collect::<Vec<_>>())?;

@@ -21,7 +21,7 @@ use crate::host::{Host, terminal};
 use crate::plan::Plan;
 use crate::ranks::launcher::Launcher;
 use crate::report::secrets::Secrets;
-use crate::report::{self, Problem, Rule, Severity};
+use crate::report::{self, Problem, Rule, Severity, fix};
 use crate::request::{Format, Launch};
 
 use answer::Answer;
@@ -91,7 +91,7 @@ fn rehearse(request: &RehearseRequest, plan: &Plan, host: &Host) -> Result<Answe
         let what = format!("no Python is known that runs `{}`, so it cannot be rehearsed", plan.trainer.runs);
         return Err(Problem::error(Rule::NotFound, what)
             .at(&plan.trainer.runs)
-            .fix("zlaunch doctor -- COMMAND")
+            .fix(fix::run("zlaunch doctor -- COMMAND"))
             .into());
     };
     let count = |number: Option<&Sourced<u32>>| number.map_or(1, |number| number.value);

@@ -12,6 +12,7 @@ use crate::base::vars;
 use crate::command::trainer;
 use crate::exec;
 use crate::host::{Host, is_shim};
+use crate::report::fix::run;
 use crate::report::{Problem, Rule};
 
 /// The launchers that have a shim.
@@ -50,7 +51,7 @@ impl Shims {
         let no_home = || {
             Problem::error(Rule::Usage, "there is no home folder, so name a folder")
                 .at("HOME")
-                .fix("zlaunch shims install|remove|list DIR")
+                .fix(run("zlaunch shims install|remove|list DIR"))
         };
         let folder = match folder {
             Some(folder) => host.absolute(folder),
@@ -132,7 +133,7 @@ fn listing(present: Vec<PathBuf>, host: &Host) -> String {
 }
 
 fn not_here(what: &str, place: &Path) -> Problem {
-    Problem::error(Rule::Shims, what).at(&*place).fix("choose another folder: zlaunch shims install DIR")
+    Problem::error(Rule::Shims, what).at(place).fix(run("zlaunch shims install DIR").remark("choose another folder"))
 }
 
 /// A link is not ours, wherever it points.

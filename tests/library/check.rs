@@ -126,7 +126,8 @@ fn some_optimizers_survive_offload() {
 fn the_schedulers_are_recorded() {
     let config = json!({"train_batch_size": 8, "scheduler": {"type": "of_nobody"}});
     let said = said(&[Rule::SchedulerType], &config, &Sandbox::new());
-    let names: Vec<&str> = said[0].help.strip_prefix("one of ").unwrap().split(", ").collect();
+    let help = said[0].help();
+    let names: Vec<&str> = help.strip_prefix("one of ").unwrap().split(", ").collect();
     assert_eq!(names.len(), 5, "{names:?}");
     for name in names {
         assert!(schema::parameters("scheduler", name, schema::newest()).count() > 3, "{name}");

@@ -85,7 +85,7 @@ mod auto {
     #[test]
     fn a_fill_changes_only_an_auto() {
         let config = json!({"a": "auto", "b": {"c": "auto", "d": 1}});
-        let fill = |key, value| Fill { key, value, from: String::new() };
+        let fill = |key, value| Fill { key, value, from: String::new(), argument: None };
         assert_eq!(apply(&config, &[fill("b.c", json!(2))]), json!({"a": "auto", "b": {"c": 2, "d": 1}}));
         // A fill for a key that is not "auto" changes nothing.
         assert_eq!(apply(&config, &[fill("b.d", json!(2)), fill("e", json!(2))]), config);
@@ -113,7 +113,7 @@ mod layers {
             let mut config = json!({"a": {"x": 1, "y": 2, "z": 3}, "b": 1, "c": 2});
             let keys: Vec<_> = keys.iter().map(|key| Sourced::new((*key).to_string(), Source::Default)).collect();
             let problems = remove(&mut config, &keys);
-            (config.to_string(), problems.into_iter().map(|problem| problem.help).collect::<Vec<_>>())
+            (config.to_string(), problems.into_iter().map(|problem| problem.help()).collect::<Vec<_>>())
         };
         assert_eq!(removed(&["a.x"]).0, r#"{"a":{"y":2,"z":3},"b":1,"c":2}"#);
         assert_eq!(removed(&["a", "a.y"]).0, r#"{"b":1,"c":2}"#);

@@ -88,7 +88,7 @@ fn check(environment: &Environment, machine: usize, present: &[usize], absurd: O
         says_more |= *says && !value.is_empty();
     }
     match decide(machine, &variables) {
-        Err(problems) => assert!(problems.iter().all(|it| !it.help.is_empty() && !it.what.is_empty()), "{variables:?}"),
+        Err(problems) => assert!(problems.iter().all(|it| !it.help().is_empty() && !it.what.is_empty()), "{variables:?}"),
         Ok(topology) => assert!(
             !says_more || is_placed(&topology, machine),
             "{}: machine {machine} is alone with {variables:?}: {topology:?}",

@@ -203,7 +203,7 @@ fn what_xtuners_parser_refuses_is_refused() {
     let xtuner = xtuner();
     let helps = |line: &str| {
         let problems = xtuner.job(&format!("xtuner train c.py {line}")).problems;
-        problems.into_iter().map(|problem| problem.help).collect::<Vec<_>>()
+        problems.into_iter().map(|problem| problem.help()).collect::<Vec<_>>()
     };
     assert_eq!(helps("--work-dir w --cfg-options a=1 b=2 --local_rank 0 --dee deepspeed_zero1"), [""; 0]);
     assert_eq!(helps("--work_dir w"), ["did you mean `--work-dir`?"]);
@@ -331,7 +331,7 @@ fn passed_on(line: &str, version: Option<&str>) -> Option<String> {
 /// What is said about words of `axolotl train`.
 fn refused(line: &str, version: Option<&str>) -> Vec<String> {
     let problems = axolotl(version).job(&format!("axolotl train {line}")).problems;
-    problems.into_iter().map(|problem| problem.help).collect()
+    problems.into_iter().map(|problem| problem.help()).collect()
 }
 
 #[test]

@@ -186,7 +186,7 @@ fn merge(chain: Vec<Link>, documents: Vec<Document>, notes: Vec<Problem>) -> Res
             patch::merge(&mut config, document.body);
         }
         if let Some(operations) = document.patch {
-            patch::operate(&mut config, operations, &Place::key(&link.origin, "$zlaunch.patch"))?;
+            patch::operate(&mut config, operations, Place::key(&link.origin, "$zlaunch.patch"))?;
         }
         // The last one of each name.
         env.retain(|(name, _)| document.env.iter().all(|(new, _)| new != name));

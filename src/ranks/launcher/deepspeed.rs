@@ -18,6 +18,7 @@ use crate::command::argv::Args;
 use crate::command::argv::Nargs::{Nothing, One};
 use crate::host::Host;
 use crate::ranks::topology::{Processes, RankFlags, Topology};
+use crate::report::fix::give;
 use crate::report::{Problem, Rule};
 
 pub(super) const SPEC: LauncherSpec = LauncherSpec {
@@ -55,17 +56,22 @@ const DEFAULT_HOSTFILE: &str = "/job/hostfile";
 pub(super) fn check(asked: &Sourced<Launcher>, topology: &Topology) -> Result<(), Problem> {
     if topology.pool.is_none() && topology.world_size.is_none() {
         return Err(Problem::error(Rule::Launcher, "deepspeed must know how many GPUs every machine has")
-            .at(&asked)
-            .fix("--nproc-per-node N if every machine has N, --hostfile FILE, or --launcher torchrun"));
+            .at(asked)
+            .fix(
+                give("--nproc-per-node", "N")
+                    .remark("if every machine has N")
+                    .or(give("--hostfile", "FILE"))
+                    .or(give("--launcher", "torchrun")),
+            ));
     }
     let Some(devices) = &topology.devices.names else { return Ok(()) };
     match topology.nproc_per_node.as_ref().filter(|nproc| nproc.value as usize > devices.len()) {
         Some(nproc) if topology.pool.is_none() => {
             let (gpus, ranks) = (devices.len(), nproc.value);
             let what = format!("the deepspeed launcher starts one rank per GPU: {gpus}, not {ranks}");
-            let fewer = if gpus == 0 { String::new() } else { format!("--nproc-per-node {gpus}, or ") };
-            let problem = Problem::error(Rule::Launcher, what).at(&asked).at(&nproc.from);
-            Err(problem.fix(format!("{fewer}--launcher torchrun")))
+            let torchrun = give("--launcher", "torchrun");
+            let fixes = if gpus == 0 { torchrun.into() } else { give("--nproc-per-node", gpus).or(torchrun) };
+            Err(Problem::error(Rule::Launcher, what).at(asked).at(&nproc.from).fix(fixes))
         }
         _ => Ok(()),
     }

@@ -16,8 +16,9 @@ use crate::command::argv::Args;
 use crate::command::target::{ParsedCommand, Target, is_python, of_python};
 use crate::command::trainer::{self, Job};
 use crate::host::Host;
-use crate::ranks::topology::{ALONE, Processes, RankFlags, Role, Topology};
-use crate::report::{Problem, Rule};
+use crate::ranks::topology::{Processes, RankFlags, Role, Topology, alone};
+use crate::report::fix::{Fixes, run};
+use crate::report::{Place, Problem, Rule};
 
 /// Every launcher that a command may start with.
 pub(super) const SPECS: &[&LauncherSpec] = &[&torchrun::SPEC, &deepspeed::SPEC, &accelerate::SPEC];
@@ -128,23 +129,23 @@ impl ExistingLauncher {
         let nnodes = job.nnodes.as_ref().filter(|nnodes| nnodes.value > 1);
         let (what, place) = match (tasks, nnodes) {
             (Some(ranks), _) => {
-                (format!("this is one of {} ranks, and each would start `{name}`", ranks.value), ranks.spelling())
+                (format!("this is one of {} ranks, and each would start `{name}`", ranks.value), Place::from(ranks))
             }
             (None, Some(nnodes)) => {
                 let count = nnodes.value;
                 let what =
                     format!("the job has {count} machines, and `{name}` is not told: they would not train together");
-                (what, nnodes.spelling())
+                (what, Place::from(nnodes))
             }
             (None, None) => return None,
         };
         let told = nnodes.map(|nnodes| {
             let (number, flags) = self.flags_for(job, nnodes.value, host);
             let words = [self.in_front(command), &self.program, &flags, &self.behind].concat();
-            format!("; or, as the only task of machine {number}: {}", line(&words))
+            run(line(&words)).remark(format!("as the only task of machine {number}"))
         });
-        let help = format!("{}{}; {ALONE}", line(&self.left_out(command)), told.unwrap_or_default());
-        Some(Problem::error(Rule::Ranks, what).at(place).at(name).fix(help))
+        let fixes = run(line(&self.left_out(command))).or(Fixes(told.into_iter().collect())).or(alone());
+        Some(Problem::error(Rule::Ranks, what).at(place).at(name).fix(fixes))
     }
 
     /// Its flags for a machine of the job, and the number of that machine. The shell of a job is none.
@@ -250,11 +251,9 @@ impl ExistingLauncher {
         let word = is_runner.then(|| remote_runner::changed_word(&self.args, &words, host)).flatten()?;
         let (program, word) = (self.name(), word.to_string_lossy());
         let what = format!("`{program}` sends `{word}` through a shell on every machine, which would change it");
-        Some(
-            Problem::warning(Rule::ChangedByShells, what)
-                .at(format!("{program} --hostfile"))
-                .fix("zlaunch --hostfile FILE -- COMMAND without the launcher: every argument arrives unchanged"),
-        )
+        Some(Problem::warning(Rule::ChangedByShells, what).at(format!("{program} --hostfile")).fix(
+            run("zlaunch --hostfile FILE -- COMMAND").remark("without the launcher every argument arrives unchanged"),
+        ))
     }
 
     /// Whether the launcher itself takes a config.

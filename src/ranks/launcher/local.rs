@@ -12,6 +12,7 @@ use crate::command::target::Target;
 use crate::command::trainer::Job;
 use crate::host::Host;
 use crate::ranks::topology::Topology;
+use crate::report::fix::give;
 use crate::report::{Problem, Rule};
 
 /// Variables whose value is the rank. On one node these are the same number.
@@ -44,8 +45,8 @@ pub(super) fn check(asked: &Sourced<Launcher>, topology: &Topology) -> Result<()
     match topology.nnodes.as_ref().filter(|nnodes| nnodes.value > 1) {
         Some(nnodes) => {
             let what = format!("`local` starts the ranks of one machine; {} machines need torchrun", nnodes.value);
-            let problem = Problem::error(Rule::Launcher, what).at(&asked).at(&nnodes);
-            Err(problem.fix("--launcher torchrun, once on each machine"))
+            let problem = Problem::error(Rule::Launcher, what).at(asked).at(nnodes);
+            Err(problem.fix(give("--launcher", "torchrun").remark("once on each machine")))
         }
         None => Ok(()),
     }

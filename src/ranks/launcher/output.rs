@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::kind::Launcher;
 use crate::base::source::{Source, Sourced};
+use crate::report::fix::{drop_word, give};
 use crate::report::{Problem, Rule};
 
 /// Our flags about the output of the ranks.
@@ -28,8 +29,8 @@ impl OutputFlags {
         match self.flag().filter(|_| launcher == Launcher::Local) {
             Some(from) => {
                 let what = "`local` keeps no output of the ranks: log folders and prefixes are torchrun's";
-                let help = format!("--launcher torchrun, where torch is installed; or drop {from}");
-                Err(Problem::error(Rule::Launcher, what).at(from).fix(help))
+                let torchrun = give("--launcher", "torchrun").remark("where torch is installed");
+                Err(Problem::error(Rule::Launcher, what).at(from).fix(torchrun.or(drop_word(from))))
             }
             None => Ok(()),
         }

@@ -10,7 +10,8 @@ use crate::command::target::base_name;
 use crate::host::{self, Host};
 use crate::ranks::topology::engines::slurm::{in_step, node_counts, requested_gpus};
 use crate::ranks::topology::{Role, Topology};
-use crate::report::{NOT_FOUND, Problem, Rule};
+use crate::report::fix::{drop_word, run};
+use crate::report::{NOT_FOUND, Place, Problem, Rule};
 
 const PROGRAM: &str = "srun";
 
@@ -58,8 +59,8 @@ impl<'a> SrunPrefix<'a> {
             return Ok(());
         }
         Err(Problem::error(Rule::Launcher, "an `srun` inside a step waits for that step to end")
-            .at("SLURM_STEP_ID")
-            .fix("drop `srun`: zlaunch finds its place by itself; or srun --overlap"))
+            .at(Place::unset_variable("SLURM_STEP_ID"))
+            .fix(drop_word("`srun`").remark("zlaunch finds its place itself").or(run("srun --overlap"))))
     }
 }
 
@@ -90,7 +91,7 @@ pub(crate) fn argv(
     let program = host.find_program(OsStr::new(PROGRAM)).ok_or_else(|| {
         let what = "the job has several machines, but there is no `srun` on PATH to reach them";
         Problem::error(Rule::Launcher, what)
-            .fix("srun --ntasks-per-node=1 zlaunch …, from where srun is (outside of the container)")
+            .fix(run("srun --ntasks-per-node=1 zlaunch …").remark("from where srun is, outside of the container"))
             .status(NOT_FOUND)
     })?;
     let flags = prefix.map_or_else(|| flags(topology, host), |prefix| prefix.flags.to_vec());

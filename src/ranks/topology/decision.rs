@@ -6,7 +6,8 @@ use std::path::PathBuf;
 
 use super::engine::{Allocation, Placement};
 use super::problems::{
-    ALONE, meets_on_loopback, node_rank_too_large, other_number_of_machines, rank_too_large, tasks_are_ranks,
+    alone, meets_on_loopback, node_rank_too_large, other_number_of_machines, place_flags, rank_too_large,
+    tasks_are_ranks,
 };
 use super::rendezvous::{Rendezvous, is_loopback};
 use super::unused_env::{counted_by_another, uncounted_machines, unused_variables};
@@ -17,6 +18,7 @@ use super::{Devices, HostFlags, Processes, RankFlags, Role, Task, Topology, engi
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::host::Host;
+use crate::report::fix::{drop_word, give, run};
 use crate::report::{Problem, Rule, Severity};
 
 impl Topology {
@@ -78,8 +80,8 @@ impl Topology {
                 "the machines may not all have {} GPUs: what depends on the number of ranks is left to the trainer",
                 nproc.value
             );
-            let help = "--nproc-per-node N if every machine starts N";
-            self.notes.push(Problem::warning(Rule::MachinesDiffer, what).at(&nproc).fix(help));
+            let fix = give("--nproc-per-node", "N").remark("if every machine starts N");
+            self.notes.push(Problem::warning(Rule::MachinesDiffer, what).at(nproc).fix(fix));
             self.world_size = None;
         }
     }
@@ -109,8 +111,8 @@ impl Inputs<'_> {
             // One of many ranks cannot start the others. A variable may be set for a whole site, so it gives way.
             if file.from.is_flag() {
                 let problem = Problem::error(Rule::Hosts, "the ranks exist already, so no hostfile is needed");
-                let place = file.from.with(file.value.display());
-                return Err(problem.at(place).fix(format!("leave {} out", file.from)).into());
+                let file = file.clone().map(|path| path.display().to_string());
+                return Err(problem.at(&file).fix(drop_word(file.spelling())).into());
             }
         }
         if let Some(existing) = existing.filter(|_| !nodes_by_flag && !count_by_flag) {
@@ -131,7 +133,7 @@ impl Inputs<'_> {
                 let Sourced { value: count, from } = &allocation.nnodes;
                 let what =
                     format!("this is one shell of the {engine} job on {count} machines: nothing runs on the others");
-                Err(Problem::error(Rule::Ranks, what).at(from).fix(format!("{line}; {ALONE}")).into())
+                Err(Problem::error(Rule::Ranks, what).at(from).fix(run(line).or(alone())).into())
             }
             _ => self.ranks_to_start(Some(&allocation)),
         }?;
@@ -242,8 +244,8 @@ impl Inputs<'_> {
                 None => {
                     let what = format!("nothing says which of the {} machines this is", nnodes.value);
                     let last = nnodes.value - 1;
-                    let help = format!("--node-rank I on each of them: 0 on the first, {last} on the last");
-                    Problem::error(Rule::Ranks, what).at(&nnodes).fix(help)
+                    let each = format!("on each of them, 0 on the first, {last} on the last");
+                    Problem::error(Rule::Ranks, what).at(&nnodes).fix(give("--node-rank", "I").remark(each))
                 }
             });
         }
@@ -277,8 +279,9 @@ impl Inputs<'_> {
         let gpus = devices.listed().or_else(|| allocation.gpus.clone());
         if let Some(gpus) = gpus.filter(|gpus| gpus.value > 1 && gpus.value < local.value) {
             let what = format!("{} tasks would share {} GPUs", local.value, gpus.value);
-            let help = format!("start the step with `srun --ntasks-per-node={}`, or with =1 for torchrun", gpus.value);
-            problems.push(Problem::error(Rule::Ranks, what).at(&local).at(&gpus).fix(help));
+            let step = |tasks: u32| run(format!("srun --ntasks-per-node={tasks}")).remark("start the step with");
+            let fixes = step(gpus.value).or(step(1).remark("for torchrun"));
+            problems.push(Problem::error(Rule::Ranks, what).at(local).at(&gpus).fix(fixes));
         }
         problems.extend(rendezvous.problem(&allocation.nnodes, Some(allocation)));
         check(problems)?;
@@ -369,9 +372,10 @@ fn ambiguous_rank(host: &Host) -> Option<Problem> {
     let rank = text(vars::RANK, host)?;
     host.nonempty_var(vars::LOCAL_RANK).is_none().then(|| {
         let (nnodes, node_rank) = (&world.value, &rank.value);
-        Problem::error(Rule::Ranks, "without LOCAL_RANK these can count machines or ranks").at(&rank).at(&world).fix(
-            format!("for machines: --nnodes {nnodes} --node-rank {node_rank}; for ranks: set LOCAL_RANK too; {ALONE}"),
-        )
+        let machines = give("--nnodes", nnodes).and(give("--node-rank", node_rank)).remark("for machines");
+        let what = "without LOCAL_RANK these can count machines or ranks";
+        let fixes = machines.or("set LOCAL_RANK too, for ranks").or(alone());
+        Problem::error(Rule::Ranks, what).at(&rank).at(&world).fix(fixes)
     })
 }
 
@@ -385,10 +389,9 @@ fn half_a_node(flags: &RankFlags, host: &Host) -> Option<Problem> {
         let number = node_rank.value;
         let what = format!("this is machine {number}, but nothing says of how many");
         let problem = Problem::error(Rule::Ranks, what).at(&node_rank);
-        let problem = address.iter().fold(problem, |problem, address| problem.at(&address));
+        let problem = address.iter().fold(problem, Problem::at);
         let first = address.as_ref().map_or("HOST", |address| &address.value);
-        let flags = format!("--nnodes N --node-rank {number} --master-addr {first} --master-port 29500");
-        problem.fix(format!("{flags}, or NNODES; {ALONE}"))
+        problem.fix(place_flags("N", &number.to_string(), first).or("set NNODES").or(alone()))
     })
 }
 
@@ -416,6 +419,6 @@ fn incomplete_rank_env(topology: &Topology, host: &Host) -> Option<Problem> {
         let what = format!("`{}` is set, but not {}: a rank needs all three", set.from, missing.join(" and "));
         Problem::error(Rule::Ranks, what)
             .at(&set)
-            .fix(format!("for several machines: --nnodes N --node-rank I --master-addr HOST; {ALONE}"))
+            .fix(place_flags("N", "I", "HOST").remark("for several machines").or(alone()))
     })
 }

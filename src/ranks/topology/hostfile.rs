@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use super::variables::check;
 use crate::base::source::Sourced;
 use crate::host::Host;
-use crate::report::{Problem, Rule, nearest, reading};
+use crate::report::fix::{give_as, meant, say};
+use crate::report::{Place, Problem, Rule, nearest, reading};
 
 #[derive(Clone, Default)]
 pub struct HostFlags {
@@ -94,11 +95,11 @@ impl ResourcePool {
     fn no_such_machine(&self, filter: &Sourced<String>, name: &str) -> Problem {
         let known: Vec<&str> = self.0.iter().map(|(host, _)| host.as_str()).collect();
         let help = match nearest(name, known.iter().copied()) {
-            Some(near) => format!("did you mean `{near}`?"),
+            Some(near) => meant(near),
             None if known.len() == 1 && name.starts_with(|c: char| c.is_ascii_digit()) => {
-                filter.from.with(format!("{}:{name}", known[0]))
+                give_as(&filter.from, format!("{}:{name}", known[0]))
             }
-            None => format!("one of {}", known.join(", ")),
+            None => say(format!("one of {}", known.join(", "))),
         };
         Problem::error(Rule::Hosts, format!("there is no machine `{name}`")).at(&filter).fix(help)
     }
@@ -118,7 +119,7 @@ pub fn parse(text: &str, file: &str) -> Result<ResourcePool, Vec<Problem>> {
             continue;
         }
         let mut problem = |what: String, help: &str| {
-            problems.push(Problem::error(Rule::Hosts, what).at(format!("{file}:{number}")).fix(help));
+            problems.push(Problem::error(Rule::Hosts, what).at(Place::at(file, (number, 1))).fix(help));
         };
         match parse_line(line) {
             None => {

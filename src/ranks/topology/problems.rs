@@ -1,55 +1,68 @@
 //! Problems that several files of this folder tell.
 
 use crate::base::source::Sourced;
-use crate::report::{Problem, Rule};
+use crate::report::fix::{Fix, Fixes, give, run};
+use crate::report::{Place, Problem, Rule};
 
-/// The help where nothing says which machine of how many this is.
-pub(super) const GIVE_PLACE: &str =
-    "--nnodes N --node-rank I --master-addr HOST --master-port 29500; for this machine alone: --nnodes 1";
-pub(crate) const ALONE: &str = "for this machine alone: --nnodes 1";
+/// The fix where nothing says which machine of how many this is.
+pub(super) fn give_place() -> Fixes {
+    place_flags("N", "I", "HOST").or(alone())
+}
+
+/// The flags of one machine of several.
+pub(super) fn place_flags(nnodes: &str, node_rank: &str, first: &str) -> Fix {
+    give("--nnodes", nnodes)
+        .and(give("--node-rank", node_rank))
+        .and(give("--master-addr", first))
+        .and(give("--master-port", 29500))
+}
+
+pub(crate) fn alone() -> Fix {
+    give("--nnodes", 1).remark("for this machine alone")
+}
 
 /// What `engine` set says that the job is larger than this process, but nothing says `missing`.
 pub(super) fn place_unknown(engine: &str, set: &[String], missing: &str) -> Problem {
     let what = format!("this seems to be part of a larger job of {engine}, but nothing says {missing}");
-    set.iter().fold(Problem::error(Rule::Ranks, what), Problem::at).fix(GIVE_PLACE)
+    set.iter().fold(Problem::error(Rule::Ranks, what), Problem::at).fix(give_place())
 }
 
 pub(super) fn not_understood(engine: &str, variable: &str) -> Problem {
     let what = format!("{engine} started this process, but its variables do not say on which machine");
-    Problem::error(Rule::Ranks, what).at(variable).fix(GIVE_PLACE)
+    Problem::error(Rule::Ranks, what).at(Place::unset_variable(variable)).fix(give_place())
 }
 
 pub(super) fn machines_unreadable(engine: &str, file: &Sourced<String>) -> Problem {
     let what = format!("the machines of the {engine} job cannot be read, so their number is unknown");
-    Problem::error(Rule::Ranks, what).at(&file).fix(GIVE_PLACE)
+    Problem::error(Rule::Ranks, what).at(file).fix(give_place())
 }
 
 pub(super) fn tasks_spread_unevenly(size: &Sourced<u32>, local: &Sourced<u32>) -> Problem {
     Problem::error(Rule::UnevenTasks, "the machines have different numbers of tasks")
-        .at(&size)
-        .at(&local)
-        .fix("start the same number on each: mpirun --map-by ppr:N:node")
+        .at(size)
+        .at(local)
+        .fix(run("mpirun --map-by ppr:N:node").remark("start the same number on each"))
 }
 
 /// The problem of a rank that its group does not have.
 pub(super) fn rank_too_large(rank: Option<&Sourced<u64>>, size: Option<&Sourced<u64>>) -> Option<Problem> {
     let (rank, size) = rank.zip(size).filter(|(rank, size)| rank.value >= size.value)?;
     let what = format!("rank {} of {} does not exist: counting starts at 0", rank.value, size.value);
-    let problem = Problem::error(Rule::Ranks, what).at(&rank).at(&size);
+    let problem = Problem::error(Rule::Ranks, what).at(rank).at(size);
     Some(problem.fix(format!("{} below {}", rank.from, size.from)))
 }
 
 pub(super) fn node_rank_too_large(rank: &Sourced<u32>, nnodes: &Sourced<u32>) -> Problem {
     let what = format!("machine {} of {} does not exist: counting starts at 0", rank.value, nnodes.value);
     Problem::error(Rule::Ranks, what)
-        .at(&rank)
-        .at(&nnodes)
+        .at(rank)
+        .at(nnodes)
         .fix(format!("{} below {}, or another number of machines with --nnodes", rank.from, nnodes.value))
 }
 
 pub(super) fn other_number_of_machines(asked: &Sourced<u32>, seen: &Sourced<u32>) -> Problem {
     let what = format!("{} machines are asked for, but the job has {}", asked.value, seen.value);
-    Problem::error(Rule::Ranks, what).at(&asked).at(&seen).fix(
+    Problem::error(Rule::Ranks, what).at(asked).at(seen).fix(
         "leave the number to the scheduler, or give --node-rank, --master-addr and --master-port on each machine too",
     )
 }
@@ -57,28 +70,27 @@ pub(super) fn other_number_of_machines(asked: &Sourced<u32>, seen: &Sourced<u32>
 /// `asked` would start ranks beside those that exist.
 pub(crate) fn tasks_are_ranks(local: &Sourced<u32>, asked: &str) -> Problem {
     let what = format!("{} tasks run on this machine, each of them a rank already", local.value);
-    Problem::error(Rule::Ranks, what)
-        .at(&local)
-        .at(asked)
-        .fix("start one task on each machine (`srun --ntasks-per-node=1`), or leave the number to the tasks")
+    Problem::error(Rule::Ranks, what).at(local).at(asked).fix(
+        run("srun --ntasks-per-node=1").remark("start one task on each machine").or("leave the number to the tasks"),
+    )
 }
 
 pub(super) fn meets_on_loopback(address: &Sourced<String>, nnodes: &Sourced<u32>) -> Problem {
     Problem::error(Rule::Loopback, format!("no other machine reaches {}", address.value))
-        .at(&address)
-        .at(&nnodes)
-        .fix("give the name or address of machine 0 with --master-addr, or unset it under Slurm")
+        .at(address)
+        .at(nnodes)
+        .fix(give("--master-addr", "HOST").remark("the name or address of machine 0").or("unset it under Slurm"))
 }
 
 pub(super) fn not_a_number(text: &Sourced<String>, least: &str, most: u64) -> Problem {
     Problem::error(Rule::Ranks, format!("`{}` is not a whole number from {least} to {most}", text.value))
-        .at(&text)
+        .at(text)
         .fix(format!("set {} to a number", text.from))
 }
 
 /// torchrun can start more machines later; the config needs their number now.
 pub(super) fn range_of_machines(nnodes: &Sourced<String>) -> Problem {
     let what = format!("`{}` machines are a range, and only torchrun itself starts such a job", nnodes.value);
-    let help = format!("zlaunch -- torchrun train.py: it reads PET_* by itself; {ALONE}");
-    Problem::error(Rule::Ranks, what).at(&nnodes).fix(help)
+    let by_torchrun = run("zlaunch -- torchrun train.py").remark("it reads PET_* itself");
+    Problem::error(Rule::Ranks, what).at(nnodes).fix(by_torchrun.or(alone()))
 }

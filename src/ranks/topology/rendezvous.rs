@@ -9,6 +9,7 @@ use super::flags::RankFlags;
 use super::problems::meets_on_loopback;
 use super::variables::{MASTER_ADDR, MASTER_PORT, VariableReader, first_text};
 use crate::base::source::Sourced;
+use crate::report::fix::give;
 use crate::report::{Problem, Rule};
 
 /// Address and port of node 0, from a flag, a variable or the engine.
@@ -42,15 +43,15 @@ impl Rendezvous {
                 let host = address.value.rsplit('/').find(|part| !part.is_empty()).unwrap_or("HOST");
                 let (host, port) = host.split_once(':').unwrap_or((host, "29500"));
                 let what = format!("`{}` is not the name or the address of a machine", address.value);
-                let help = format!("--master-addr {host} --master-port {port}");
-                Some(Problem::error(Rule::Ranks, what).at(&address).fix(help))
+                let fix = give("--master-addr", host).and(give("--master-port", port));
+                Some(Problem::error(Rule::Ranks, what).at(address).fix(fix))
             }
             (Some(address), Some(_)) if is_loopback(&address.value) => Some(meets_on_loopback(address, nnodes)),
             (Some(_), Some(_)) => allocation?.address_problem.clone().filter(|_| self.address_from_engine),
             _ => {
                 let what = format!("{} machines need the address and port of the first one", nnodes.value);
-                let help = "--master-addr HOST --master-port 29500, the same on every machine";
-                Some(Problem::error(Rule::Ranks, what).at(&nnodes).fix(help))
+                let fix = give("--master-addr", "HOST").and(give("--master-port", 29500));
+                Some(Problem::error(Rule::Ranks, what).at(nnodes).fix(fix.remark("the same on every machine")))
             }
         }
     }

@@ -9,7 +9,8 @@ use crate::base::engines;
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::host::Host;
-use crate::report::{Problem, Rule, Severity};
+use crate::report::fix::{Fixes, drop_word, give, run};
+use crate::report::{Place, Problem, Rule, Severity};
 
 pub(super) fn unused_variables(topology: &Topology, allocation: Option<&Allocation>, host: &Host) -> Vec<Problem> {
     let mut notes = Vec::new();
@@ -34,8 +35,8 @@ pub(super) fn unused_variables(topology: &Topology, allocation: Option<&Allocati
     let is_shell = matches!(allocation.placement, Placement::SlurmShell { .. } | Placement::Manual(_));
     if allocation.nnodes.value != nnodes.value {
         let what = format!("the job has {} machines, but this launch is for {}", allocation.nnodes.value, nnodes.value);
-        let help = format!("drop {} to use all of them together", nnodes.from);
-        notes.push(contradicts_scheduler(what).at(&nnodes).at(&allocation.nnodes).fix(help));
+        let fix = drop_word(&nnodes.from).remark("to use all of them together");
+        notes.push(contradicts_scheduler(what).at(nnodes).at(&allocation.nnodes).fix(fix));
     } else if nnodes.value > 1 && allocation.node_rank.value != topology.node_rank.value && !is_shell {
         let (said, seen) = (&topology.node_rank, &allocation.node_rank);
         let problem = contradicts_scheduler(format!("this is machine {}, not {}", seen.value, said.value));
@@ -55,7 +56,7 @@ fn is_ignored(variable: &Sourced<String>, decided: &str) -> Problem {
     Problem::warning(Rule::StrayVariable, format!("`{name}` says something else, and is ignored"))
         .at(&variable)
         .at(decided)
-        .fix(format!("unset {name}"))
+        .fix(run(format!("unset {name}")))
 }
 
 /// Machines that no variable counts, as the file says.
@@ -64,8 +65,8 @@ pub(super) fn uncounted_machines(host: &Host) -> impl Iterator<Item = Problem> {
         let (name, rest) = line.split_once(" | ").filter(|(name, _)| host.nonempty_var(name).is_some())?;
         let [how, what, help] = rest.split(" | ").collect::<Vec<_>>().try_into().ok()?;
         let what = format!("{what}: ranks are started on this machine only");
-        let help = format!("{help}; --nnodes 1 if this machine is meant");
-        let problem = Problem::warning(Rule::UncountedMachines, what).at(name).fix(help);
+        let fixes = Fixes::from(help).or(give("--nnodes", 1).remark("if this machine is meant"));
+        let problem = Problem::warning(Rule::UncountedMachines, what).at(Place::unset_variable(name)).fix(fixes);
         let severity = if how == "error" { Severity::Error } else { Severity::Warning };
         Some(Problem { severity, allowable: severity == Severity::Warning, ..problem })
     })

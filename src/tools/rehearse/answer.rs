@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::base::json;
 use crate::base::layout::TextTable;
 use crate::plan::{Plan, diagnostics_json};
+use crate::report::fix::{give, run};
 use crate::report::secrets::Secrets;
 use crate::report::{self, Problem, Rule, Severity, reading};
 use crate::tools::explain;
@@ -248,13 +249,16 @@ impl Answer {
         let problem = match self.ended_by() {
             "refused" => {
                 let what = format!("{} refuses this launch: {said}", self.trainer);
-                let help = explained(&message).map(|key| format!("zlaunch explain {key}"));
-                Problem::error(Rule::Rehearsal, what).fix(help.unwrap_or_default())
+                let problem = Problem::error(Rule::Rehearsal, what);
+                match explained(&message) {
+                    Some(key) => problem.fix(run(format!("zlaunch explain {key}"))),
+                    None => problem,
+                }
             }
             "limit" => noted(format!("{up_to}; the rest cannot be tried without a GPU: {said}")),
             "unsure" => noted(format!("{up_to}; what then fails may be the rehearsal's own fault: {said}")),
-            "network" => noted(format!("{up_to}; the rest needs the network: {said}")).fix("--online"),
-            "timeout" => noted(format!("{up_to} in {:.0} s", self.seconds)).fix("--timeout 1800"),
+            "network" => noted(format!("{up_to}; the rest needs the network: {said}")).fix(give("--online", "")),
+            "timeout" => noted(format!("{up_to} in {:.0} s", self.seconds)).fix(give("--timeout", 1800)),
             "died" => noted(format!("{up_to}; then the process ended: {message}")),
             "end" if self.all("initialize").next().is_none() => {
                 noted("the command ended by itself, and never called deepspeed.initialize".to_string())

@@ -8,8 +8,9 @@ use crate::base::vars;
 use crate::host::Host;
 use crate::ranks::topology::Devices;
 use crate::ranks::topology::engine::{Allocation, Detected};
-use crate::ranks::topology::problems::{ALONE, not_understood};
+use crate::ranks::topology::problems::{alone, not_understood};
 use crate::ranks::topology::variables::{VariableReader, all_are_set, first_text, text};
+use crate::report::fix::run;
 use crate::report::{Problem, Rule};
 
 /// Kubeflow's PyTorchJob. Without LOCAL_RANK, WORLD_SIZE is the number of pods, not of ranks, and RANK the number of this
@@ -81,6 +82,6 @@ pub(super) fn detect_volcano(block: &Block, host: &Host) -> Option<Detected> {
 pub(super) fn detect_mpi_job(block: &Block, host: &Host) -> Option<Detected> {
     let Some(role) = text("K_MPI_JOB_ROLE", host) else { return batch::detect(block, host) };
     let what = format!("this is the {} pod of an MPIJob, where mpirun starts the ranks", role.value);
-    let help = format!("mpirun zlaunch …, in the command of the launcher; {ALONE}");
-    Some(Err(Problem::error(Rule::Ranks, what).at(&role).fix(help).into()))
+    let by_mpirun = run("mpirun zlaunch …").remark("in the command of the launcher");
+    Some(Err(Problem::error(Rule::Ranks, what).at(&role).fix(by_mpirun.or(alone())).into()))
 }

@@ -6,8 +6,9 @@ use crate::base::engines::Block;
 use crate::base::source::{Source, Sourced};
 use crate::host::{self, Host};
 use crate::ranks::topology::engine::{Allocation, Detected, Placement, Task};
-use crate::ranks::topology::problems::{GIVE_PLACE, rank_too_large, tasks_spread_unevenly};
+use crate::ranks::topology::problems::{give_place, rank_too_large, tasks_spread_unevenly};
 use crate::ranks::topology::variables::{VariableReader, text};
+use crate::report::fix::{Fixes, run, say};
 use crate::report::{Problem, Rule};
 
 pub(super) fn detect(block: &Block, host: &Host) -> Option<Detected> {
@@ -48,9 +49,8 @@ fn tasks_unknown(engine: &str, set: &[String], missing: &[&str]) -> Problem {
     let is = if missing.len() == 1 { "is" } else { "are" };
     let what = format!("{engine} started this as one of several ranks, but {} {is} not set", missing.join(" and "));
     let problem = set.iter().fold(Problem::error(Rule::Ranks, what), Problem::at);
-    problem.fix(format!(
-        "for one rank: set RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT; one task per machine: {GIVE_PLACE}"
-    ))
+    let rank = say("set RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT for each rank");
+    problem.fix(Fixes::from(rank).or(give_place()))
 }
 
 fn read(block: &Block, host: &Host) -> Detected {
@@ -112,7 +112,7 @@ fn allocate(task: Task, host: &Host) -> Detected {
         let (here, first_name) = (&host.hostname, &first.value);
         Problem::error(Rule::Ranks, format!("rank 0 runs on {here}, but the first machine of the job is {first_name}"))
             .at(&first)
-            .fix(format!("export MASTER_ADDR={here} for all ranks"))
+            .fix(run(format!("export MASTER_ADDR={here}")).remark("for all ranks"))
     });
     let node_rank = Sourced::new(rank.value / local_world_size.value, rank.from.clone());
     let allocation = Allocation::task_per_node(Sourced::new(nnodes, world_size.from.clone()), node_rank, first);

@@ -10,7 +10,7 @@ use crate::base::engines::Block;
 use crate::base::source::{Source, Sourced};
 use crate::host::Host;
 use crate::ranks::topology::engine::{Allocation, Detected};
-use crate::ranks::topology::problems::{GIVE_PLACE, node_rank_too_large, not_a_number, not_understood, place_unknown};
+use crate::ranks::topology::problems::{give_place, node_rank_too_large, not_a_number, not_understood, place_unknown};
 use crate::ranks::topology::rendezvous::is_loopback;
 use crate::ranks::topology::variables::{VariableReader, check, first_text, text};
 use crate::report::{Problem, Rule, reading};
@@ -104,7 +104,7 @@ impl Nodes {
                 let what = format!("{engine} counts {one} machines in one variable, {two} in another");
                 let problem = Problem::error(Rule::Ranks, what).at(&count);
                 let problem = problem.at(listed.from.with(format_args!("{two} machines")));
-                return Err(problem.fix(GIVE_PLACE).into());
+                return Err(problem.fix(give_place()).into());
             }
             (Some(count), _) | (None, Some(count)) => count,
             (None, None) => return Err(place_unknown(engine, &places, "how many machines it has").into()),
