@@ -171,7 +171,7 @@ pub(crate) fn choose(
 ) -> Result<(String, String), Vec<Problem>> {
     let refused = |what: &str, fixes: Fixes| Problem::error(Rule::AutoTemplate, what).at(spec).fix(fixes);
     let cannot = |why: &str, fixes: Fixes| refused(&format!("a template cannot be chosen: {why}"), fixes);
-    let name_one = || give("--deepspeed", "zero3").remark("name a template");
+    let name_one = || give("--deepspeed", "zero3");
     let Some(cluster) = cluster_of(topology) else {
         return Err(cannot("the number of GPUs is unknown", name_one().into()).into());
     };

@@ -185,7 +185,7 @@ fn report_rejection(
                     Fixes::from("give the file without --config, right after the sub-command")
                 }
                 (None, None) if tolerant.is_empty() => drop_word(&shown).into(),
-                (None, None) => drop_word(&shown).or(tolerant),
+                (None, None) => drop_word(&shown).see(tolerant),
             };
             let noun = if mapping { "argument" } else { "option" };
             let what = match subject.job.trainer.arguments.parser {

@@ -111,6 +111,10 @@ impl Findings<'_> {
         let places: Vec<Place> = keys.iter().map(|key| (self.subject.place)(key)).collect();
         let Fixes(mut fixes) = fixes.into();
         for (key, place) in keys.iter().zip(&places) {
+            if matches!(place, Place::Option { .. }) && fixes.len() > 1 {
+                let unset = Change::Unset { key: (*key).to_string() };
+                fixes.retain(|fix| fix.changes[..] != [unset.clone()]);
+            }
             for change in fixes.iter_mut().flat_map(|fix| &mut fix.changes) {
                 change_the_option(change, key, place);
             }

@@ -117,7 +117,7 @@ fn advice(key: &Key, subject: &Subject, are_many: bool) -> Fix {
     let dotted = key.path.trim_start_matches('/').replace(['/', ':'], ".");
     let elsewhere = || schema::named(name, subject.version()).find(reads);
     if let Some(entry) = schema::find(&dotted, subject.version()).filter(reads).or_else(elsewhere) {
-        let place = format!("its place is `{}`", entry.key);
+        let place = format!("its place is `{}`:", entry.key);
         return rename(key.path.as_ref(), entry.key, value(&entry)).remark(place).safe();
     }
     match nearest(name, schema::names_below(section)) {

@@ -9,7 +9,7 @@ use crate::base::python_value::number;
 use crate::base::size::number_meant;
 use crate::config::places::as_typed;
 use crate::config::schema::{self, KeySpec, Known, ValueFault};
-use crate::report::fix::{Fixes, set, set_json, unset};
+use crate::report::fix::{Fixes, rename, set, set_json, unset};
 use crate::report::{Rule, Severity, When, nearest};
 
 pub(super) const RULES: &[Check] = &[
@@ -71,7 +71,7 @@ fn advice(key: &Key, entry: &KeySpec) -> Fixes {
     }
     if let Some(inner) = key_inside(key, entry) {
         let value = truth(key.value).map_or_else(|| key.value.clone(), Value::from);
-        return unset(path).and(set_json(inner, &value)).into();
+        return rename(path, inner, value.as_str().map_or_else(|| value.to_string(), str::to_string)).safe().into();
     }
     let choices = entry.choices();
     let word = key.value.as_str();

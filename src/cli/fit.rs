@@ -125,9 +125,6 @@ pub(super) fn read(args: FitArgs, mut reader: Reader) -> Result<FitRequest, Vec<
         given.from = Source::Flag("--gpus".to_string());
     }
     let mut launch = launch::read_described(options, command, &mut reader);
-    if let Some(count) = launch.topology.nproc_per_node.as_mut().filter(|count| count.from.is_flag()) {
-        count.from = Source::Flag("--nproc-per-node".to_string());
-    }
     let card = read_cards(model.gpu, &mut reader, &mut launch);
     let format = reader.one(format, one_of(FORMATS)).map_or(FitFormat::Text, |format| format.value);
     let accounting = reader.one(accounting, one_of(ACCOUNTINGS)).map_or(Accounting::Real, |given| given.value);

@@ -83,7 +83,7 @@ pub(crate) fn judge(
                 } else {
                     let guesses = guesses.join("; ");
                     Problem { severity: Severity::Note, ..problem.at(format!("assumed: {guesses}")) }
-                        .fix(give("--seq-len", 1024).remark("give the length of the sequences").or(run("zlaunch fit")))
+                        .fix(give("--seq-len", 1024).remark("the length of the sequences").or(run("zlaunch fit")))
                 })
             }
             // It would fit with expandable segments, but a variable says otherwise.

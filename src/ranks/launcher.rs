@@ -62,7 +62,7 @@ fn default_launcher(output: &OutputFlags, job: &Job, topology: &Topology) -> Res
     if let Role::Task(task) = &topology.role
         && job.trainer.launch.has_own_launcher
     {
-        return Err(tasks_are_ranks(&task.local_world_size, job.target.name()));
+        return Err(tasks_are_ranks(&task.local_world_size, job.target.name().into()));
     }
     Ok(match &topology.role {
         _ if topology.pool.is_some() => Launcher::Deepspeed,
@@ -112,7 +112,7 @@ fn requested(asked: &Sourced<Launcher>, job: &Job, topology: &Topology) -> Resul
             return refused(
                 &format!("{} tasks run on this machine, each of them a rank already", task.local_world_size.value),
                 run("srun --ntasks-per-node=1")
-                    .remark("start one task on each machine")
+                    .remark("one task on each machine")
                     .or(run("mpirun --map-by ppr:1:node")),
             );
         }

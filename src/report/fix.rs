@@ -59,13 +59,17 @@ pub(crate) enum Change {
     Say {
         text: String,
     },
+    /// What helps to choose: a list of names, or the command that prints it.
+    See {
+        text: String,
+    },
 }
 
 /// Changes that belong together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fix {
     pub(crate) changes: Vec<Change>,
-    /// Printed before the changes.
+    /// Printed before the changes if it ends with `?` or `:`, else in parentheses after them.
     remark: String,
     /// `check --fix` makes it without asking: it keeps what was meant, and nothing else can have been meant.
     pub(crate) is_safe: bool,
@@ -153,7 +157,12 @@ impl Fix {
         Fixes::from(self).or(other)
     }
 
-    /// Printed before the fix: "did you mean `stage`?", "it is inferred".
+    /// With what helps to choose another one.
+    pub(crate) fn see(self, text: impl Into<String>) -> Fixes {
+        self.or(Fix::from(Change::See { text: text.into() }))
+    }
+
+    /// "did you mean `stage`?", "it is inferred".
     pub(crate) fn remark(self, remark: impl Into<String>) -> Self {
         Fix { remark: remark.into(), ..self }
     }
@@ -190,8 +199,8 @@ impl Fix {
         let changes = changes.join(if are_words(changes) { " " } else { ", and " });
         match self.remark.as_str() {
             "" => changes,
-            remark if remark.ends_with('?') => format!("{remark} {changes}"),
-            remark => format!("{remark}: {changes}"),
+            remark if remark.ends_with(['?', ':']) => format!("{remark} {changes}"),
+            remark => format!("{changes} ({remark})"),
         }
     }
 
@@ -233,7 +242,7 @@ impl Change {
             Change::SetVariable { name, value } => format!("--env {}", word(format!("{name}={value}"))),
             Change::UnsetVariable { name } => format!("--unset-env {name}"),
             Change::Run { line } => line.clone(),
-            Change::Say { text } => text.clone(),
+            Change::Say { text } | Change::See { text } => text.clone(),
         }
     }
 
@@ -258,7 +267,7 @@ impl Change {
             Change::SetVariable { name, value } => json!({"set_env": name, "value": value}),
             Change::UnsetVariable { name } => json!({"unset_env": name}),
             Change::Run { line } => json!({"run": line}),
-            Change::Say { text } => json!({"say": text}),
+            Change::Say { text } | Change::See { text } => json!({"say": text}),
         }
     }
 
@@ -269,6 +278,11 @@ impl Change {
             Change::Unset { key } => Some(vec![Edit::Remove(key.clone())]),
             Change::Rename { key, to, .. } if section(key) == section(to) => {
                 Some(vec![Edit::Rename(key.clone(), to.rsplit('.').next().unwrap_or(to).to_string())])
+            }
+            // The value belongs into a section of that name: `"fp16": true`.
+            Change::Rename { key, to, value } if to.strip_prefix(key).is_some_and(|rest| rest.starts_with('.')) => {
+                let inside = json!({ &to[key.len() + 1..]: as_json(value) });
+                Some(vec![Edit::Set(key.clone(), inside.to_string())])
             }
             Change::Rename { key, to, value } => {
                 Some(vec![Edit::Remove(key.clone()), Edit::Set(to.clone(), as_json(value).to_string())])
@@ -312,12 +326,28 @@ impl Fixes {
 
     /// The text behind `help:`.
     pub(crate) fn text(&self) -> String {
-        self.0.iter().map(Fix::text).collect::<Vec<_>>().join(", or ")
+        self.joined(Fix::text)
     }
 
     /// The text behind `help:` where the config is a file, which is edited instead of adding options.
     pub(crate) fn text_in(&self, file: Option<&Path>) -> String {
-        self.0.iter().map(|fix| fix.text_in(file)).collect::<Vec<_>>().join(", or ")
+        self.joined(|fix| fix.text_in(file))
+    }
+
+    fn joined(&self, text: impl Fn(&Fix) -> String) -> String {
+        let mut all = String::new();
+        for fix in &self.0 {
+            let is_hint = matches!(fix.changes[..], [Change::See { .. }]);
+            all += if all.is_empty() {
+                ""
+            } else if is_hint {
+                "; "
+            } else {
+                ", or "
+            };
+            all += &text(fix);
+        }
+        all
     }
 
     /// The option of zlaunch that stands behind the command.

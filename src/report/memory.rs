@@ -30,7 +30,7 @@ pub(crate) fn count_without_unit(count: &Sourced<String>) -> Problem {
 
 pub(crate) fn unknown_card(name: &Sourced<String>, nearest: Option<&str>) -> Problem {
     let is_number = name.value.trim().parse::<u32>().is_ok();
-    let memory = give("--gpus", 8).and(give("--gpu-memory", "80GiB")).remark("give its memory instead");
+    let memory = give("--gpus", 8).and(give("--gpu-memory", "80GiB")).remark("its memory instead of its name");
     let fixes = match nearest {
         _ if is_number => give("--gpus", name.value.trim()).remark("did you mean `--gpus`?").into(),
         Some(nearest) => give("--gpu", nearest).remark(format!("did you mean `{nearest}`?")).or(memory),

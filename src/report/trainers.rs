@@ -80,7 +80,7 @@ pub(crate) fn trainer_has_no_option(trainer: &str, word: &str, meant: Option<&st
     let fixes = match meant {
         Some(meant) => rename_option(word, meant).into(),
         None if tolerant.is_empty() => drop_word(word).into(),
-        None => drop_word(word).or(tolerant),
+        None => drop_word(word).see(tolerant),
     };
     Problem::error(Rule::Argument, format!("{trainer} has no option `{word}`")).at(Place::option(word, "")).fix(fixes)
 }
@@ -162,7 +162,7 @@ pub(crate) fn argument_of_wrong_type(option: &str, value: &str, wanted: Wanted) 
 pub(crate) fn argument_without_value(option: &str, wanted: Wanted) -> Problem {
     let fix = give(option, wanted.example(option));
     let fixes = match wanted {
-        Wanted::Int | Wanted::Number => fix.or(format!("{option}=VALUE for a value that starts with `-`")),
+        Wanted::Int | Wanted::Number => fix.see(format!("{option}=VALUE for a value that starts with `-`")),
         _ => fix.into(),
     };
     Problem::error(Rule::Argument, format!("the trainer refuses `{option}` without a value: it wants {wanted}"))

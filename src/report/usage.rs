@@ -17,7 +17,7 @@ pub(crate) fn nothing_to_launch(subcommand: &str, config: &str) -> Problem {
         .at(format!("{zlaunch} [OPTIONS] [--] COMMAND [ARGS]..."))
         .fix(
             run(format!("{zlaunch} --deepspeed {config} -- swift sft --model Qwen/Qwen3-8B"))
-                .or("`zlaunch -h` is an overview"),
+                .see("`zlaunch -h` is an overview"),
         )
 }
 
@@ -46,7 +46,7 @@ pub(crate) fn not_one_of(sourced: &Sourced<String>, known: &[&str]) -> Problem {
     let more = if known.len() > MOST { format!(" and {} more", known.len() - shown.len()) } else { String::new() };
     let all = format!("one of {}{more}", shown.join(", "));
     let fixes = match word_meant(&sourced.value, known) {
-        Some(word) => give_as(&sourced.from, word).remark(format!("did you mean `{word}`?")).or(all),
+        Some(word) => give_as(&sourced.from, word).remark(format!("did you mean `{word}`?")).see(all),
         None => Fixes::from(all),
     };
     Problem::error(Rule::Usage, format!("`{}` does not know `{}`", sourced.from, sourced.value)).at(sourced).fix(fixes)

@@ -8,13 +8,12 @@ use super::Launch;
 use super::understood::UnderstoodLaunch;
 use crate::base::options::{flag, launch_option, takes_value};
 use crate::base::shell;
-use crate::base::source::Sourced;
 use crate::command::prefix::{Barrier, Prefix};
 use crate::command::target::{base_name, is_python, of_python};
 use crate::command::trainer;
 use crate::ranks::topology::Topology;
 use crate::report::fix::run;
-use crate::report::{self, Problem, Rule};
+use crate::report::{self, Place, Problem, Rule};
 
 /// Programs that start a training, besides the console scripts of the front ends and Python.
 const LAUNCHERS: &[&str] = &["torchrun", "deepspeed", "accelerate", "srun"];
@@ -91,13 +90,13 @@ impl UnderstoodLaunch<'_> {
 
     /// Everything that says that the command is for several machines. A sub-command that a front end runs as one process
     /// may well stand in a job of several.
-    fn several_machines(&self, is_console: bool) -> Vec<String> {
+    fn several_machines(&self, is_console: bool) -> Vec<Place> {
         let Launch { topology: flags, hosts, .. } = self.launch;
         let nnodes = flags.nnodes.as_ref().filter(|nnodes| nnodes.from.is_flag() && nnodes.value > 1);
         let node_rank = flags.node_rank.as_ref().filter(|rank| rank.from.is_flag());
         let hostfile = hosts.hostfile.as_ref().filter(|file| file.from.is_flag());
-        let mut places: Vec<String> = nnodes.into_iter().chain(node_rank).map(Sourced::spelling).collect();
-        places.extend(hostfile.map(|file| file.from.with(file.value.display())));
+        let mut places: Vec<Place> = nnodes.into_iter().chain(node_rank).map(Place::from).collect();
+        places.extend(hostfile.map(|file| Place::from(&file.clone().map(|path| path.display().to_string()))));
         let alone = is_console || flags.nnodes.as_ref().is_some_and(|nnodes| nnodes.value == 1);
         places.extend(Topology::job_of_several_nodes(&self.host).filter(|_| !alone));
         places

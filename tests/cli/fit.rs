@@ -179,7 +179,7 @@ fn a_card_says_memory_and_number() {
     assert_eq!(json(&sandbox, &sold)["gpu_memory"], 81559_u64 << 20);
     let refused = |words: &[&str], says: &[&str]| fit(&sandbox, &[&["--params", "8B"], words].concat()).refused(says);
     refused(&["--gpu", "H101x8"], &["`H101x8`", "--gpu-memory 80GiB"]);
-    refused(&["--gpu", "RTX4091"], &["did you mean `--gpu \"RTX 4090\"`?"]);
+    refused(&["--gpu", "RTX4091"], &["did you mean `RTX 4090`? --gpu 'RTX 4090'"]);
     refused(&["--gpu", "H100x8", "--gpus", "4"], &["--gpu H100x8", "--gpus 4"]);
     refused(&["--gpus", "1", "--gpu-memory", "24"], &["`24` has no unit", "--gpu-memory 24GiB"]);
     refused(&["--gpus", "1", "--gpu-memory", "81559"], &["--gpu-memory 81559MiB"]);

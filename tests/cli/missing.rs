@@ -51,7 +51,7 @@ fn a_module_that_does_not_exist_is_refused() {
         &["python", "-m", "no.such.module"],
         &["error[module-missing]", "has no module `no.such.module`"],
     );
-    refused(&sandbox, &["python", "-m", "train.py"], &["-m train, without .py"]);
+    refused(&sandbox, &["python", "-m", "train.py"], &["-m train (without .py)"]);
     for module in ["mine.train", "train", "swift.cli.sft"] {
         accepted(&sandbox, &["python", "-m", module]);
     }
@@ -87,9 +87,9 @@ fn a_path_that_is_not_there_is_refused_where_it_was_written() {
 fn gpus_that_are_not_there_are_refused() {
     let mut sandbox = Sandbox::new();
     for (list, says, help) in [
-        ("0,1,1", "`1` is in the list twice: torch sees no GPU", "CUDA_VISIBLE_DEVICES=0,1: each GPU once"),
-        ("a,b", "`a` is not a GPU, and the list ends there", "CUDA_VISIBLE_DEVICES=0,1: numbers, or GPU-…"),
-        ("0,x", "torch sees only the GPU before it", "CUDA_VISIBLE_DEVICES=0,1: numbers, or GPU-…"),
+        ("0,1,1", "`1` is in the list twice: torch sees no GPU", "CUDA_VISIBLE_DEVICES=0,1 (each GPU once)"),
+        ("a,b", "`a` is not a GPU, and the list ends there", "CUDA_VISIBLE_DEVICES=0,1 (numbers, or GPU-…"),
+        ("0,x", "torch sees only the GPU before it", "CUDA_VISIBLE_DEVICES=0,1 (numbers, or GPU-…"),
     ] {
         sandbox.var("CUDA_VISIBLE_DEVICES", list);
         refused(&sandbox, SWIFT, &["error[visible-devices]", says, help]);

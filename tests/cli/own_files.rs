@@ -58,7 +58,7 @@ fn zlaunchs_option_means_zlaunchs_and_says_where_they_differ() {
             let said =
                 plan["diagnostics"].as_array().unwrap().iter().find(|it| it["rule"] == "own-config-differs").unwrap();
             assert!(said["message"].as_str().unwrap().ends_with(": `zero_optimization.overlap_comm`"), "{said}");
-            assert!(said["help"].as_str().unwrap().ends_with(file), "{said}");
+            assert!(said["fixes"][0]["value"].as_str().unwrap().ends_with(file), "{said}");
         }
     }
     // The values of 4.6, written otherwise.

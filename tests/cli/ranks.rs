@@ -148,7 +148,7 @@ fn several_machines_need_an_address_and_a_port() {
         )
         .refused(&["machine 2 of 2"]);
     let meet = [&two[..], &["--master-addr", "h", "--master-port", "1234"]].concat();
-    sandbox.launch(&meet, SWIFT).refused(&["which of the 2 machines this is", "--node-rank I on each of them"]);
+    sandbox.launch(&meet, SWIFT).refused(&["which of the 2 machines this is", "--node-rank I (on each of them"]);
     let plan = sandbox.plan(&[&meet[..], &["--node-rank", "0"]].concat(), SWIFT);
     assert_eq!((&plan["config"]["train_batch_size"], &plan["topology"]["world_size"]), (&64.into(), &4.into()));
     assert!(plan["fills"][2]["from"].as_str().unwrap().starts_with("2 × 2 × 1 × 16 ("), "{}", plan["fills"]);

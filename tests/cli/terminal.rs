@@ -130,7 +130,7 @@ fn the_overview_is_one_screen_and_names_every_command() {
     // Nothing was asked for, and nothing was done.
     let bare = sandbox.run(Vec::<&str>::new());
     assert_eq!((bare.status, bare.stdout), (Some(125), short.stdout));
-    sandbox.run(["help", "chek"]).refused(&["did you mean `zlaunch help check`"]);
+    sandbox.run(["help", "chek"]).refused(&["did you mean `check`? zlaunch help check"]);
 }
 
 #[test]

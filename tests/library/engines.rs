@@ -88,7 +88,9 @@ fn check(environment: &Environment, machine: usize, present: &[usize], absurd: O
         says_more |= *says && !value.is_empty();
     }
     match decide(machine, &variables) {
-        Err(problems) => assert!(problems.iter().all(|it| !it.help().is_empty() && !it.what.is_empty()), "{variables:?}"),
+        Err(problems) => {
+            assert!(problems.iter().all(|it| !it.help().is_empty() && !it.what.is_empty()), "{variables:?}")
+        }
         Ok(topology) => assert!(
             !says_more || is_placed(&topology, machine),
             "{}: machine {machine} is alone with {variables:?}: {topology:?}",
@@ -188,7 +190,7 @@ fn what_another_tool_counts_is_refused_by_its_name() {
         {
             let decided = decide(0, &BTreeMap::from([(count, machines), (index, place)]));
             assert_eq!(decided.is_err(), is_refused, "{count}={machines} {index}={place}");
-            let told = format!("{:?}", decided.err());
+            let told: String = decided.err().iter().flatten().map(|it| format!("{it:?} {}\n", it.help())).collect();
             assert!(!is_refused || [count, index, "--nnodes 1"].iter().all(|word| told.contains(word)), "{told}");
         }
         assert!(decide(0, &BTreeMap::from([(count, "2")])).is_ok(), "{count} alone");

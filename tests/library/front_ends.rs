@@ -208,8 +208,8 @@ fn what_xtuners_parser_refuses_is_refused() {
     assert_eq!(helps("--work-dir w --cfg-options a=1 b=2 --local_rank 0 --dee deepspeed_zero1"), [""; 0]);
     assert_eq!(helps("--work_dir w"), ["did you mean `--work-dir`?"]);
     assert_eq!(helps("--cfg_options a=1"), ["did you mean `--cfg-options`?"]);
-    assert_eq!(helps("--seed x"), ["--seed 4, for example"]);
-    assert_eq!(helps("--launcher torchrun"), ["--launcher pytorch, for example"]);
+    assert_eq!(helps("--seed x"), ["--seed 4 (for example)"]);
+    assert_eq!(helps("--launcher torchrun"), ["--launcher pytorch (for example)"]);
     assert_eq!(helps("--learning_rate 1"), [""]);
 }
 

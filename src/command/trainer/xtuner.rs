@@ -39,7 +39,7 @@ const MODULE: &str = "xtuner.tools.train";
 /// The same in 0.1.23 and 0.2.0.
 const OPTIONS: Table = Table(include_str!("../../recorded/xtuner.txt"));
 const FIELDS: &str = "launcher seed";
-const LAUNCHERS: &[&str] = &["none", "pytorch", "slurm", "mpi"];
+const LAUNCHERS: &[&str] = &["pytorch", "none", "slurm", "mpi"];
 
 fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
     if command.target.is_module(MODULE) {

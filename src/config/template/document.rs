@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::search::{Origin, is_name};
 use crate::base::vars;
-use crate::report::fix::{rename, set_variable};
+use crate::report::fix::{say, set_variable};
 use crate::report::{Place, Problem, Rule, did_you_mean, nearest, reading};
 
 /// Which schema a file follows: for editors, wherever a config is written. It never reaches DeepSpeed.
@@ -69,7 +69,7 @@ impl Document {
         match header {
             None if document.body.get("zlaunch").is_some() => {
                 let problem = Problem::error(Rule::Template, "the section of zlaunch is named `$zlaunch`");
-                problems.push(problem.at(Place::key(origin, "zlaunch")).fix(rename("zlaunch", "$zlaunch", "")));
+                problems.push(problem.at(Place::key(origin, "zlaunch")).fix(say("write \"$zlaunch\"")));
             }
             None => {}
             Some(Value::Object(header)) => {
@@ -136,7 +136,7 @@ impl Document {
                 problems.push(bad_header(origin, &key, "a variable that can be exported"));
             } else if !vars::only_tunes(&name) {
                 let what = format!("a template may not set `{name}`: it is not a known tuning variable");
-                let fix = set_variable(&name, &value).remark("remove it there, and for one launch");
+                let fix = set_variable(&name, &value).remark("for one launch; remove it from the template");
                 problems.push(Problem::error(Rule::Template, what).at(Place::key(origin, &key)).fix(fix));
             } else {
                 self.env.push((name, value));

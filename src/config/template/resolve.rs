@@ -109,7 +109,7 @@ fn first_link(spec: &Sourced<String>, search: &Search, host: &Host) -> Result<(L
         }
         let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
         let help = match search.find(stem, 0).map(|_| stem).or_else(|| alias(stem)) {
-            Some(name) => give_as(&spec.from, name).remark("check the path, or use the template of that name").into(),
+            Some(name) => give_as(&spec.from, name).remark("the template of that name; or check the path").into(),
             None if word.starts_with("~/") => {
                 give_as(&spec.from, word).remark("the shell replaces `~` only where a word begins").into()
             }

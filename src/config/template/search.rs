@@ -115,7 +115,7 @@ impl Search {
                 let shown = open.display();
                 let what = format!("anyone could have written the template `{name}`: everyone can write to `{shown}`");
                 let chmod = run(shell::text(&["chmod".into(), "o-w".into(), open.clone().into()]));
-                let fixes = chmod.or(give("--deepspeed", path.display()).remark("name the file"));
+                let fixes = chmod.or(give("--deepspeed", path.display()).remark("the file itself"));
                 return Err(Problem::error(Rule::Template, what).at(path).fix(fixes));
             }
         }
@@ -189,11 +189,11 @@ impl Search {
         let refused = |what: String, fixes: Fixes| Problem::error(Rule::Template, what).at(spec).fix(fixes);
         if name.is_empty() {
             let what = "the name of the config is empty: is a shell variable not set?".to_string();
-            return refused(what, give("--deepspeed", "zero3").or(lists));
+            return refused(what, give("--deepspeed", "zero3").see(lists));
         }
         let what = format!("no DeepSpeed template is named `{name}`");
         let meant_template =
-            |meant: &str| give_as(&spec.from, meant).remark(format!("did you mean `{meant}`?")).or(lists);
+            |meant: &str| give_as(&spec.from, meant).remark(format!("did you mean `{meant}`?")).see(lists);
         let known: Vec<String> = self.all().into_iter().map(|(name, _)| name).collect();
         if let Some((stage, meant)) = stage_meant(name).filter(|(_, meant)| known.contains(meant)) {
             let what = if stage > 3 { format!("{what}: ZeRO has the stages 0 to 3") } else { what };

@@ -19,7 +19,7 @@ use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::host::Host;
 use crate::report::fix::{drop_word, give, run};
-use crate::report::{Problem, Rule, Severity};
+use crate::report::{Place, Problem, Rule, Severity};
 
 impl Topology {
     /// `ranked`: the command is started as ranks, not passed through.
@@ -39,9 +39,9 @@ impl Topology {
     }
 
     /// What says that this process belongs to a job of several nodes.
-    pub(crate) fn job_of_several_nodes(host: &Host) -> Option<String> {
-        let (engine, allocation) = engines::detect(host).ok().flatten()?;
-        (allocation.nnodes.value > 1).then(|| format!("{engine}: {}", allocation.nnodes.spelling()))
+    pub(crate) fn job_of_several_nodes(host: &Host) -> Option<Place> {
+        let (_, allocation) = engines::detect(host).ok().flatten()?;
+        (allocation.nnodes.value > 1).then(|| Place::from(&allocation.nnodes))
     }
 
     /// The launcher in the command decides; our flags add what it leaves open.
@@ -274,12 +274,12 @@ impl Inputs<'_> {
         let nproc = flags.nproc_per_node.as_ref().filter(|asked| asked.value != Processes::Count(local.value));
         let nproc = nproc.filter(|asked| asked.from != Source::Default);
         let nnodes = flags.nnodes.as_ref().filter(|asked| asked.value != allocation.nnodes.value);
-        let contradictions = nproc.map(Sourced::spelling).into_iter().chain(nnodes.map(Sourced::spelling));
-        problems.extend(contradictions.map(|asked| tasks_are_ranks(local, &asked)));
+        let contradictions = nproc.map(Place::from).into_iter().chain(nnodes.map(Place::from));
+        problems.extend(contradictions.map(|asked| tasks_are_ranks(local, asked)));
         let gpus = devices.listed().or_else(|| allocation.gpus.clone());
         if let Some(gpus) = gpus.filter(|gpus| gpus.value > 1 && gpus.value < local.value) {
             let what = format!("{} tasks would share {} GPUs", local.value, gpus.value);
-            let step = |tasks: u32| run(format!("srun --ntasks-per-node={tasks}")).remark("start the step with");
+            let step = |tasks: u32| run(format!("srun --ntasks-per-node={tasks}")).remark("to start the step");
             let fixes = step(gpus.value).or(step(1).remark("for torchrun"));
             problems.push(Problem::error(Rule::Ranks, what).at(local).at(&gpus).fix(fixes));
         }
@@ -325,11 +325,11 @@ impl Inputs<'_> {
         let Inputs { flags, hosts, host, devices } = self;
         let pool = hosts.pool(file, host)?;
         let nodes = [flags.nnodes.as_ref(), flags.node_rank.as_ref()].into_iter().filter_map(place_of_flag);
-        let contradictions: Vec<String> = nodes.chain(place_of_flag(flags.nproc_per_node.as_ref())).collect();
+        let contradictions: Vec<Place> = nodes.chain(place_of_flag(flags.nproc_per_node.as_ref())).collect();
         if !contradictions.is_empty() {
             let problem = Problem::error(Rule::Hosts, "the hostfile says how many machines and GPUs there are");
-            let problem =
-                contradictions.into_iter().fold(problem.at(file.from.with(file.value.display())), Problem::at);
+            let file = file.clone().map(|path| path.display().to_string());
+            let problem = contradictions.into_iter().fold(problem.at(&file), Problem::at);
             return Err(problem.fix("choose among them with --include and --exclude").into());
         }
         let count = |count: usize| Sourced::new(u32::try_from(count).unwrap_or(u32::MAX), file.from.clone());
@@ -362,8 +362,8 @@ fn stated_processes(flags: &RankFlags, variables: &mut VariableReader<'_>) -> Op
 }
 
 /// As the user typed it, unless it is a variable.
-fn place_of_flag<T: Display>(flag: Option<&Sourced<T>>) -> Option<String> {
-    flag.filter(|flag| flag.from.is_flag()).map(Sourced::spelling)
+fn place_of_flag<T: Display>(flag: Option<&Sourced<T>>) -> Option<Place> {
+    flag.filter(|flag| flag.from.is_flag()).map(Place::from)
 }
 
 /// RANK and WORLD_SIZE without LOCAL_RANK: some systems count nodes with them, others ranks.

@@ -102,7 +102,7 @@ impl Devices {
             (from, _) => {
                 let what = "the number of GPUs is unknown, and so is the number of ranks";
                 let fixes = give("--nproc-per-node", "N")
-                    .remark("with the number of GPUs of the machine that trains")
+                    .remark("the number of GPUs of the machine that trains")
                     .or(give("--nproc-per-node", 1).remark("without a GPU"));
                 let problem = Problem::error(Rule::Ranks, what).fix(fixes);
                 problem.at(format!("{from} lists none, CUDA_VISIBLE_DEVICES is not set")).asking_for_gpu_count()

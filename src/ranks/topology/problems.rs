@@ -22,9 +22,9 @@ pub(crate) fn alone() -> Fix {
 }
 
 /// What `engine` set says that the job is larger than this process, but nothing says `missing`.
-pub(super) fn place_unknown(engine: &str, set: &[String], missing: &str) -> Problem {
+pub(super) fn place_unknown<P: Into<Place>>(engine: &str, set: impl IntoIterator<Item = P>, missing: &str) -> Problem {
     let what = format!("this seems to be part of a larger job of {engine}, but nothing says {missing}");
-    set.iter().fold(Problem::error(Rule::Ranks, what), Problem::at).fix(give_place())
+    set.into_iter().fold(Problem::error(Rule::Ranks, what), Problem::at).fix(give_place())
 }
 
 pub(super) fn not_understood(engine: &str, variable: &str) -> Problem {
@@ -41,7 +41,7 @@ pub(super) fn tasks_spread_unevenly(size: &Sourced<u32>, local: &Sourced<u32>) -
     Problem::error(Rule::UnevenTasks, "the machines have different numbers of tasks")
         .at(size)
         .at(local)
-        .fix(run("mpirun --map-by ppr:N:node").remark("start the same number on each"))
+        .fix(run("mpirun --map-by ppr:N:node").remark("the same number on each"))
 }
 
 /// The problem of a rank that its group does not have.
@@ -68,11 +68,12 @@ pub(super) fn other_number_of_machines(asked: &Sourced<u32>, seen: &Sourced<u32>
 }
 
 /// `asked` would start ranks beside those that exist.
-pub(crate) fn tasks_are_ranks(local: &Sourced<u32>, asked: &str) -> Problem {
+pub(crate) fn tasks_are_ranks(local: &Sourced<u32>, asked: Place) -> Problem {
     let what = format!("{} tasks run on this machine, each of them a rank already", local.value);
-    Problem::error(Rule::Ranks, what).at(local).at(asked).fix(
-        run("srun --ntasks-per-node=1").remark("start one task on each machine").or("leave the number to the tasks"),
-    )
+    Problem::error(Rule::Ranks, what)
+        .at(local)
+        .at(asked)
+        .fix(run("srun --ntasks-per-node=1").remark("one task on each machine").or("leave the number to the tasks"))
 }
 
 pub(super) fn meets_on_loopback(address: &Sourced<String>, nnodes: &Sourced<u32>) -> Problem {

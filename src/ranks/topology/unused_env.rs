@@ -101,7 +101,7 @@ pub(super) fn counted_by_another(host: &Host) -> Option<Problem> {
                 && number(name).is_some_and(|place| place <= machines)
         };
         let place = names().filter(of_tool).find(is_place).filter(|_| !is_known(count))?;
-        let set = [count, place].map(|name| text(name, host).map_or_else(String::new, |set| set.spelling()));
+        let set: Vec<_> = [count, place].into_iter().filter_map(|name| text(name, host)).collect();
         Some(place_unknown(tool, &set, "where its machines meet"))
     })
 }

@@ -108,8 +108,7 @@ pub(super) fn detect_lsf(block: &Block, host: &Host) -> Option<Detected> {
     // With more tasks than machines, several would start the ranks of one.
     let is_one_of_each = task.value.parse::<u32>().is_ok_and(|task| (1..=allocation.nnodes.value).contains(&task));
     let Some(index) = here.and_then(|index| u32::try_from(index).ok()).filter(|_| is_one_of_each) else {
-        let set = [task.spelling(), machines.spelling()];
-        return Some(Err(place_unknown(block.name(), &set, "which of its machines this is").into()));
+        return Some(Err(place_unknown(block.name(), [&task, &machines], "which of its machines this is").into()));
     };
     let first = machines_of_lsf(&machines.value).next().unwrap_or_default().to_string();
     allocation.node_rank = Sourced::new(index, machines.from.clone());
@@ -128,7 +127,7 @@ pub(super) fn detect_grid_engine(block: &Block, host: &Host) -> Option<Detected>
         let knows_all = text("PE_HOSTFILE", host).is_some_and(|file| hosts_in_file(&file).is_some());
         let from = text("SGE_O_HOST", host).unwrap_or(task);
         let is_elsewhere = !knows_all && !is_this_host(&from.value, host);
-        is_elsewhere.then(|| Err(place_unknown(block.name(), &[from.spelling()], "how many machines it has").into()))
+        is_elsewhere.then(|| Err(place_unknown(block.name(), [&from], "how many machines it has").into()))
     })
 }
 

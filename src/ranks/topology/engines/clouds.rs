@@ -28,8 +28,8 @@ pub(super) fn detect_sagemaker(block: &Block, host: &Host) -> Option<Detected> {
             (Sourced::new(serde_json::from_value(config["hosts"].clone()).ok(), Source::Machine(CONFIG)), here)
         }
         (hosts, here) => {
-            let set: Vec<String> = hosts.iter().chain(&here).map(Sourced::spelling).collect();
-            return Some(Err(place_unknown(block.name(), &set, "which of its machines this is").into()));
+            let set = hosts.iter().chain(&here);
+            return Some(Err(place_unknown(block.name(), set, "which of its machines this is").into()));
         }
     };
     Some(sagemaker_host(block, hosts, here, host))
@@ -146,8 +146,8 @@ pub(super) fn detect_determined(block: &Block, host: &Host) -> Option<Detected> 
         (Some(here), Ok(Some(all))) if all <= here.len() as u64 => None,
         (Some(_), Ok(None)) | (None, Ok(Some(0 | 1))) => None,
         _ => {
-            let set = [slots, config].into_iter().flatten().map(|set| set.from.to_string()).collect::<Vec<_>>();
-            Some(Err(place_unknown(block.name(), &set, "where its containers are").into()))
+            let set = [&slots, &config].into_iter().flatten().map(|set| &set.from);
+            Some(Err(place_unknown(block.name(), set, "where its containers are").into()))
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::ranks::topology::engine::{Allocation, Detected};
 use crate::ranks::topology::problems::{give_place, node_rank_too_large, not_a_number, not_understood, place_unknown};
 use crate::ranks::topology::rendezvous::is_loopback;
 use crate::ranks::topology::variables::{VariableReader, check, first_text, text};
-use crate::report::{Problem, Rule, reading};
+use crate::report::{Place, Problem, Rule, reading};
 
 pub(super) fn detect(block: &Block, host: &Host) -> Option<Detected> {
     let other_role = text(block.name_of("worker"), host).filter(|role| !role.value.eq_ignore_ascii_case("worker"));
@@ -95,9 +95,8 @@ impl Nodes {
         let Nodes { engine, count, index, listed, first } = self;
         let listed = listed.map(|listed| listed.map(|listed| u32::try_from(listed.len()).unwrap_or(u32::MAX)));
         let listed = listed.filter(|listed| listed.value > 0);
-        let places: Vec<String> =
-            [count.as_ref(), index.as_ref()].into_iter().flatten().map(Sourced::spelling).collect();
-        let places = if places.is_empty() { first.iter().map(Sourced::spelling).collect() } else { places };
+        let places: Vec<Place> = [count.as_ref(), index.as_ref()].into_iter().flatten().map(Place::from).collect();
+        let places = if places.is_empty() { first.iter().map(Place::from).collect() } else { places };
         let nnodes = match (count, listed) {
             (Some(count), Some(listed)) if count.value != listed.value => {
                 let (one, two) = (count.value, listed.value);
@@ -107,13 +106,13 @@ impl Nodes {
                 return Err(problem.fix(give_place()).into());
             }
             (Some(count), _) | (None, Some(count)) => count,
-            (None, None) => return Err(place_unknown(engine, &places, "how many machines it has").into()),
+            (None, None) => return Err(place_unknown(engine, places, "how many machines it has").into()),
         };
         let index = match index {
             Some(index) if index.value >= nnodes.value => return Err(node_rank_too_large(&index, &nnodes).into()),
             Some(index) => index,
             None if nnodes.value == 1 => Sourced::new(0, Source::Default),
-            None => return Err(place_unknown(engine, &places, "which of its machines this is").into()),
+            None => return Err(place_unknown(engine, places, "which of its machines this is").into()),
         };
         Ok(Allocation::task_per_node(nnodes, index, first))
     }

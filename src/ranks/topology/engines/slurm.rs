@@ -13,7 +13,7 @@ use crate::ranks::topology::engine::{Allocation, Detected, PeerGpus, Placement, 
 use crate::ranks::topology::problems::place_unknown;
 use crate::ranks::topology::rendezvous::reachable_address;
 use crate::ranks::topology::variables::{VariableReader, check, first_text, text};
-use crate::report::{Problem, Rule};
+use crate::report::{Place, Problem, Rule};
 
 const SLURM: &str = "Slurm";
 
@@ -37,24 +37,24 @@ pub(crate) fn in_step(host: &Host) -> bool {
 fn half_a_job(host: &Host) -> Option<Problem> {
     let beyond = |names: &[&str], most: u32| {
         let set = names.iter().filter_map(|name| text(name, host));
-        set.filter(|set| set.value.parse::<u32>().map_or(true, |value| value > most)).map(|set| set.spelling()).next()
+        set.filter(|set| set.value.parse::<u32>().map_or(true, |value| value > most))
+            .map(|set| Place::from(&set))
+            .next()
     };
     let counts = [vars::SLURM_STEP_NUM_NODES, vars::SLURM_JOB_NUM_NODES, vars::SLURM_NNODES];
     let places = [vars::SLURM_PROCID, vars::SLURM_NODEID, vars::SLURM_LOCALID];
     let lists = [vars::SLURM_STEP_NODELIST, vars::SLURM_JOB_NODELIST, "SLURM_NODELIST"];
     let listed = listed_nodes(first_text(&lists, host).as_ref());
-    let listed = listed.filter(|listed| listed.value > 1).map(|listed| listed.from.to_string());
+    let listed = listed.filter(|listed| listed.value > 1).map(|listed| Place::from(&listed.from));
     // Alone, this may be an option for the next `srun`; only a task has a number, and a job one of its own.
     let in_job = first_text(&[vars::SLURM_PROCID, "SLURM_JOBID"], host);
     let tasks = in_job.and_then(|_| beyond(&["SLURM_NTASKS", "SLURM_NPROCS"], 1));
-    let set: Vec<String> =
-        beyond(&counts, 1).into_iter().chain(beyond(&places, 0)).chain(listed).chain(tasks).collect();
-    (!set.is_empty()).then(|| place_unknown(SLURM, &set, "which one: SLURM_JOB_ID is not set"))
+    let set: Vec<Place> = beyond(&counts, 1).into_iter().chain(beyond(&places, 0)).chain(listed).chain(tasks).collect();
+    (!set.is_empty()).then(|| place_unknown(SLURM, set, "which one: SLURM_JOB_ID is not set"))
 }
 
 fn nodes_not_counted(host: &Host) -> Problem {
-    let job = text(vars::SLURM_JOB_ID, host).map(|job| job.spelling());
-    place_unknown(SLURM, job.as_slice(), "how many machines it has")
+    place_unknown(SLURM, text(vars::SLURM_JOB_ID, host).as_ref(), "how many machines it has")
 }
 
 /// How many nodes a list has, where their number is not told.
@@ -80,7 +80,7 @@ fn detect_job_shell(host: &Host) -> Detected {
     let another = text(vars::SLURM_PROCID, host).filter(|task| task.value != "0");
     variables
         .problems
-        .extend(another.map(|task| place_unknown(SLURM, &[task.spelling()], "which step: SLURM_STEP_ID is not set")));
+        .extend(another.map(|task| place_unknown(SLURM, [&task], "which step: SLURM_STEP_ID is not set")));
     let mut nnodes = nnodes.unwrap_or(Sourced::new(1, Source::Default));
     let groups = variables.number::<u8>(vars::SLURM_HET_SIZE, 1).map_or(1, |groups| groups.value);
     if groups > 1 {
@@ -121,7 +121,7 @@ fn detect_step(host: &Host) -> Detected {
     let whole = variables.number::<u32>(vars::SLURM_JOB_NUM_NODES, 1);
     let mut problems = variables.problems;
     if node_rank.is_none() && nnodes.value > 1 {
-        problems.push(place_unknown(SLURM, &[nnodes.spelling()], "which of its machines this is"));
+        problems.push(place_unknown(SLURM, [&nnodes], "which of its machines this is"));
     }
     let node_rank = node_rank.unwrap_or(zero);
     let hosts = list.as_ref().and_then(|list| HostList::parse(&list.value));
