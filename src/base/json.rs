@@ -223,7 +223,12 @@ fn removed(text: &str, key: &str) -> Option<Range<usize>> {
     let before = plain[..name.start].trim_end();
     let space = text[value.end..].len() - text[value.end..].trim_start().len();
     let (start, end) = match text[value.end + space..].strip_prefix(',') {
-        Some(_) => (name.start, value.end + space + 1),
+        // The space after a comma goes too, unless the line ends there.
+        Some(rest) => {
+            let blanks = rest.len() - rest.trim_start_matches(' ').len();
+            let blanks = if rest[blanks..].starts_with('\n') { 0 } else { blanks };
+            (name.start, value.end + space + 1 + blanks)
+        }
         None if before.ends_with(',') => (before.len() - 1, value.end),
         None => (name.start, value.end),
     };

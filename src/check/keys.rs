@@ -162,8 +162,10 @@ fn old_key(subject: &Subject, found: &mut Findings) {
         if key.policy != UnknownKeys::Ignored && subject.get(now).is_some() {
             continue;
         }
-        let fix = if now.contains(".offload_") {
-            unset(key.path.as_ref()).and(set(format!("{now}.device"), "cpu"))
+        let fix = if now.contains(".offload_") && !schema::is_true(key.value) {
+            unset(key.path.as_ref()).safe()
+        } else if now.contains(".offload_") {
+            unset(key.path.as_ref()).and(set(now, r#"{"device": "cpu"}"#)).safe()
         } else {
             rename(key.path.as_ref(), now, key.value.to_string()).safe()
         };

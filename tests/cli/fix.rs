@@ -47,6 +47,76 @@ fn the_safe_corrections_are_made_and_everything_else_stays() {
     assert_eq!(fs::read_to_string(sandbox.cwd().join("ds.json")).unwrap(), RIGHT);
 }
 
+/// What is safe is a property of the fix, whichever rule states it.
+#[test]
+fn every_safe_fix_is_made() {
+    let sandbox = Sandbox::new();
+    for (wrong, right) in [
+        (r#"{"train_batch_size": "16"}"#, r#"{"train_batch_size": 16}"#),
+        (r#"{"train_micro_batch_size_per_gpu": "4"}"#, r#"{"train_micro_batch_size_per_gpu": 4}"#),
+        (
+            r#"{"zero_optimization": {"stage": 3, "offload_param": {"device": "CPU"}}}"#,
+            r#"{"zero_optimization": {"stage": 3, "offload_param": {"device": "cpu"}}}"#,
+        ),
+        (
+            r#"{"zero_optimization": {"stage": 2, "cpu_offload": true, "offload_optimizer": {"device": "cpu"}}}"#,
+            r#"{"zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}}}"#,
+        ),
+        (
+            r#"{"zero_optimization": {"stage": 2, "cpu_offload": true}}"#,
+            r#"{"zero_optimization": {"offload_optimizer": {"device":"cpu"},"stage": 2}}"#,
+        ),
+        (r#"{"zero_optimization": {"stage": 2, "cpu_offload": false}}"#, r#"{"zero_optimization": {"stage": 2}}"#),
+        (r#"{"fp16": true}"#, r#"{"fp16": {"enabled":true}}"#),
+        // Into the section where it belongs, with its spacing.
+        (
+            "{\n  \"overlap_comm\": true,\n  \"zero_optimization\": {\n    \"stage\": 2\n  }\n}\n",
+            "{\n  \"zero_optimization\": {\n    \"overlap_comm\": true,\n    \"stage\": 2\n  }\n}\n",
+        ),
+        (
+            r#"{"optimizer": {"type": "AdamW", "params": {"lrr": 1e-5}}}"#,
+            r#"{"optimizer": {"type": "AdamW", "params": {"lr": 1e-5}}}"#,
+        ),
+        (r#"{"scheduler": {"type": "WarmupLr"}}"#, r#"{"scheduler": {"type": "WarmupLR"}}"#),
+    ] {
+        sandbox.file("ds.json", wrong);
+        let run = sandbox.run(["check", "--fix", "ds.json"]);
+        assert_eq!(fs::read_to_string(sandbox.cwd().join("ds.json")).unwrap(), right, "{run:?}");
+        assert!(run.stderr.starts_with("fixed: `"), "{run:?}");
+    }
+}
+
+#[test]
+fn places_and_fixes_are_data() {
+    let sandbox = Sandbox::new();
+    sandbox.file("ds.json", "{\n  \"zero_optimization\": {\"stage\": 2, \"overlapp_comm\": true}\n}\n");
+    let found = |words: &[&str], rule: &str| {
+        let run = sandbox.run(["check", "--format", "json"].iter().chain(words));
+        let answer: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+        let rows = answer["diagnostics"].as_array().unwrap().clone();
+        rows.into_iter().find(|row| row["rule"] == rule).unwrap_or_else(|| panic!("{answer:#}"))
+    };
+    let typo = found(&["ds.json"], "unknown-key");
+    assert_eq!(typo["places"][0]["line"], 2);
+    assert_eq!(typo["places"][0]["column"], 37);
+    let fix = serde_json::json!([{
+        "rename": "zero_optimization.overlapp_comm", "to": "zero_optimization.overlap_comm", "value": true,
+        "why": "did you mean `overlap_comm`?", "safe": true,
+    }]);
+    assert_eq!(typo["fixes"], fix);
+    let two = ["--nproc-per-node", "2", "--deepspeed", "zero2"];
+    let set = ["--set", "gradient_clipping=0.5", "--", "swift", "sft", "--max_grad_norm", "1.0"];
+    let mismatch = found(&[&two[..], &set].concat(), "mismatch");
+    assert_eq!(
+        mismatch["places"],
+        serde_json::json!([{"option": "--set", "value": "gradient_clipping=0.5"}, {"option": "--max_grad_norm"}])
+    );
+    assert_eq!(mismatch["fixes"][0], serde_json::json!({"set": "gradient_clipping", "value": "auto"}));
+    let typed = found(&[&two[..], &["--", "swift", "sft", "--learning_ratee", "1"]].concat(), "argument");
+    assert_eq!(typed["places"], serde_json::json!([{"option": "--learning_ratee"}]));
+    assert_eq!(typed["fixes"], serde_json::json!([{"rename": "--learning_ratee", "to": "--learning_rate"}]));
+}
+
 #[test]
 fn what_is_not_sure_is_left_alone() {
     let sandbox = Sandbox::new();

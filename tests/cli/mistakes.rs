@@ -76,7 +76,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ("--template-dir nowhere -- swift sft", "check the path"),
     ("--template-dir ../homee -- swift sft", "--template-dir ../home"),
     ("swift sft --max_grad_norm x --deepspeed zero2", "--max_grad_norm 1.0"),
-    ("swift sft --max_grad_norm = 1 --deepspeed zero2", "--max_grad_norm VALUE, without the `=`"),
+    ("swift sft --max_grad_norm = 1 --deepspeed zero2", "--max_grad_norm VALUE (without the `=`)"),
     ("--deepspeed zero2 - swift sft", "zlaunch --deepspeed zero2 -- swift sft"),
     ("--deepspeed zero2 --- swift sft", "did you mean `--`?"),
     ("--deepspeed zero2 — swift sft", "zlaunch --deepspeed zero2 -- swift sft"),

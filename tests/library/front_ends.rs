@@ -210,7 +210,7 @@ fn what_xtuners_parser_refuses_is_refused() {
     assert_eq!(helps("--cfg_options a=1"), ["did you mean `--cfg-options`?"]);
     assert_eq!(helps("--seed x"), ["--seed 4 (for example)"]);
     assert_eq!(helps("--launcher torchrun"), ["--launcher pytorch (for example)"]);
-    assert_eq!(helps("--learning_rate 1"), [""]);
+    assert_eq!(helps("--learning_rate 1"), ["drop --learning_rate"]);
 }
 
 #[test]
