@@ -98,7 +98,7 @@ fn mapping(text: &str, path: &Path, dialect: Dialect) -> Result<Option<Map<Strin
         Value::Object(object) => Ok(Some(object)),
         Value::Null => Ok(None),
         _ => Err(Problem::error(Rule::RunFile, "a run file must hold `key: value` lines")
-            .at(&*path)
+            .at(path)
             .fix("model: Qwen/Qwen3-8B")),
     }
 }

@@ -59,7 +59,7 @@ fn unreadable(path: &Path, why: &io::Error) -> Problem {
         return report::unreadable_file(path, why);
     }
     Problem::error(Rule::Checkpoint, format!("not a safetensors checkpoint: {why}"))
-        .at(&*path)
+        .at(path)
         .fix("download it again; a file of a few bytes is a Git LFS pointer")
 }
 

@@ -71,7 +71,7 @@ pub(crate) fn find(args: &TrainingArgs, lookup: &ModelLookup, host: &Host) -> Re
 fn model_is_not_here(name: &Sourced<String>) -> Problem {
     let what = format!("`{}` is neither a folder nor in the Hugging Face or ModelScope cache", name.value);
     Problem::error(Rule::Fit, what)
-        .at(&name)
+        .at(name)
         .fix(Fixes::from("download it first (its config.json is enough)").or(run("zlaunch fit --params 8B")))
 }
 

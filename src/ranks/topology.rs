@@ -139,7 +139,7 @@ impl Topology {
         (ranks > MAX_RANKS).then(|| {
             let (nnodes, each) = (nodes.value, nproc.value);
             let what = format!("{nnodes} machines with {each} ranks each are more than {MAX_RANKS} ranks");
-            let problem = Problem::error(Rule::Ranks, what).at(&nodes).at(&nproc);
+            let problem = Problem::error(Rule::Ranks, what).at(nodes).at(nproc);
             problem.fix(give("--nnodes", 2).and(give("--nproc-per-node", 8)))
         })
     }

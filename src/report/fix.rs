@@ -195,8 +195,8 @@ impl Fix {
     }
 
     fn joined(&self, changes: &[String]) -> String {
-        let are_words = |texts: &[String]| texts.iter().all(|text| text.starts_with('-'));
-        let changes = changes.join(if are_words(changes) { " " } else { ", and " });
+        let is_one_line = self.changes.iter().all(Change::is_option_of_zlaunch);
+        let changes = changes.join(if is_one_line { " " } else { ", and " });
         match self.remark.as_str() {
             "" => changes,
             remark if remark.ends_with(['?', ':']) => format!("{remark} {changes}"),
@@ -243,6 +243,16 @@ impl Change {
             Change::UnsetVariable { name } => format!("--unset-env {name}"),
             Change::Run { line } => line.clone(),
             Change::Say { text } | Change::See { text } => text.clone(),
+        }
+    }
+
+    /// Can stand beside others before the command. Trainers spell their options with underscores, zlaunch does not.
+    fn is_option_of_zlaunch(&self) -> bool {
+        match self {
+            Change::Give { option, .. } => option.starts_with('-') && !option.contains('_'),
+            Change::Set { .. } | Change::Unset { .. } | Change::Rename { .. } => true,
+            Change::SetVariable { .. } | Change::UnsetVariable { .. } => true,
+            _ => false,
         }
     }
 

@@ -122,19 +122,19 @@ pub(crate) fn unreadable_file(path: &Path, why: &io::Error) -> Problem {
         _ => format!("cannot be read: {why}"),
     };
     Problem::error(Rule::File, format!("`{}` {what}", path.display()))
-        .at(&*path)
+        .at(path)
         .fix("check the path and its permissions")
 }
 
 pub(crate) fn not_a_file(path: &Path) -> Problem {
     Problem::error(Rule::File, format!("`{}` is not a regular file", path.display()))
-        .at(&*path)
+        .at(path)
         .fix("name a file, not a folder, pipe or device")
 }
 
 fn too_large(path: &Path, size: u64) -> Problem {
     Problem::error(Rule::File, format!("`{}` has {size} bytes: too large for a config", path.display()))
-        .at(&*path)
+        .at(path)
         .fix(format!("zlaunch reads at most {LARGEST_FILE} bytes; is this the right file?"))
 }
 

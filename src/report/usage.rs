@@ -62,7 +62,7 @@ fn word_meant<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
 /// A value is not what it must be: `a dotted key`.
 pub(crate) fn is_not(wanted: &str, sourced: &Sourced<String>, example: &str) -> Problem {
     Problem::error(Rule::Usage, format!("`{}` is not {wanted}", sourced.value))
-        .at(&sourced)
+        .at(sourced)
         .fix(give_as(&sourced.from, example))
 }
 

@@ -228,7 +228,7 @@ impl<'a> UnderstoodLaunch<'a> {
         let missing = stands_alone && matches!(spec.from, Source::Argument(_)) && job.ships_config(&spec.value);
         let name = job.trainer.name;
         let what = format!("`{}` is a config of {name}'s package, and the package is not found here", spec.value);
-        let problem = || Problem::error(Rule::Template, what).at(&spec).fix("give the path of the JSON file");
+        let problem = || Problem::error(Rule::Template, what).at(spec).fix("give the path of the JSON file");
         missing.then(|| job.blocker.clone().unwrap_or_else(problem))
     }
 

@@ -282,7 +282,7 @@ fn numbers_between_quotes_are_not_guessed_anew() {
     let set = ["--set", "train_micro_batch_size_per_gpu=\"4\""];
     let run = sandbox.launch(&[&two[..], &set].concat(), &["swift", "sft"]);
     run.refused(&[
-        "=auto, or --per_device_train_batch_size 4 --set train_micro_batch_size_per_gpu=4 (for the trainer)\n",
+        "=auto, or --set train_micro_batch_size_per_gpu=4, and --per_device_train_batch_size 4 (the second for the trainer)\n",
     ]);
 }
 

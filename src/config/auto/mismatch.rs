@@ -46,10 +46,10 @@ fn fixes(key: &str, value: &Value, typed: &str, wanted: &Value, defaults: &[&Tra
     let other = match defaults {
         // Not of a product or a list, which have other parts too.
         [TrainerDefault { argument, unless: None, .. }] if key != "train_batch_size" && is_taken => {
-            let argument = give(format!("--{argument}"), typed.trim_matches('"')).remark("for the trainer");
+            let argument = give(format!("--{argument}"), typed.trim_matches('"'));
             match &unquoted {
-                Some(number) => argument.and(set_json(key, number)),
-                None => argument,
+                Some(number) => set_json(key, number).and(argument).remark("the second for the trainer"),
+                None => argument.remark("for the trainer"),
             }
             .into()
         }

@@ -48,7 +48,7 @@ impl HostFlags {
         match (&self.include, &self.exclude) {
             (Some(include), Some(exclude)) => {
                 let problem = Problem::error(Rule::Hosts, "`--include` cannot be used with `--exclude`");
-                Err(problem.at(&include).at(&exclude).fix("drop one of them").into())
+                Err(problem.at(include).at(exclude).fix("drop one of them").into())
             }
             (Some(filter), None) => pool.filtered(filter, true),
             (None, Some(filter)) => pool.filtered(filter, false),
@@ -89,7 +89,7 @@ impl ResourcePool {
         if !left.0.is_empty() {
             return Ok(left);
         }
-        Err(Problem::error(Rule::Hosts, "no GPU is left").at(&filter).fix("leave some of them in").into())
+        Err(Problem::error(Rule::Hosts, "no GPU is left").at(filter).fix("leave some of them in").into())
     }
 
     fn no_such_machine(&self, filter: &Sourced<String>, name: &str) -> Problem {
@@ -101,7 +101,7 @@ impl ResourcePool {
             }
             None => say(format!("one of {}", known.join(", "))),
         };
-        Problem::error(Rule::Hosts, format!("there is no machine `{name}`")).at(&filter).fix(help)
+        Problem::error(Rule::Hosts, format!("there is no machine `{name}`")).at(filter).fix(help)
     }
 
     pub fn gpu_count(&self) -> usize {
@@ -145,7 +145,7 @@ pub fn parse(text: &str, file: &str) -> Result<ResourcePool, Vec<Problem>> {
 fn no_such_slot(filter: &Sourced<String>, machine: &str, slot: &str, have: &[String]) -> Problem {
     let have = if have.is_empty() { "no GPU is visible".to_string() } else { format!("it has {}", have.join(",")) };
     Problem::error(Rule::Hosts, format!("`{machine}` has no GPU `{slot}`"))
-        .at(&filter)
+        .at(filter)
         .fix(format!("{have}; ranges such as 0-3 are written 0,1,2,3"))
 }
 

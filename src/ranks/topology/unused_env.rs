@@ -40,7 +40,7 @@ pub(super) fn unused_variables(topology: &Topology, allocation: Option<&Allocati
     } else if nnodes.value > 1 && allocation.node_rank.value != topology.node_rank.value && !is_shell {
         let (said, seen) = (&topology.node_rank, &allocation.node_rank);
         let problem = contradicts_scheduler(format!("this is machine {}, not {}", seen.value, said.value));
-        notes.push(problem.at(&seen).at(&said).fix(
+        notes.push(problem.at(seen).at(said).fix(
             "leave the number of the machine to the scheduler: a `$SLURM_NODEID` in the batch script is 0 everywhere",
         ));
     }
@@ -54,7 +54,7 @@ fn contradicts_scheduler(what: String) -> Problem {
 fn is_ignored(variable: &Sourced<String>, decided: &str) -> Problem {
     let name = variable.from.to_string();
     Problem::warning(Rule::StrayVariable, format!("`{name}` says something else, and is ignored"))
-        .at(&variable)
+        .at(variable)
         .at(decided)
         .fix(run(format!("unset {name}")))
 }

@@ -111,7 +111,7 @@ fn allocate(task: Task, host: &Host) -> Detected {
     let address_problem = elsewhere.map(|first| {
         let (here, first_name) = (&host.hostname, &first.value);
         Problem::error(Rule::Ranks, format!("rank 0 runs on {here}, but the first machine of the job is {first_name}"))
-            .at(&first)
+            .at(first)
             .fix(run(format!("export MASTER_ADDR={here}")).remark("for all ranks"))
     });
     let node_rank = Sourced::new(rank.value / local_world_size.value, rank.from.clone());

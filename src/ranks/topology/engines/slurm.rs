@@ -127,7 +127,7 @@ fn detect_step(host: &Host) -> Detected {
     let hosts = list.as_ref().and_then(|list| HostList::parse(&list.value));
     problems.extend(list.as_ref().filter(|_| hosts.is_none()).map(|list| {
         Problem::error(Rule::Ranks, "this is not a host list of Slurm")
-            .at(&list)
+            .at(list)
             .fix("give --nnodes, --node-rank, --master-addr and --master-port")
     }));
     let tasks = first_text(&[vars::SLURM_STEP_TASKS_PER_NODE, vars::SLURM_TASKS_PER_NODE], host);
@@ -166,11 +166,11 @@ fn detect_step(host: &Host) -> Detected {
 fn tasks_per_node(tasks: &Sourced<String>) -> Result<u32, Problem> {
     let counts = node_counts(&tasks.value).ok_or_else(|| {
         Problem::error(Rule::Ranks, "this is not a list of task counts such as 4(x2)")
-            .at(&tasks)
+            .at(tasks)
             .fix("start the step with `srun --ntasks-per-node=1`")
     })?;
     equal_count(&counts).ok_or_else(|| {
-        Problem::error(Rule::UnevenTasks, "Slurm started a different number of tasks on each machine").at(&tasks).fix(
+        Problem::error(Rule::UnevenTasks, "Slurm started a different number of tasks on each machine").at(tasks).fix(
             "start the step with `srun --ntasks-per-node=1` (torchrun starts the ranks), or --ntasks-per-node=<GPUs>",
         )
     })
