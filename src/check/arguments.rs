@@ -11,7 +11,7 @@ use crate::base::options::{flag, launch_option};
 use crate::command::arguments::{Parser, Rejected, Rejection, Versions};
 use crate::command::target::base_name;
 use crate::command::trainer::{ArgumentParser, UnknownOptions};
-use crate::report::fix::{Change, Fix, Fixes, drop_word, give, rename_option, say};
+use crate::report::fix::{Fixes, drop_word, give, move_to_front, rename_option, say};
 use crate::report::{self, Place, Problem, Rule, Severity, Wanted, When, nearest};
 
 pub(super) const RULES: &[Check] = &[Check::code(Rule::Argument, Severity::Error, When::Start, argument).doc(
@@ -53,7 +53,7 @@ fn argument(subject: &Subject, found: &mut Findings) {
     if dashes.is_some_and(|at| at + 1 < reading.words.len()) {
         let severity = if reading.tolerant.is_some() { certainty(&versions).0 } else { Severity::Warning };
         let what = format!("{} reads no option behind `--`", versions.first());
-        found.at_with_severity(severity, [Place::from("--")], what, Fix::from(Change::Move { option: "--".into() }));
+        found.at_with_severity(severity, [Place::from("--")], what, move_to_front("--"));
     }
     if reading.plain {
         report_refusals(&reading.parser, subject, found);
@@ -179,7 +179,7 @@ fn report_rejection(
             let ours = launch_option(option.trim_start_matches('-')).filter(|_| !mapping && !once);
             let tolerant = reading.tolerant.unwrap_or_default();
             let fixes = match (ours, suggestion) {
-                (Some(ours), _) => Fix::from(Change::Move { option: flag(ours) }).into(),
+                (Some(ours), _) => move_to_front(flag(ours)).into(),
                 (None, Some(near)) => rename_option(&shown, near).into(),
                 (None, None) if name == "config" => {
                     Fixes::from("give the file without --config, right after the sub-command")

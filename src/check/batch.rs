@@ -125,8 +125,7 @@ fn batch_size(subject: &Subject, found: &mut Findings) {
         if number(value).is_none_or(|size| size <= 0.0) {
             let what = format!("`{key}` is {value}, but DeepSpeed wants a number above 0");
             let meant = value.as_str().and_then(|text| text.trim().parse::<u32>().ok()).filter(|size| *size > 0);
-            let fix = set(key, meant.unwrap_or(1)).safe_if(meant.is_some());
-            found.key(&[key], what, fix);
+            found.key(&[key], what, meant.map_or_else(|| set(key, 1), |number| set(key, number).safe()));
         }
     }
     let divides = |size: &&Value| number(size).is_some_and(|size| size != 0.0);

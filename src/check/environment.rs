@@ -167,7 +167,7 @@ fn incomplete_ranks(subject: &Subject, found: &mut Findings) {
             );
             let example = if name == vars::MASTER_ADDR { "HOST" } else { "29500" };
             let anew = give("--nnodes", 1).remark("to start ranks anew here");
-            found.at([Place::unset_variable(name)], what, set_variable(name, example).or(anew));
+            found.at([Place::bare_variable(name)], what, set_variable(name, example).or(anew));
         }
     }
 }

@@ -112,7 +112,7 @@ impl Findings<'_> {
         let Fixes(mut fixes) = fixes.into();
         for (key, place) in keys.iter().zip(&places) {
             if matches!(place, Place::Option { .. }) && fixes.len() > 1 {
-                let unset = Change::Unset { key: (*key).to_string() };
+                let unset = Change::Unset { unset: (*key).to_string() };
                 fixes.retain(|fix| fix.changes[..] != [unset.clone()]);
             }
             for change in fixes.iter_mut().flat_map(|fix| &mut fix.changes) {
@@ -159,25 +159,20 @@ impl Findings<'_> {
 /// Where an option put the key into the config, the option is what must change: `--unset` is applied before `--set`, and
 /// an argument of the trainer decides what an "auto" becomes.
 fn change_the_option(change: &mut Change, key: &str, place: &Place) {
-    let Place::Option { name: option, value: given } = place else { return };
-    let Some(given) = given else {
-        if let Change::Set { key: changed, value } = change
-            && changed == key
-        {
-            *change = Change::Give { option: option.clone(), value: value.clone() };
+    let new = match (place, &*change) {
+        (Place::BareOption { option }, Change::Set { set, value }) if set == key => {
+            Change::Give { give: option.clone(), value: value.clone() }
         }
-        return;
+        (Place::Option { option, value }, Change::Unset { unset }) if unset == key => {
+            Change::Drop { drop: format!("{option} {value}") }
+        }
+        (Place::Option { value: given, .. }, Change::Rename { rename, to, value }) if rename == key => {
+            // `--set zero_opt.stage=3` is about the section `zero_opt`, too.
+            let inside = given.strip_prefix(key).and_then(|rest| rest.split_once('=')).unwrap_or_default();
+            let value = if inside.0.is_empty() { value } else { inside.1 };
+            Change::Set { set: format!("{to}{}", inside.0), value: value.to_string() }
+        }
+        _ => return,
     };
-    // `--set zero_opt.stage=3` is about the section `zero_opt`, too.
-    let Some((inside, typed)) = given.strip_prefix(key).and_then(|rest| rest.split_once('=')) else { return };
-    match change {
-        Change::Unset { key: changed } if changed == key => {
-            *change = Change::Drop { word: format!("{option} {given}") };
-        }
-        Change::Rename { key: changed, to, value } if changed == key => {
-            let value = if inside.is_empty() { value.clone() } else { typed.to_string() };
-            *change = Change::Set { key: format!("{to}{inside}"), value };
-        }
-        _ => {}
-    }
+    *change = new;
 }

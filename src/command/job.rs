@@ -328,7 +328,7 @@ impl Job {
             let text = reading::read_text(&host.absolute(&file)).ok()?;
             let mut lines = text.lines().enumerate();
             let (line, column) = lines.find_map(|(line, text)| Some((line + 1, text.find(value)? + 1)))?;
-            Some(Place::at(file, (line, column)))
+            Some(Place::line(file, (line, column)))
         })
     }
 

@@ -74,19 +74,19 @@ fn positions(path: &Path) -> Option<FilePositions> {
 }
 
 fn in_file((path, positions): &FilePositions, key: &str) -> Option<Place> {
-    positions.get(key).map(|at| Place::at(path, *at))
+    positions.get(key).map(|at| Place::line(path, *at))
 }
 
 /// A value as it is written at a place: `1.0`, which was read as 1.
 pub(crate) fn as_typed(value: &Value, place: &Place) -> String {
     let typed = || match place {
-        Place::File { path, at: Some((line, column)) } => {
-            let text = reading::text_if_any(path)?;
+        Place::Line { file, line, column } => {
+            let text = reading::text_if_any(file)?;
             let line = text.lines().nth(line.checked_sub(1)?)?;
             let (_, written) = line.get(column.checked_sub(1)?..)?.split_once(':')?;
             Some(written.trim_start().split([',', '}', ' ', '/']).next()?.to_string())
         }
-        Place::Option { value: Some(given), .. } => given.split_once('=').map(|(_, typed)| typed.to_string()),
+        Place::Option { value, .. } => value.split_once('=').map(|(_, typed)| typed.to_string()),
         _ => None,
     };
     let typed = if value.is_number() { typed() } else { None };

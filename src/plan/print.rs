@@ -307,7 +307,7 @@ pub(crate) fn diagnostics_json(problems: &[Problem]) -> Value {
             "severity": problem.severity.to_string(),
             "message": problem.what,
             "where": problem.places.iter().map(Place::to_string).collect::<Vec<_>>(),
-            "places": problem.places.iter().map(Place::json).collect::<Vec<_>>(),
+            "places": problem.places,
             "help": problem.help(),
             "fixes": problem.fixes.json(),
             "when": problem.when.map(When::word),

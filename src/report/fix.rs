@@ -1,67 +1,65 @@
 //! Fixes: what the user can change about a problem, as values. Every rendering of them is here: the text behind `help:`,
 //! JSON, and the edits of `check --fix`.
 
-use std::borrow::Cow;
 use std::ffi::OsStr;
+use std::fmt;
 use std::path::Path;
 
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use crate::base::json::Edit;
 use crate::base::shell;
 use crate::base::source::Source;
 
-/// One thing to change.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// One thing to change. As JSON it has the names of these fields.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
 pub(crate) enum Change {
     /// A key of the config gets a value, written as `--set` takes it.
-    Set {
-        key: String,
-        value: String,
-    },
+    #[rustfmt::skip]
+    Set { set: String, #[serde(serialize_with = "as_json")] value: String },
     Unset {
-        key: String,
+        unset: String,
     },
     /// A key of the config gets another name, which may be in another section, and keeps its value.
-    Rename {
-        key: String,
-        to: String,
-        value: String,
-    },
-    /// An option of zlaunch, of the trainer or of the launcher. In a run file it is spelled without dashes.
+    #[rustfmt::skip]
+    Rename { rename: String, to: String, #[serde(serialize_with = "as_json")] value: String },
+    /// An option of zlaunch, of the trainer or of the launcher. In a run file it has no dashes.
     Give {
-        option: String,
+        give: String,
         value: String,
     },
     Drop {
-        word: String,
+        drop: String,
     },
     RenameOption {
-        option: String,
+        rename: String,
         to: String,
     },
-    /// An option of zlaunch that stands behind the command.
+    /// An option of zlaunch that stands after the command.
     Move {
-        option: String,
+        r#move: String,
+        to: &'static str,
     },
     SetVariable {
-        name: String,
+        set_env: String,
         value: String,
     },
     UnsetVariable {
-        name: String,
+        unset_env: String,
     },
     /// A whole command line.
     Run {
-        line: String,
+        run: String,
     },
     /// Nothing can be pasted.
     Say {
-        text: String,
+        say: String,
     },
     /// What helps to choose: a list of names, or the command that prints it.
     See {
-        text: String,
+        see: String,
     },
 }
 
@@ -72,70 +70,73 @@ pub(crate) struct Fix {
     /// Printed before the changes if it ends with `?` or `:`, else in parentheses after them.
     remark: String,
     /// `check --fix` makes it without asking: it keeps what was meant, and nothing else can have been meant.
-    pub(crate) is_safe: bool,
+    is_safe: bool,
 }
 
 /// In order of preference.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Fixes(pub(crate) Vec<Fix>);
 
-pub(crate) fn set(key: impl Into<String>, value: impl ToString) -> Fix {
-    Change::Set { key: key.into(), value: value.to_string() }.into()
+pub(crate) fn set(key: impl Into<String>, value: impl fmt::Display) -> Fix {
+    Change::Set { set: key.into(), value: value.to_string() }.into()
 }
 
 /// Sets a key to a JSON value.
 pub(crate) fn set_json(key: impl Into<String>, value: &Value) -> Fix {
-    set(key, value.as_str().map_or_else(|| Cow::from(value.to_string()), Cow::from))
+    set(key, value.as_str().map_or_else(|| value.to_string(), str::to_string))
 }
 
 pub(crate) fn unset(key: impl Into<String>) -> Fix {
-    Change::Unset { key: key.into() }.into()
+    Change::Unset { unset: key.into() }.into()
 }
 
 pub(crate) fn rename(key: impl Into<String>, to: impl Into<String>, value: impl Into<String>) -> Fix {
-    Change::Rename { key: key.into(), to: to.into(), value: value.into() }.into()
+    Change::Rename { rename: key.into(), to: to.into(), value: value.into() }.into()
 }
 
-pub(crate) fn give(option: impl Into<String>, value: impl ToString) -> Fix {
-    Change::Give { option: option.into(), value: value.to_string() }.into()
+pub(crate) fn give(option: impl Into<String>, value: impl fmt::Display) -> Fix {
+    Change::Give { give: option.into(), value: value.to_string() }.into()
 }
 
 /// The same option or variable with another value.
-pub(crate) fn give_as(source: &Source, value: impl ToString) -> Fix {
+pub(crate) fn give_as(source: &Source, value: impl fmt::Display) -> Fix {
     match source {
-        Source::Variable(name) => {
-            run(format!("export {}", shell::text(&[format!("{name}={}", value.to_string()).into()])))
-        }
+        Source::Variable(name) => run(format!("export {}", pasted(&format!("{name}={value}")))),
         option => give(option.to_string(), value),
     }
 }
 
-pub(crate) fn drop_word(word: impl ToString) -> Fix {
-    Change::Drop { word: word.to_string() }.into()
+pub(crate) fn drop_word(word: impl fmt::Display) -> Fix {
+    Change::Drop { drop: word.to_string() }.into()
 }
 
 pub(crate) fn rename_option(option: impl Into<String>, to: impl Into<String>) -> Fix {
-    Change::RenameOption { option: option.into(), to: to.into() }.into()
+    Change::RenameOption { rename: option.into(), to: to.into() }.into()
 }
 
-pub(crate) fn set_variable(name: impl Into<String>, value: impl ToString) -> Fix {
-    Change::SetVariable { name: name.into(), value: value.to_string() }.into()
+/// An option of zlaunch that stands after the command.
+pub(crate) fn move_to_front(option: impl Into<String>) -> Fix {
+    Change::Move { r#move: option.into(), to: "before the command" }.into()
+}
+
+pub(crate) fn set_variable(name: impl Into<String>, value: impl fmt::Display) -> Fix {
+    Change::SetVariable { set_env: name.into(), value: value.to_string() }.into()
 }
 
 pub(crate) fn unset_variable(name: impl Into<String>) -> Fix {
-    Change::UnsetVariable { name: name.into() }.into()
+    Change::UnsetVariable { unset_env: name.into() }.into()
 }
 
 pub(crate) fn run(line: impl Into<String>) -> Fix {
-    Change::Run { line: line.into() }.into()
+    Change::Run { run: line.into() }.into()
 }
 
 pub(crate) fn say(text: impl Into<String>) -> Fix {
-    Change::Say { text: text.into() }.into()
+    Change::Say { say: text.into() }.into()
 }
 
 /// The word that was probably meant, where there is nothing more to say than that.
-pub(crate) fn meant(word: impl std::fmt::Display) -> Fix {
+pub(crate) fn meant(word: impl fmt::Display) -> Fix {
     say(format!("did you mean `{word}`?"))
 }
 
@@ -159,7 +160,7 @@ impl Fix {
 
     /// With what helps to choose another one.
     pub(crate) fn see(self, text: impl Into<String>) -> Fixes {
-        self.or(Fix::from(Change::See { text: text.into() }))
+        self.or(Fix::from(Change::See { see: text.into() }))
     }
 
     /// "did you mean `stage`?", "it is inferred".
@@ -171,31 +172,30 @@ impl Fix {
         Fix { is_safe: true, ..self }
     }
 
-    pub(crate) fn safe_if(self, is_safe: bool) -> Self {
-        Fix { is_safe, ..self }
-    }
-
-    /// As text that can be pasted behind `zlaunch`, in front of the command.
-    fn text(&self) -> String {
-        self.joined(&self.changes.iter().map(Change::text).collect::<Vec<_>>())
+    /// The edits of a config file. None where a part of the fix is not one.
+    pub(crate) fn edits(&self) -> Vec<Edit> {
+        let edits = self.changes.iter().map(Change::edits).collect::<Option<Vec<_>>>();
+        edits.unwrap_or_default().into_iter().flatten().collect()
     }
 
     /// As text about the config file that `check` was given.
     fn text_in(&self, file: Option<&Path>) -> String {
-        let text = || self.joined(&self.changes.iter().map(Change::text_in_file).collect::<Vec<_>>());
-        let (edits, Some(file)) = (self.edits(), file.filter(|_| self.is_safe)) else { return text() };
+        let edits = self.edits();
+        let Some(file) = file.filter(|_| self.is_safe && !edits.is_empty()) else {
+            return self.text(Change::text_in_file);
+        };
         let edit = match &edits[..] {
-            [] => return text(),
             [Edit::Rename(_, to)] => format!("did you mean `{to}`?"),
             [Edit::Set(_, to)] => format!("write {to}:"),
             [Edit::Remove(_)] => "remove it:".to_string(),
-            _ => text() + ":",
+            _ => self.text(Change::text_in_file) + ":",
         };
         format!("{edit} {}", shell::text(&["zlaunch".into(), "check".into(), "--fix".into(), file.into()]))
     }
 
-    fn joined(&self, changes: &[String]) -> String {
+    fn text(&self, text: fn(&Change) -> String) -> String {
         let is_one_line = self.changes.iter().all(Change::is_option_of_zlaunch);
+        let changes: Vec<String> = self.changes.iter().map(text).collect();
         let changes = changes.join(if is_one_line { " " } else { ", and " });
         match self.remark.as_str() {
             "" => changes,
@@ -205,98 +205,73 @@ impl Fix {
     }
 
     fn json(&self) -> Value {
-        let mut changes: Vec<Value> = self.changes.iter().map(Change::json).collect();
-        let mut fix = changes.remove(0);
-        if !changes.is_empty() {
-            fix["and"] = changes.into();
+        let mut fix = json!(self.changes[0]);
+        if self.changes.len() > 1 {
+            fix["and"] = json!(self.changes[1..]);
         }
         if !self.remark.is_empty() {
-            fix["why"] = self.remark.as_str().into();
+            fix["why"] = json!(self.remark);
         }
         if self.is_safe {
-            fix["safe"] = true.into();
+            fix["safe"] = json!(true);
         }
         fix
-    }
-
-    /// The edits of a config file. None where a part of the fix is not one.
-    pub(crate) fn edits(&self) -> Vec<Edit> {
-        let edits = self.changes.iter().map(Change::edits).collect::<Option<Vec<_>>>();
-        edits.unwrap_or_default().into_iter().flatten().collect()
     }
 }
 
 impl Change {
+    /// As it can be pasted before the command.
     fn text(&self) -> String {
-        let word = |text: String| pasted(&text);
         match self {
-            Change::Set { key, value } => format!("--set {}", word(format!("{key}={value}"))),
-            Change::Unset { key } => format!("--unset {key}"),
-            Change::Rename { key, to, value } => format!("--unset {key} --set {}", word(format!("{to}={value}"))),
-            Change::Give { option, value } if value.is_empty() => option.clone(),
-            Change::Give { option, value } if option.starts_with('-') => format!("{option} {}", pasted(value)),
-            Change::Give { option, value } => format!("{option}: {value}"),
-            Change::Drop { word } => format!("drop {word}"),
+            Change::Set { set, value } => format!("--set {}", pasted(&format!("{set}={value}"))),
+            Change::Unset { unset } => format!("--unset {unset}"),
+            Change::Rename { rename, to, value } => {
+                format!("--unset {rename} --set {}", pasted(&format!("{to}={value}")))
+            }
+            Change::Give { give, value } if value.is_empty() => give.clone(),
+            Change::Give { give, value } if give.starts_with('-') => format!("{give} {}", pasted(value)),
+            Change::Give { give, value } => format!("{give}: {value}"),
+            Change::Drop { drop } => format!("drop {drop}"),
             Change::RenameOption { to, .. } => format!("did you mean `{to}`?"),
-            Change::Move { option } => format!("put {option} before the command: it is an option of zlaunch"),
-            Change::SetVariable { name, value } => format!("--env {}", word(format!("{name}={value}"))),
-            Change::UnsetVariable { name } => format!("--unset-env {name}"),
-            Change::Run { line } => line.clone(),
-            Change::Say { text } | Change::See { text } => text.clone(),
+            Change::Move { r#move: option, to } => format!("put {option} {to}: it is an option of zlaunch"),
+            Change::SetVariable { set_env, value } => format!("--env {}", pasted(&format!("{set_env}={value}"))),
+            Change::UnsetVariable { unset_env } => format!("--unset-env {unset_env}"),
+            Change::Run { run: text } | Change::Say { say: text } | Change::See { see: text } => text.clone(),
+        }
+    }
+
+    fn text_in_file(&self) -> String {
+        match self {
+            Change::Set { set, value } => format!("set {set} to {value}"),
+            Change::Unset { unset } => format!("remove {unset}"),
+            Change::Rename { rename, to, .. } => format!("rename {rename} to {to}"),
+            other => other.text(),
         }
     }
 
     /// Can stand beside others before the command. Trainers spell their options with underscores, zlaunch does not.
     fn is_option_of_zlaunch(&self) -> bool {
         match self {
-            Change::Give { option, .. } => option.starts_with('-') && !option.contains('_'),
-            Change::Set { .. } | Change::Unset { .. } | Change::Rename { .. } => true,
-            Change::SetVariable { .. } | Change::UnsetVariable { .. } => true,
-            _ => false,
-        }
-    }
-
-    fn text_in_file(&self) -> String {
-        match self {
-            Change::Set { key, value } => format!("set {key} to {value}"),
-            Change::Unset { key } => format!("remove {key}"),
-            Change::Rename { key, to, .. } => format!("rename {key} to {to}"),
-            other => other.text(),
-        }
-    }
-
-    fn json(&self) -> Value {
-        match self {
-            Change::Set { key, value } => json!({"set": key, "value": as_json(value)}),
-            Change::Unset { key } => json!({"unset": key}),
-            Change::Rename { key, to, value } => json!({"rename": key, "to": to, "value": as_json(value)}),
-            Change::Give { option, value } => json!({"give": option, "value": value}),
-            Change::Drop { word } => json!({"drop": word}),
-            Change::RenameOption { option, to } => json!({"rename": option, "to": to}),
-            Change::Move { option } => json!({"move": option, "to": "before the command"}),
-            Change::SetVariable { name, value } => json!({"set_env": name, "value": value}),
-            Change::UnsetVariable { name } => json!({"unset_env": name}),
-            Change::Run { line } => json!({"run": line}),
-            Change::Say { text } | Change::See { text } => json!({"say": text}),
+            Change::Give { give, .. } => give.starts_with('-') && !give.contains('_'),
+            Change::Set { .. } | Change::Unset { .. } | Change::Rename { .. } | Change::SetVariable { .. } => true,
+            other => matches!(other, Change::UnsetVariable { .. }),
         }
     }
 
     fn edits(&self) -> Option<Vec<Edit>> {
+        let json = |value: &str| read(value).to_string();
         let section = |key: &str| key.rsplit_once('.').map(|(section, _)| section.to_string());
         match self {
-            Change::Set { key, value } => Some(vec![Edit::Set(key.clone(), as_json(value).to_string())]),
-            Change::Unset { key } => Some(vec![Edit::Remove(key.clone())]),
-            Change::Rename { key, to, .. } if section(key) == section(to) => {
-                Some(vec![Edit::Rename(key.clone(), to.rsplit('.').next().unwrap_or(to).to_string())])
+            Change::Set { set, value } => Some(vec![Edit::Set(set.clone(), json(value))]),
+            Change::Unset { unset } => Some(vec![Edit::Remove(unset.clone())]),
+            Change::Rename { rename, to, .. } if section(rename) == section(to) => {
+                Some(vec![Edit::Rename(rename.clone(), to.rsplit('.').next().unwrap_or(to).to_string())])
             }
-            // The value belongs into a section of that name: `"fp16": true`.
-            Change::Rename { key, to, value } if to.strip_prefix(key).is_some_and(|rest| rest.starts_with('.')) => {
-                let inside = json!({ &to[key.len() + 1..]: as_json(value) });
-                Some(vec![Edit::Set(key.clone(), inside.to_string())])
-            }
-            Change::Rename { key, to, value } => {
-                Some(vec![Edit::Remove(key.clone()), Edit::Set(to.clone(), as_json(value).to_string())])
-            }
+            Change::Rename { rename, to, value } => match to.strip_prefix(&format!("{rename}.")) {
+                // The value belongs into a section of that name: `"fp16": true`.
+                Some(inner) => Some(vec![Edit::Set(rename.clone(), json!({ inner: read(value) }).to_string())]),
+                None => Some(vec![Edit::Remove(rename.clone()), Edit::Set(to.clone(), json(value))]),
+            },
             _ => None,
         }
     }
@@ -315,8 +290,12 @@ fn pasted(word: &str) -> String {
 }
 
 /// A value as `--set` reads it: JSON, else a text.
-fn as_json(value: &str) -> Value {
+fn read(value: &str) -> Value {
     serde_json::from_str(value).unwrap_or_else(|_| Value::from(value))
+}
+
+fn as_json<S: Serializer>(value: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    read(value).serialize(serializer)
 }
 
 impl Fixes {
@@ -331,12 +310,20 @@ impl Fixes {
 
     /// The one that `check --fix` makes.
     pub(crate) fn safe(&self) -> Option<&Fix> {
-        self.0.first().filter(|fix| fix.is_safe && !fix.edits().is_empty())
+        self.0.first().filter(|fix| fix.is_safe)
+    }
+
+    /// The option of zlaunch that stands after the command.
+    pub(crate) fn moved(&self) -> Option<&str> {
+        self.0.iter().flat_map(|fix| &fix.changes).find_map(|change| match change {
+            Change::Move { r#move: option, .. } => Some(option.as_str()),
+            _ => None,
+        })
     }
 
     /// The text behind `help:`.
     pub(crate) fn text(&self) -> String {
-        self.joined(Fix::text)
+        self.joined(|fix| fix.text(Change::text))
     }
 
     /// The text behind `help:` where the config is a file, which is edited instead of adding options.
@@ -348,24 +335,11 @@ impl Fixes {
         let mut all = String::new();
         for fix in &self.0 {
             let is_hint = matches!(fix.changes[..], [Change::See { .. }]);
-            all += if all.is_empty() {
-                ""
-            } else if is_hint {
-                "; "
-            } else {
-                ", or "
-            };
+            let separator = if is_hint { "; " } else { ", or " };
+            all += if all.is_empty() { "" } else { separator };
             all += &text(fix);
         }
         all
-    }
-
-    /// The option of zlaunch that stands behind the command.
-    pub(crate) fn moved(&self) -> Option<&str> {
-        self.0.iter().flat_map(|fix| &fix.changes).find_map(|change| match change {
-            Change::Move { option } => Some(option.as_str()),
-            _ => None,
-        })
     }
 
     pub(crate) fn json(&self) -> Value {

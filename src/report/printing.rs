@@ -90,7 +90,7 @@ type Files<'a> = HashMap<&'a Path, Option<String>>;
 /// The line of a file that a place is about: its number, its text, and a mark under what is meant.
 fn excerpt<'a>(place: &'a Place, files: &mut Files<'a>, width: usize, secrets: &Secrets) -> Option<[String; 3]> {
     let most = width.saturating_sub(10).clamp(20, 100);
-    let Place::File { path, at: Some((number, column)) } = place else { return None };
+    let Place::Line { file: path, line: number, column } = place else { return None };
     let text = files.entry(path).or_insert_with(|| reading::text_if_any(path)).as_ref()?;
     // In a longer one, which a program wrote, every secret would have to be looked for again and again.
     let line = text.lines().nth(number.checked_sub(1)?).filter(|line| line.len() < 4096)?.replace('\t', " ");

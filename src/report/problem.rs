@@ -140,8 +140,10 @@ impl Problem {
         if !self.is_about_file {
             return self.fixes.text();
         }
-        let file =
-            self.places.iter().find_map(|place| if let Place::File { path, .. } = place { Some(path) } else { None });
+        let file = self.places.iter().find_map(|place| match place {
+            Place::Line { file, .. } | Place::File { file } => Some(file),
+            _ => None,
+        });
         self.fixes.text_in(file.map(PathBuf::as_path))
     }
 

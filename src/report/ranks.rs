@@ -20,7 +20,7 @@ pub(crate) fn hosts_of_the_command(sourced: &str, program: &str) -> Problem {
 
 pub(crate) fn value_cannot_travel(name: &str) -> Problem {
     Problem::error(Rule::Hosts, "deepspeed's runner only passes on variables that are one line of text")
-        .at(Place::unset_variable(name))
+        .at(Place::bare_variable(name))
         .fix(unset_variable(name).or("set it on the machines"))
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn shown_in_arguments(name: &str, is_secret: bool) -> Problem {
         )
     };
     Problem::warning(Rule::ShownInArguments, what)
-        .at(Place::unset_variable(name))
+        .at(Place::bare_variable(name))
         .fix(unset_variable(name).remark("set it on the machines instead"))
 }
 

@@ -21,9 +21,9 @@ const LARGEST_FILE: u64 = 4 << 20;
 
 impl SyntaxError {
     pub(crate) fn problem(&self, name: &str) -> Problem {
-        let here = Place::at(name, (self.line, self.column));
+        let here = Place::line(name, (self.line, self.column));
         let problem = match self.first {
-            Some(first) => Problem::error(Rule::Json, &self.what).at(Place::at(name, first)),
+            Some(first) => Problem::error(Rule::Json, &self.what).at(Place::line(name, first)),
             None => Problem::error(Rule::Json, format!("not JSON: {}", self.what)),
         };
         problem.at(here).fix(self.help)
@@ -97,7 +97,7 @@ pub(crate) fn read_text(path: &Path) -> Result<String, Problem> {
         let good = &why.as_bytes()[..why.utf8_error().valid_up_to()];
         let fault = fault_at(good, String::new());
         Problem::error(Rule::File, "this byte is not UTF-8 text")
-            .at(Place::at(path, (fault.line, fault.column)))
+            .at(Place::line(path, (fault.line, fault.column)))
             .fix("is this the right file? save it as UTF-8")
     })
 }

@@ -172,6 +172,6 @@ pub(crate) fn argument_without_value(option: &str, wanted: Wanted) -> Problem {
 
 pub(crate) fn bad_run_file(kind: &str, name: &str, line: usize, column: usize, what: &str) -> Problem {
     Problem::error(Rule::RunFile, format!("not {kind}: {what}"))
-        .at(Place::at(name, (line, column)))
+        .at(Place::line(name, (line, column)))
         .fix("the trainer would refuse it too; check that place")
 }

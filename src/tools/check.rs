@@ -39,7 +39,9 @@ pub(crate) fn check_configs(launch: &Launch, host: &Host) -> Result<u8, Vec<Prob
     if launch.output.fix && fix(&problems, &secrets)? {
         problems = configs::check_configs(launch, host);
     }
-    problems.iter_mut().for_each(|problem| problem.is_about_file = true);
+    for problem in &mut problems {
+        problem.is_about_file = true;
+    }
     if launch.output.dry_run == Some(Format::Json) {
         return out_bytes(&secrets.printed(configs::json(&problems))).map(|()| verdict(&problems, launch));
     }
@@ -50,13 +52,15 @@ pub(crate) fn check_configs(launch: &Launch, host: &Host) -> Result<u8, Vec<Prob
 fn fix(problems: &[Problem], secrets: &Secrets) -> Result<bool, Problem> {
     let mut files: Vec<(&Path, String)> = Vec::new();
     for problem in problems {
-        let (Some(Place::File { path, at: Some(_) }), Some(fix)) = (problem.places.first(), problem.fixes.safe())
-        else {
+        let (Some(Place::Line { file: path, .. }), Some(fix)) = (problem.places.first(), problem.fixes.safe()) else {
             continue;
         };
         let at = files.iter().position(|(known, _)| known == path);
         let text = at.map_or_else(|| reading::read_text(path), |at| Ok(files[at].1.clone()))?;
         let edits = fix.edits();
+        if edits.is_empty() {
+            continue;
+        }
         let Some(new) = edits.iter().try_fold(text, |text, edit| edit.apply(&text)) else { continue };
         let said: Vec<String> = edits.iter().map(Edit::to_string).collect();
         err(&secrets.hide_in_text(&format!("fixed: {} ({})\n", said.join(", "), problem.places[0])));

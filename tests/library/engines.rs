@@ -89,7 +89,7 @@ fn check(environment: &Environment, machine: usize, present: &[usize], absurd: O
     }
     match decide(machine, &variables) {
         Err(problems) => {
-            assert!(problems.iter().all(|it| !it.help().is_empty() && !it.what.is_empty()), "{variables:?}")
+            assert!(problems.iter().all(|it| !it.help().is_empty() && !it.what.is_empty()), "{variables:?}");
         }
         Ok(topology) => assert!(
             !says_more || is_placed(&topology, machine),

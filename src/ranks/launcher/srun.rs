@@ -59,7 +59,7 @@ impl<'a> SrunPrefix<'a> {
             return Ok(());
         }
         Err(Problem::error(Rule::Launcher, "an `srun` inside a step waits for that step to end")
-            .at(Place::unset_variable("SLURM_STEP_ID"))
+            .at(Place::bare_variable("SLURM_STEP_ID"))
             .fix(drop_word("`srun`").remark("zlaunch finds its place itself").or(run("srun --overlap"))))
     }
 }

@@ -92,11 +92,11 @@ impl Devices {
     pub(super) fn count_problem(&self) -> Problem {
         match (&self.from, &self.fault) {
             (Source::Variable(name), Some(fault)) => {
-                Problem::error(Rule::Ranks, fault.what(0)).at(Place::unset_variable(name)).fix(fault.fixes(name))
+                Problem::error(Rule::Ranks, fault.what(0)).at(Place::bare_variable(name)).fix(fault.fixes(name))
             }
             (Source::Variable(name), None) => {
                 Problem::error(Rule::Ranks, format!("`{name}` hides every GPU, so the number of ranks is unknown"))
-                    .at(Place::unset_variable(name))
+                    .at(Place::bare_variable(name))
                     .fix(unset_variable(name).or(give("--nproc-per-node", 1).remark("for one process without a GPU")))
             }
             (from, _) => {

@@ -119,7 +119,7 @@ pub fn parse(text: &str, file: &str) -> Result<ResourcePool, Vec<Problem>> {
             continue;
         }
         let mut problem = |what: String, help: &str| {
-            problems.push(Problem::error(Rule::Hosts, what).at(Place::at(file, (number, 1))).fix(help));
+            problems.push(Problem::error(Rule::Hosts, what).at(Place::line(file, (number, 1))).fix(help));
         };
         match parse_line(line) {
             None => {

@@ -29,7 +29,7 @@ pub(super) fn place_unknown<P: Into<Place>>(engine: &str, set: impl IntoIterator
 
 pub(super) fn not_understood(engine: &str, variable: &str) -> Problem {
     let what = format!("{engine} started this process, but its variables do not say on which machine");
-    Problem::error(Rule::Ranks, what).at(Place::unset_variable(variable)).fix(give_place())
+    Problem::error(Rule::Ranks, what).at(Place::bare_variable(variable)).fix(give_place())
 }
 
 pub(super) fn machines_unreadable(engine: &str, file: &Sourced<String>) -> Problem {

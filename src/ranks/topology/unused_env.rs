@@ -66,7 +66,7 @@ pub(super) fn uncounted_machines(host: &Host) -> impl Iterator<Item = Problem> {
         let [how, what, help] = rest.split(" | ").collect::<Vec<_>>().try_into().ok()?;
         let what = format!("{what}: ranks are started on this machine only");
         let fixes = Fixes::from(help).or(give("--nnodes", 1).remark("if this machine is meant"));
-        let problem = Problem::warning(Rule::UncountedMachines, what).at(Place::unset_variable(name)).fix(fixes);
+        let problem = Problem::warning(Rule::UncountedMachines, what).at(Place::bare_variable(name)).fix(fixes);
         let severity = if how == "error" { Severity::Error } else { Severity::Warning };
         Some(Problem { severity, allowable: severity == Severity::Warning, ..problem })
     })
