@@ -1,7 +1,6 @@
 //! Values and formats that know no domain.
 
 pub mod base64;
-pub mod engines;
 pub mod hash;
 pub mod json;
 pub mod layout;

@@ -3,7 +3,7 @@
 
 pub use crate::base::source::Source;
 pub use crate::base::{
-    base64, engines, hash, json, layout, options, python_value, recorded, rows, shell, size, source, vars, yaml,
+    base64, hash, json, layout, options, python_value, recorded, rows, shell, size, source, vars, yaml,
 };
 pub use crate::command::{
     argv, inputs, model, nested, option_names, python, script, script_source, shipped, target, trainer,
@@ -15,6 +15,8 @@ pub use crate::plan::record::timestamp;
 pub use crate::plan::{Plan, refused_json};
 pub use crate::ranks::topology;
 pub use crate::ranks::topology::engines::hostlist;
+pub use crate::ranks::topology::engines::table as engines;
+pub use crate::ranks::topology::engines::table::all_variables;
 pub use crate::report::{Problem, Rule, RuleSubject, Severity, When, nearest, secrets, write};
 pub use crate::request::{Format, Launch};
 pub use crate::tools::check::in_json;

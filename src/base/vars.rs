@@ -1,10 +1,7 @@
 //! Every environment variable that zlaunch reads or sets, each with one sentence. `ZLAUNCH_<OPTION>` exists for every
-//! launch option besides (see `base::options`). The tables in the documents are made from this one, and from that of the engines.
+//! launch option besides (see `base::options`). Those of the engines are in the table of engines.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
-
-use super::engines;
 
 #[derive(Clone)]
 pub struct Var {
@@ -25,7 +22,7 @@ impl Var {
     }
 }
 
-const READ: &str = "reads";
+pub(crate) const READ: &str = "reads";
 const SET: &str = "sets";
 const READ_AND_SET: &str = "reads, sets";
 
@@ -33,7 +30,7 @@ const READ_AND_SET: &str = "reads, sets";
 macro_rules! vars {
     ($($name:ident $does:ident $about:literal;)* $($names:literal $how:ident $for:literal;)*) => {
         $(#[doc = $about] pub(crate) const $name: &str = stringify!($name);)*
-        const OF_NO_ENGINE: &[Var] = &[
+        pub(crate) const OF_NO_ENGINE: &[Var] = &[
             $(Var { name: Cow::Borrowed(stringify!($name)), does: $does, about: $about },)*
             $(Var { name: Cow::Borrowed($names), does: $how, about: $for },)*
         ];
@@ -177,19 +174,6 @@ vars! {
     "ACCELERATE_USE_CPU" READ "ranks need no GPUs";
     "NCCL_*, TORCH_NCCL_*, CUDA_HOME, DEEPSPEED_TIMEOUT, HF_HUB_OFFLINE" READ "shown by `doctor`";
     "TRANSFORMERS_OFFLINE" READ "as HF_HUB_OFFLINE: a model that is not in the cache is reported";
-}
-
-/// Every row. A variable of several engines stands in the row of the first.
-pub fn all() -> Vec<Var> {
-    let mut all = OF_NO_ENGINE.to_vec();
-    let mut seen: BTreeSet<&str> = OF_NO_ENGINE.iter().flat_map(Var::names).collect();
-    for (about, names) in engines::documented() {
-        let new: Vec<&str> = names.filter(|name| seen.insert(name)).collect();
-        if !new.is_empty() {
-            all.push(Var { name: new.join(", ").into(), does: READ, about });
-        }
-    }
-    all
 }
 
 /// Variables that select accelerators, in the order they are looked at.

@@ -59,6 +59,7 @@ pub(crate) enum Change {
     },
     /// What helps to choose: a list of names, or the command that prints it.
     See {
+        #[serde(rename = "say")]
         see: String,
     },
 }

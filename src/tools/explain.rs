@@ -12,6 +12,7 @@ use crate::base::vars;
 use crate::check;
 use crate::config::template::Search;
 use crate::host::{Host, terminal};
+use crate::ranks::topology::engines::table::all_variables;
 use crate::report::{self, Problem, Rule};
 
 use explanation::Explanation;
@@ -104,7 +105,7 @@ fn stage_of(word: &str) -> Option<char> {
 fn unknown(word: &str, search: &Search) -> Problem {
     let templates = search.names();
     let last_part = |name: &'static str| name.rsplit_once('.').map(|(_, last)| last);
-    let variables = vars::all();
+    let variables = all_variables();
     let names = entries().flat_map(|entry| entry.all_names());
     let mut known: Vec<&str> = names.flat_map(|name| [name].into_iter().chain(last_part(name))).collect();
     known.extend(variables.iter().flat_map(vars::Var::names));
@@ -151,7 +152,7 @@ fn names_of(topic: Topic, search: &Search) -> Vec<String> {
         _ => entries().filter(|entry| entry.topic() == topic).map(|entry| entry.name().to_string()).collect(),
     };
     if topic == Topic::Variable {
-        names.extend(vars::all().iter().flat_map(vars::Var::names).map(str::to_string));
+        names.extend(all_variables().iter().flat_map(vars::Var::names).map(str::to_string));
         names.extend(launch_options().map(variable));
     }
     if topic != Topic::Template {

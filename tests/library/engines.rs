@@ -280,7 +280,7 @@ fn every_variable_of_a_job_shell_tells_its_machines() {
 fn every_line_is_understood() {
     const ROLES: &str = "count index instance hosts first main first_prefix domain port gpus job worker mark rank size local_rank \
          local_size nodes file list pairs";
-    let table = include_str!("../../src/base/engines.txt");
+    let table = include_str!("../../src/ranks/topology/engines/engines.txt");
     assert_eq!(table.lines().filter(|line| line.starts_with('=')).count(), engines::all().count());
     for block in engines::all() {
         assert!(block.head.contains(": ") && block.body.starts_with("prefixes "), "{}", block.head);

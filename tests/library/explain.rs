@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use zlaunch::testing::all_variables;
 use zlaunch::testing::cli;
 use zlaunch::testing::explain::{entries, explain, rules};
 use zlaunch::testing::options::{launch_options, variable};
@@ -50,7 +51,7 @@ fn every_key_that_may_be_auto_says_so() {
 #[test]
 fn every_variable_option_rule_and_template_is_explained() {
     let options = launch_options().map(variable);
-    let variables = vars::all();
+    let variables = all_variables();
     let names = variables.iter().flat_map(vars::Var::names).map(str::to_string).chain(options);
     let names = names.chain(rules().map(|(name, _)| name.to_string()));
     for name in names.chain(Search::default().names()) {
@@ -97,7 +98,7 @@ fn every_entry_is_well_formed() {
         };
         let auto = auto::RULES.iter().any(|rule| rule.key == entry.name() && sentence(rule.doc));
         assert_eq!(chinese && auto, entry.field("auto.zh").is_some(), "{}: auto.zh", entry.names);
-        let ours = vars::all().iter().any(|var| var.is_called(entry.name()));
+        let ours = all_variables().iter().any(|var| var.is_called(entry.name()));
         assert_eq!(chinese && ours, entry.field("zlaunch.zh").is_some(), "{}: zlaunch.zh", entry.names);
         assert!(names.insert(entry.name()), "{} twice", entry.names);
     }

@@ -6,7 +6,7 @@ use std::fs;
 use clap::{Arg, Command};
 
 use zlaunch::testing::cli::shown_options;
-use zlaunch::testing::{auto, check, cli, vars};
+use zlaunch::testing::{all_variables, auto, check, cli};
 
 use crate::tables;
 
@@ -47,7 +47,7 @@ fn page() -> String {
     page += &section("TEMPLATES", templates.iter().map(|(name, about)| (*name, about.as_str())));
     page += &section("FILLED FROM \"auto\"", auto::RULES.iter().map(|rule| (rule.key, rule.doc)));
     page += &section("DIAGNOSTICS", check::rules().map(|rule| (rule.rule.name(), rule.doc)));
-    page += &section("ENVIRONMENT", vars::all().iter().map(|var| (var.name.as_ref(), var.about)));
+    page += &section("ENVIRONMENT", all_variables().iter().map(|var| (var.name.as_ref(), var.about)));
     page += &section("FILES", FILES.iter().copied());
     page += &format!(".SH EXIT STATUS\n{}\n", text(cli::EXIT_STATUS).replace('\n', "\n.br\n"));
     page += &format!(".SH EXAMPLE\n.nf\n{}\n.fi\n", text(cli::EXAMPLE));

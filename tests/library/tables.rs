@@ -9,7 +9,7 @@ use clap::{Arg, ArgAction, Command};
 
 use zlaunch::testing::cli::shown_options;
 use zlaunch::testing::prefix::{self, PrefixProgram};
-use zlaunch::testing::{BUILT_IN, arguments, auto, check, cli, json, options, trainer, vars};
+use zlaunch::testing::{BUILT_IN, all_variables, arguments, auto, check, cli, json, options, trainer};
 
 /// A table's head, and its rows with what each is about.
 struct Table {
@@ -125,7 +125,7 @@ fn tables() -> Vec<Table> {
     });
     let checks = check::rules()
         .map(|rule| (rule.rule.to_string(), format!("| `{}` | {} | {} |", rule.rule, rule.severity, cell(rule.doc))));
-    let variables = vars::all()
+    let variables = all_variables()
         .into_iter()
         .map(|var| (var.name.clone(), var.name.replace(", ", "`, `"), var.does, cell(var.about)))
         .map(|(name, shown, does, about)| (name.to_string(), format!("| `{shown}` | {does} | {about} |")));

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use zlaunch::testing::{cli, vars};
+use zlaunch::testing::{all_variables, cli};
 
 /// String literals that look like variables and are not; the last are tasks of peft.
 const NO_VARIABLES: &str = "LOCAL_MACHINE CARGO_PKG_DESCRIPTION CARGO_PKG_VERSION END_OF_CONFIG PRETTY_NAME= ZLAUNCH_ SEQ_CLS SEQ_2_SEQ_LM CAUSAL_LM TOKEN_CLS QUESTION_ANS FEATURE_EXTRACTION";
@@ -10,7 +10,7 @@ const NO_VARIABLES: &str = "LOCAL_MACHINE CARGO_PKG_DESCRIPTION CARGO_PKG_VERSIO
 #[test]
 fn every_variable_in_the_sources_has_a_row() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let all = vars::all();
+    let all = all_variables();
     let rows: Vec<&str> = all.iter().flat_map(|var| var.name.split(", ")).collect();
     let zlaunch = cli::command();
     let longs = zlaunch.get_arguments().filter_map(|option| option.get_long());
@@ -36,7 +36,7 @@ fn every_variable_in_the_sources_has_a_row() {
                 let other = NO_VARIABLES.split(' ').any(|other| other == name);
                 assert!(
                     known || begins || option || other,
-                    "{} names {name}: neither src/base/vars.rs nor src/base/engines.txt has a row for it",
+                    "{} names {name}: neither src/base/vars.rs nor src/ranks/topology/engines/engines.txt has a row for it",
                     file.display()
                 );
                 seen += 1;

@@ -40,7 +40,7 @@ fn templates_cannot_choose_the_program() {
 
 #[test]
 fn names_are_unique() {
-    let all = all();
+    let all = zlaunch::testing::all_variables();
     let names: Vec<&str> = all.iter().flat_map(Var::names).collect();
     for (at, name) in names.iter().enumerate() {
         assert!(!names[at + 1..].contains(name), "{name}");
@@ -49,7 +49,7 @@ fn names_are_unique() {
 
 #[test]
 fn every_variable_with_a_role_has_a_row() {
-    let all = all();
+    let all = zlaunch::testing::all_variables();
     for variable in engines::all().flat_map(|block| block.variables()).filter(|variable| variable.has_role()) {
         let called = |var: &Var| {
             let begins = |name: &str| name.strip_suffix('*').is_some_and(|begin| variable.name().starts_with(begin));

@@ -10,14 +10,15 @@ mod mpi;
 mod nodes;
 pub mod port;
 pub(crate) mod slurm;
+pub mod table;
 
 use std::ffi::OsStr;
 use std::ops::Bound;
 
 use super::engine::{Allocation, Detected};
-use crate::base::engines::{self, Block};
 use crate::host::Host;
 use crate::report::Problem;
+use table::Block;
 
 pub(super) use job::is_batch_job;
 
@@ -46,7 +47,7 @@ const WITH_CODE: &[(&str, Detect)] = &[
 
 /// The engine that started this process, by its name, and what it says.
 pub(super) fn detect(host: &Host) -> Result<Option<(&'static str, Allocation)>, Vec<Problem>> {
-    let mut asked = engines::all().filter(|block| block.env_prefixes().any(|prefix| is_set(prefix, host)));
+    let mut asked = table::all().filter(|block| block.env_prefixes().any(|prefix| is_set(prefix, host)));
     let detected = asked.find_map(|block| Some((block.name(), reader_of(&block)(&block, host)?)));
     detected.map(|(name, detected)| detected.map(|allocation| (name, allocation))).transpose()
 }

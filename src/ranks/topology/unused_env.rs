@@ -5,10 +5,10 @@ use super::Topology;
 use super::engine::{Allocation, Placement};
 use super::problems::place_unknown;
 use super::variables::{MASTER_ADDR, MASTER_PORT, NNODES, NODE_RANK, NPROC_PER_NODE, all_are_set, text};
-use crate::base::engines;
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::host::Host;
+use crate::ranks::topology::engines::table;
 use crate::report::fix::{Fixes, drop_word, give, run};
 use crate::report::{Place, Problem, Rule, Severity};
 
@@ -87,7 +87,7 @@ pub(super) fn counted_by_another(host: &Host) -> Option<Problem> {
         endings.split(' ').any(|part| name.strip_suffix(part).is_some_and(|part| part.ends_with('_')))
     };
     let names = || host.env.keys().filter_map(|name| name.to_str());
-    let is_known = |name: &str| engines::all().any(|block| block.env_prefixes().any(|prefix| name.starts_with(prefix)));
+    let is_known = |name: &str| table::all().any(|block| block.env_prefixes().any(|prefix| name.starts_with(prefix)));
     names().filter(|name| ends_so(name, COUNTS)).find_map(|count| {
         let tool = count
             .split('_')

@@ -8,12 +8,12 @@ use super::versions::{Versions, fate};
 use crate::base::layout::{Line, TextTable, columns, escape_controls, wrapped};
 use crate::base::options::{flag, launch_options, variable};
 use crate::base::source::{Source, Sourced};
-use crate::base::vars;
 use crate::check;
 use crate::config::auto;
 use crate::config::schema::KeySpec;
 use crate::config::template::{self, Origin, Search};
 use crate::host::Host;
+use crate::ranks::topology::engines::table::all_variables;
 use crate::report::secrets::Secrets;
 
 pub(super) struct Explanation {
@@ -102,7 +102,7 @@ impl Explanation {
                 (help, vec![(language.word("same as", "等同于"), example)])
             }
             None => {
-                let var = vars::all().into_iter().find(|var| var.is_called(name))?;
+                let var = all_variables().into_iter().find(|var| var.is_called(name))?;
                 (format!("zlaunch {}: {}.", var.does, var.about), Vec::new())
             }
         };
@@ -158,7 +158,7 @@ pub(super) fn value_of_auto(entry: &GlossaryEntry, language: Language) -> Option
 
 /// What zlaunch itself does with a variable.
 fn use_of_variable(entry: &GlossaryEntry, language: Language) -> Option<String> {
-    let var = vars::all().into_iter().find(|var| var.is_called(entry.name()))?;
+    let var = all_variables().into_iter().find(|var| var.is_called(entry.name()))?;
     let english = || format!("{}: {}", var.does, var.about);
     Some(entry.text("zlaunch", language).map_or_else(english, str::to_string))
 }

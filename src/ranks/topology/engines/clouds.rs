@@ -5,11 +5,11 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::nodes::{Nodes, first_of, without_port};
-use crate::base::engines::Block;
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::host::Host;
 use crate::ranks::topology::engine::{Allocation, Detected};
+use crate::ranks::topology::engines::table::Block;
 use crate::ranks::topology::problems::{machines_unreadable, not_understood, place_unknown};
 use crate::ranks::topology::variables::{VariableReader, check, text};
 use crate::report::{Problem, Rule, reading};

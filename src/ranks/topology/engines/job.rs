@@ -2,10 +2,10 @@
 
 use super::hostlist::HostList;
 use super::nodes::{hosts_in_file, without_port};
-use crate::base::engines;
 use crate::base::source::Sourced;
 use crate::base::vars;
 use crate::host::Host;
+use crate::ranks::topology::engines::table;
 use crate::ranks::topology::variables::{first_text, text};
 
 /// The first host of the job, as the scheduler around an MPI lists them.
@@ -16,7 +16,7 @@ pub(super) fn first_host(host: &Host) -> Option<Sourced<String>> {
     };
     // Files that list the machines of a job, one or several lines for each.
     let mut files =
-        engines::all().filter(|block| block.field("manual").is_some()).filter_map(|block| block.names("first").next());
+        table::all().filter(|block| block.field("manual").is_some()).filter_map(|block| block.names("first").next());
     let in_file = |name: &str| {
         let file = text(name, host)?;
         Some(Sourced::new(hosts_in_file(&file)?.into_iter().next()?, file.from))

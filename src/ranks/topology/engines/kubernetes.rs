@@ -2,12 +2,12 @@
 
 use super::batch;
 use super::nodes::{Nodes, first_of, hosts};
-use crate::base::engines::Block;
 use crate::base::source::Sourced;
 use crate::base::vars;
 use crate::host::Host;
 use crate::ranks::topology::Devices;
 use crate::ranks::topology::engine::{Allocation, Detected};
+use crate::ranks::topology::engines::table::Block;
 use crate::ranks::topology::problems::{alone, not_understood};
 use crate::ranks::topology::variables::{VariableReader, all_are_set, first_text, text};
 use crate::report::fix::run;

@@ -2,10 +2,10 @@
 
 use super::job::{first_host, is_this_host, job_id, node_count};
 use super::port::port_of_job;
-use crate::base::engines::Block;
 use crate::base::source::{Source, Sourced};
 use crate::host::{self, Host};
 use crate::ranks::topology::engine::{Allocation, Detected, Placement, Task};
+use crate::ranks::topology::engines::table::Block;
 use crate::ranks::topology::problems::{give_place, rank_too_large, tasks_spread_unevenly};
 use crate::ranks::topology::variables::{VariableReader, text};
 use crate::report::fix::{Fixes, run, say};

@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::port::port_of_job;
-use crate::base::engines::Block;
 use crate::base::source::{Source, Sourced};
 use crate::host::Host;
 use crate::ranks::topology::engine::{Allocation, Detected};
+use crate::ranks::topology::engines::table::Block;
 use crate::ranks::topology::problems::{give_place, node_rank_too_large, not_a_number, not_understood, place_unknown};
 use crate::ranks::topology::rendezvous::is_loopback;
 use crate::ranks::topology::variables::{VariableReader, check, first_text, text};

@@ -1,7 +1,10 @@
 //! The table of engines: how the variables of each are called, what the documents say of them, and what the two machines of a
 //! job find in them. `engines.txt` says how it is written.
 
-use super::rows;
+use std::collections::BTreeSet;
+
+use crate::base::rows;
+use crate::base::vars::{OF_NO_ENGINE, READ, Var};
 
 /// One engine, or one of its forms.
 #[derive(Clone, Copy)]
@@ -35,8 +38,21 @@ pub fn blocks(text: &'static str) -> impl Iterator<Item = Block> {
     rows::blocks(text).map(Block::of)
 }
 
-/// What the documents say of the variables: for each sentence, the names.
-pub fn documented() -> impl Iterator<Item = (&'static str, impl Iterator<Item = &'static str>)> {
+/// Every variable that zlaunch reads or sets. One of several engines stands in the row of the first.
+pub fn all_variables() -> Vec<Var> {
+    let mut all = OF_NO_ENGINE.to_vec();
+    let mut seen: BTreeSet<&str> = OF_NO_ENGINE.iter().flat_map(Var::names).collect();
+    for (about, names) in documented() {
+        let new: Vec<&str> = names.filter(|name| seen.insert(name)).collect();
+        if !new.is_empty() {
+            all.push(Var { name: new.join(", ").into(), does: READ, about });
+        }
+    }
+    all
+}
+
+/// The sentences of the documents, each with the variables it is about.
+fn documented() -> impl Iterator<Item = (&'static str, impl Iterator<Item = &'static str>)> {
     let parts = all().flat_map(|block| block.body.split("\nabout ").skip(1));
     parts.filter_map(|part| {
         let (sentence, variables) = part.split_once('\n')?;
