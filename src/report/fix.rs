@@ -280,6 +280,9 @@ impl Change {
 
 /// A word for a shell. A `$` in it is for the shell to expand: `/local/nvme/$USER-$$`.
 fn pasted(word: &str) -> String {
+    if let Some(rest) = word.strip_prefix("~/") {
+        return format!("~/{}", pasted(rest));
+    }
     let plain = word.replace('$', "");
     let is_plain = !plain.is_empty() && shell::quoted(OsStr::new(&plain)) == plain.as_bytes();
     match word.contains('$') {

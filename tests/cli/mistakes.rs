@@ -89,7 +89,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ("--nnodes 2 --node-rank 0 --master-addr tcp://n1 -- swift sft", "--master-addr n1 --master-port 29500"),
     ("--include 0,1 --deepspeed zero2 -- swift sft", "--include localhost:0,1"),
     ("--nproc-per-node 2 --deepspeed {stage:2} -- swift sft", "put single quotes around it: "),
-    ("--nproc-per-node 2 --deepspeed=~/ds.json -- swift sft", "the shell replaces `~` only where a word begins: "),
+    ("--nproc-per-node 2 --deepspeed=~/ds.json -- swift sft", "--deepspeed ~/ds.json (the shell"),
     // Sub-commands.
     ("fit", "zlaunch fit --params 8B --gpu H100x8, or "),
     ("fit --params 8 --gpus 8", "--params 8B"),
