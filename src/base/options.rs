@@ -197,7 +197,7 @@ impl<T: Clone + Send + Sync + 'static> TypedValueParser for AnyValue<T> {
             // No option has another default than its variable.
             Some(arg) if source == ValueSource::DefaultValue => Source::Variable(variable(arg)),
             Some(arg) => Source::Flag(flag(arg)),
-            None => Source::Argument(command.get_name().to_string()),
+            None => Source::Operand(command.get_name().to_string()),
         };
         Ok(Sourced::new(value.to_os_string(), from))
     }

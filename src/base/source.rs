@@ -10,6 +10,8 @@ pub enum Source {
     Flag(String),
     /// An argument of the trainer or of the launcher in the user's command, as it was spelled.
     Argument(String),
+    /// An operand of this sub-command.
+    Operand(String),
     /// An environment variable.
     Variable(String),
     /// What was seen on this machine.
@@ -46,7 +48,9 @@ pub struct TrainerDefault {
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Source::Flag(name) | Source::Argument(name) | Source::Variable(name) => f.write_str(name),
+            Source::Flag(name) | Source::Argument(name) | Source::Operand(name) | Source::Variable(name) => {
+                f.write_str(name)
+            }
             Source::Machine(what) => f.write_str(what),
             Source::Both(one, two) => write!(f, "{one}, {two}"),
             Source::TrainerDefault(default) => write!(f, "--{} ({})", default.argument, default.whose),
@@ -95,6 +99,7 @@ impl Source {
         match self {
             Source::Flag(name) | Source::Argument(name) => format!("{name} {value}"),
             Source::Variable(name) => format!("{name}={value}"),
+            Source::Operand(_) => value.to_string(),
             other => other.to_string(),
         }
     }

@@ -28,7 +28,7 @@ pub(crate) fn json(problems: &[Problem]) -> Value {
 /// Everything that is wrong or odd about the configs that stand in the place of a command, or that `--deepspeed` names.
 pub(crate) fn check_configs(launch: &Launch, host: &Host) -> Vec<Problem> {
     let words = launch.command.iter().map(|word| word.to_string_lossy().into_owned());
-    let words = words.map(|word| Sourced::new(word, Source::Argument("check".to_string())));
+    let words = words.map(|word| Sourced::new(word, Source::Operand("check".to_string())));
     let specs: Vec<Sourced<String>> = launch.deepspeed.iter().cloned().chain(words).collect();
     let mut problems = launch.warnings.clone();
     for spec in specs {

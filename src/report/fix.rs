@@ -103,6 +103,7 @@ pub(crate) fn give(option: impl Into<String>, value: impl fmt::Display) -> Fix {
 pub(crate) fn give_as(source: &Source, value: impl fmt::Display) -> Fix {
     match source {
         Source::Variable(name) => run(format!("export {}", pasted(&format!("{name}={value}")))),
+        Source::Operand(_) => give(value.to_string(), ""),
         option => give(option.to_string(), value),
     }
 }

@@ -141,6 +141,7 @@ impl<T: fmt::Display> From<&Sourced<T>> for Place {
         match from {
             Source::Flag(name) | Source::Argument(name) => Place::option(name, value.to_string()),
             Source::Variable(name) => Place::variable(name, value.to_string()),
+            Source::Operand(_) => Place::from(value.to_string()),
             other => Place::from(other),
         }
     }

@@ -108,7 +108,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ("fit --params 8B --gpu H100 --seq-len 4k", "--seq-len 4096"),
     ("templates --list", "drop --list"),
     ("shims install --dir x", "did you mean `x`?"),
-    ("diff zero2 zero3.json", "diff zero3 (the template of that name; or check the path)"),
+    ("diff zero2 zero3.json", "zero3 (the template of that name; or check the path)"),
     ("schema --version 0.16.9", "did you mean `--deepspeed-version 0.16.9`?"),
     ("shims uninstall", "did you mean `remove`?"),
     ("completions powershell", "one of bash, zsh, fish\n"),

@@ -235,7 +235,7 @@ pub(crate) fn list(search: &Search, host: &Host) -> String {
         let about = if hidden_built_in {
             String::new()
         } else {
-            match resolve(&Sourced::new(spec, Source::Argument("templates".to_string())), search, host) {
+            match resolve(&Sourced::new(spec, Source::Operand("templates".to_string())), search, host) {
                 Ok(template) => template.about.unwrap_or_default(),
                 Err(problems) => {
                     let all: Vec<_> = problems.into_iter().map(|problem| problem.what).collect();

@@ -123,7 +123,7 @@ impl Explanation {
         if !search.knows(word) {
             return None;
         }
-        let spec = Sourced::new(word.to_string(), Source::Argument("explain".to_string()));
+        let spec = Sourced::new(word.to_string(), Source::Operand("explain".to_string()));
         let template = template::resolve(&spec, search, host).ok()?;
         let origin = match &template.origin {
             Origin::BuiltIn => language.word("built in", "内置").to_string(),
