@@ -9,7 +9,8 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 use tempfile::TempDir;
 
@@ -219,7 +220,27 @@ pub(crate) fn plant(path: &Path, content: impl AsRef<[u8]>) {
     fs::write(path, content).unwrap();
 }
 
+/// The kernel executes no file that somebody has open for writing ("text file busy"), and a process that another thread
+/// starts has every file open until its own exec. So programs are written while no process is being started.
+static STARTS: RwLock<()> = RwLock::new(());
+
+/// For as long as this lives, processes may be started.
+pub(crate) fn starting() -> RwLockReadGuard<'static, ()> {
+    STARTS.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Every process of the tests is started here.
+pub(crate) fn start(command: &mut Command) -> Child {
+    let _starting = starting();
+    command.spawn().unwrap()
+}
+
+pub(crate) fn output(command: &mut Command) -> Output {
+    start(command.stdout(Stdio::piped()).stderr(Stdio::piped())).wait_with_output().unwrap()
+}
+
 pub(crate) fn executable(path: &Path, text: &str) {
+    let _nothing_starts = STARTS.write().unwrap_or_else(PoisonError::into_inner);
     plant(path, text);
     mode(path, 0o755);
 }
@@ -230,7 +251,7 @@ pub(crate) fn mode(path: &Path, mode: u32) {
 
 /// A named pipe.
 pub(crate) fn pipe(path: &Path) {
-    assert!(Command::new("mkfifo").arg(path).status().unwrap().success(), "mkfifo {}", path.display());
+    assert!(output(Command::new("mkfifo").arg(path)).status.success(), "mkfifo {}", path.display());
 }
 
 /// A file of safetensors with this header and no weights.
