@@ -1,7 +1,12 @@
 //! The fake machine of all tests: a temporary folder with a home, a current folder and a virtual environment, and the
 //! variables that lead there. Only this file knows how such things are laid out. `tests/cli` runs zlaunch in it,
 //! `tests/library` and the fuzz targets make a `Host` of it (`tests/library/invariants.rs`), and the benchmarks measure in it.
-#![allow(dead_code, reason = "each of those who include this file needs another part of it")]
+#![allow(
+    dead_code,
+    unused_imports,
+    unused_macros,
+    reason = "each of those who include this file needs another part of it"
+)]
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that cannot write its files fails")]
 
 use std::collections::BTreeMap;
@@ -213,6 +218,48 @@ impl Sandbox {
         found
     }
 }
+
+/// The part of a long table that one of the tests of `side_by_side` looks at.
+pub(crate) struct Share(pub(crate) usize);
+
+impl Share {
+    /// How many there are.
+    pub(crate) const ALL: usize = 4;
+
+    pub(crate) fn of<T>(&self, rows: impl IntoIterator<Item = T>) -> impl Iterator<Item = T> {
+        rows.into_iter().skip(self.0).step_by(Self::ALL)
+    }
+}
+
+/// Makes four tests of a function over a long table, so that they run at the same time, each with its share of the rows.
+macro_rules! side_by_side {
+    ($($test:ident)*) => {
+        $(mod $test {
+            use super::{$test, Share};
+
+            #[test]
+            fn first() {
+                $test(&Share(0));
+            }
+
+            #[test]
+            fn second() {
+                $test(&Share(1));
+            }
+
+            #[test]
+            fn third() {
+                $test(&Share(2));
+            }
+
+            #[test]
+            fn fourth() {
+                $test(&Share(3));
+            }
+        })*
+    };
+}
+pub(crate) use side_by_side;
 
 /// A file, and the folders above it.
 pub(crate) fn plant(path: &Path, content: impl AsRef<[u8]>) {

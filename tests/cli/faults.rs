@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, SystemTime};
 
-use crate::sandbox::{SWIFT, Sandbox, mode, option, output, pipe, plant, read_json, rights, start};
+use crate::sandbox::{
+    SWIFT, Sandbox, Share, mode, option, output, pipe, plant, read_json, rights, side_by_side, start,
+};
 
 const ZERO2: &[&str] = &["--deepspeed", "zero2", "--nproc-per-node", "2"];
 
@@ -86,9 +88,10 @@ const FAULTS: &[Fault] = &[
 const NOT_OURS: &str = "does not belong to you alone";
 const KILLED: &str = "what a killed process left";
 
-#[test]
-fn every_fault_ends_in_a_launch_or_in_a_sentence() {
-    for Fault { what, prepare, shell, ends } in FAULTS {
+side_by_side!(every_fault_ends_in_a_launch_or_in_a_sentence);
+
+fn every_fault_ends_in_a_launch_or_in_a_sentence(share: &Share) {
+    for Fault { what, prepare, shell, ends } in share.of(FAULTS) {
         let mut sandbox = Sandbox::new();
         let temporary = sandbox.path("tmp");
         fs::create_dir(&temporary).unwrap();

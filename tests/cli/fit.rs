@@ -427,6 +427,30 @@ fn swift<'a>(model: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     .concat()
 }
 
+/// What no machine holds is not tried on this one.
+#[test]
+fn the_host_memory_of_a_launch_is_that_of_this_machine() {
+    let sandbox = Sandbox::new();
+    let huge = QWEN3_8B.replace("36", "1000").replace("4096", "32768").replace("12288", "131072");
+    sandbox.file("m/config.json", huge);
+    let options = [AUTO, &["--gpu-memory", "20TiB"]].concat();
+    sandbox.launch(&options, &swift("m", &[])).refused(&["fits with no template", "on the host"]);
+    let plan = sandbox.plan(&[&options[..], &["--host-memory", "1000TiB"]].concat(), &swift("m", &[]));
+    assert_eq!(plan["template"]["name"], "zero3_offload");
+}
+
+/// Stage 3 gathers parameters, and pairs of answers have logits of many sizes.
+#[test]
+fn what_is_left_for_gaps_depends_on_the_tensors_that_come_and_go() {
+    let sandbox = Sandbox::new();
+    sandbox.file("m/config.json", QWEN3_8B);
+    for (kind, percent) in [("sft", "5 to 9"), ("rlhf --rlhf_type dpo", "9"), ("rlhf --rlhf_type rm", "5 to 9")] {
+        let line = format!("--gpus 4 --gpu-memory 80GiB -- swift {kind} --model m --tuner_type full");
+        let text = fit(&sandbox, &line.split(' ').collect::<Vec<_>>()).stdout;
+        assert!(text.contains(&format!("`fits` leaves {percent} % for gaps")), "{kind}: {text}");
+    }
+}
+
 #[test]
 fn auto_takes_the_fastest_that_fits_and_says_so_in_a_line() {
     let mut sandbox = Sandbox::new();

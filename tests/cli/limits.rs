@@ -7,7 +7,7 @@ use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 
-use crate::sandbox::{Run, SWIFT, Sandbox, output, pipe, plant, read_json};
+use crate::sandbox::{Run, SWIFT, Sandbox, Share, output, pipe, plant, read_json, side_by_side};
 
 /// Ends what hangs, with status 124.
 const GUARDED: &str = "exec timeout 60 \"$0\" \"$@\"";
@@ -135,9 +135,10 @@ fn deceived(bad: char, name: &str) -> Sandbox {
     sandbox
 }
 
-#[test]
-fn nothing_that_is_printed_deceives_a_terminal() {
-    for (number, bad) in DECEPTIVE.iter().enumerate() {
+side_by_side!(nothing_that_is_printed_deceives_a_terminal);
+
+fn nothing_that_is_printed_deceives_a_terminal(share: &Share) {
+    for (number, bad) in share.of(DECEPTIVE.iter().enumerate()) {
         let name = format!("a{bad}b");
         let sandbox = deceived(*bad, &name);
         let templates = sandbox.path("templates").display().to_string();

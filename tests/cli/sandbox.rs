@@ -17,7 +17,9 @@ use serde_json::Value;
 use zlaunch::testing::cli::{self, Request};
 use zlaunch::testing::{Format, Host, Plan, Problem, in_json, refused_json, secrets::Secrets, write};
 
-pub(crate) use crate::fake::{SYSTEM, Sandbox, executable, mode, output, pipe, plant, safetensors, start, starting};
+pub(crate) use crate::fake::{
+    SYSTEM, Sandbox, Share, executable, mode, output, pipe, plant, safetensors, side_by_side, start, starting,
+};
 
 pub(crate) const ZLAUNCH: &str = env!("CARGO_BIN_EXE_zlaunch");
 
