@@ -1,7 +1,7 @@
 //! What a launch costs before exec, and how that grows, as ratios in one run: `cargo bench`.
 //!
-//! The zlaunch that is measured is linked as `packaging/build` does it: statically. What `cargo build --release` makes pays
-//! for the dynamic loader besides, which one line shows.
+//! The zlaunch that is measured is built as `packaging/build` does it: with the profile `dist`, and linked statically. What
+//! `cargo build --release` makes pays for the dynamic loader besides, which one line shows.
 //!
 //! Wall time is the fastest of many launches of a program that does nothing, through zlaunch and through a Rust wrapper
 //! that only execs, taken in turns. Peak memory is the largest resident set of any child. Instructions are counted by
@@ -104,7 +104,7 @@ fn main() {
     }
     println!("instructions       {:>9} (dry run)", lab.instructions(&Case::default()));
     let by_cargo = Case { program: Some(PathBuf::from(BUILT_BY_CARGO)), ..Case::default() };
-    println!("                   {:>9} (dry run, as `cargo build --release` links it)", lab.instructions(&by_cargo));
+    println!("                   {:>9} (dry run, as `cargo build --release` makes it)", lab.instructions(&by_cargo));
     println!("                   {:>9} (launch)", lab.instructions(&Case { launched: true, ..Case::default() }));
     println!("                   {:>9} (a bare exec)", lab.instructions_of_bare());
     growth(&lab);
@@ -120,15 +120,26 @@ fn build_packaged() -> PathBuf {
     let version = Command::new("rustc").arg("-vV").output().unwrap().stdout;
     let target = str::from_utf8(&version).unwrap().lines().find_map(|line| line.strip_prefix("host: ")).unwrap();
     let built = Command::new(env!("CARGO"))
-        .args(["build", "--quiet", "--locked", "--release", "--bin", "zlaunch", "--target", target, "--manifest-path"])
+        .args([
+            "build",
+            "--quiet",
+            "--locked",
+            "--profile",
+            "dist",
+            "--bin",
+            "zlaunch",
+            "--target",
+            target,
+            "--manifest-path",
+        ])
         .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"))
         .arg("--target-dir")
         .arg(&folder)
         .env("CARGO_ENCODED_RUSTFLAGS", "-Ctarget-feature=+crt-static\x1f-Crelocation-model=static")
-        .env("CARGO_PROFILE_RELEASE_STRIP", "debuginfo")
+        .env("CARGO_PROFILE_DIST_STRIP", "debuginfo")
         .status();
     assert!(built.unwrap().success(), "zlaunch does not build");
-    folder.join(target).join("release/zlaunch")
+    folder.join(target).join("dist/zlaunch")
 }
 
 fn wall_time(lab: &Lab) {
@@ -235,10 +246,8 @@ fn phases(lab: &Lab) {
             let (_, name) = place.split(" [").next()?.split_once(':')?;
             name.ends_with(function).then(|| cost.replace(',', "").parse::<u64>().ok())?
         });
-        match cost {
-            Some(cost) => println!("{phase:<32}{cost:>9}  {:>3} %", cost * 100 / total),
-            None => println!("{phase:<32}  no function {function}: renamed, or part of another one"),
-        }
+        let cost = cost.unwrap_or_else(|| panic!("no function {function}: renamed, or part of another one"));
+        println!("{phase:<32}{cost:>9}  {:>3} %", cost * 100 / total);
     }
 }
 

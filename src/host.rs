@@ -80,7 +80,8 @@ impl Host {
     }
 
     pub(crate) fn data_home(&self) -> Option<PathBuf> {
-        self.folder(vars::XDG_DATA_HOME).or_else(|| self.home().map(|home| home.join(".local/share")))
+        let home = || self.home().filter(|home| home.is_dir());
+        self.folder(vars::XDG_DATA_HOME).or_else(|| Some(home()?.join(".local/share")))
     }
 
     pub(crate) fn config_home(&self) -> Option<PathBuf> {
@@ -153,7 +154,7 @@ impl Host {
     }
 
     /// The folder for resolved configs: in the user's cache if that can be written, and by nobody else; else a private one
-    /// in the temporary folder. `exec` creates it.
+    /// in the temporary folder. `exec` creates it, but neither a home nor the folder that TMPDIR names.
     pub(crate) fn configs_folder(&self) -> PathBuf {
         self.configs_in_cache().filter(|folder| open_to_others(folder, Trust::OwnerAlone).is_none()).unwrap_or_else(
             || {
@@ -169,8 +170,7 @@ impl Host {
     }
 
     fn configs_in_cache(&self) -> Option<PathBuf> {
-        let in_home = || Some(self.home().filter(|home| home.is_dir())?.join(".cache"));
-        let cache = self.folder(vars::XDG_CACHE_HOME).or_else(in_home)?;
+        let cache = self.cache_home().filter(|cache| cache.is_dir() || cache.parent().is_some_and(Path::is_dir))?;
         Some(cache.join("zlaunch/configs")).filter(|folder| can_be_written(folder))
     }
 }

@@ -1,7 +1,12 @@
 //! The fake machine of all tests: a temporary folder with a home, a current folder and a virtual environment, and the
 //! variables that lead there. Only this file knows how such things are laid out. `tests/cli` runs zlaunch in it,
 //! `tests/library` and the fuzz targets make a `Host` of it (`tests/library/invariants.rs`), and the benchmarks measure in it.
-#![allow(dead_code, reason = "each of those who include this file needs another part of it")]
+#![allow(
+    dead_code,
+    unused_imports,
+    unused_macros,
+    reason = "each of those who include this file needs another part of it"
+)]
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that cannot write its files fails")]
 
 use std::collections::BTreeMap;
@@ -9,7 +14,8 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 use tempfile::TempDir;
 
@@ -213,13 +219,75 @@ impl Sandbox {
     }
 }
 
+/// The part of a long table that one of the tests of `side_by_side` looks at.
+pub(crate) struct Share(pub(crate) usize);
+
+impl Share {
+    /// How many there are.
+    pub(crate) const ALL: usize = 4;
+
+    pub(crate) fn of<T>(&self, rows: impl IntoIterator<Item = T>) -> impl Iterator<Item = T> {
+        rows.into_iter().skip(self.0).step_by(Self::ALL)
+    }
+}
+
+/// Makes four tests of a function over a long table, so that they run at the same time, each with its share of the rows.
+macro_rules! side_by_side {
+    ($($test:ident)*) => {
+        $(mod $test {
+            use super::{$test, Share};
+
+            #[test]
+            fn first() {
+                $test(&Share(0));
+            }
+
+            #[test]
+            fn second() {
+                $test(&Share(1));
+            }
+
+            #[test]
+            fn third() {
+                $test(&Share(2));
+            }
+
+            #[test]
+            fn fourth() {
+                $test(&Share(3));
+            }
+        })*
+    };
+}
+pub(crate) use side_by_side;
+
 /// A file, and the folders above it.
 pub(crate) fn plant(path: &Path, content: impl AsRef<[u8]>) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, content).unwrap();
 }
 
+/// The kernel executes no file that somebody has open for writing ("text file busy"), and a process that another thread
+/// starts has every file open until its own exec. So programs are written while no process is being started.
+static STARTS: RwLock<()> = RwLock::new(());
+
+/// For as long as this lives, processes may be started.
+pub(crate) fn starting() -> RwLockReadGuard<'static, ()> {
+    STARTS.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Every process of the tests is started here.
+pub(crate) fn start(command: &mut Command) -> Child {
+    let _starting = starting();
+    command.spawn().unwrap()
+}
+
+pub(crate) fn output(command: &mut Command) -> Output {
+    start(command.stdout(Stdio::piped()).stderr(Stdio::piped())).wait_with_output().unwrap()
+}
+
 pub(crate) fn executable(path: &Path, text: &str) {
+    let _nothing_starts = STARTS.write().unwrap_or_else(PoisonError::into_inner);
     plant(path, text);
     mode(path, 0o755);
 }
@@ -230,7 +298,7 @@ pub(crate) fn mode(path: &Path, mode: u32) {
 
 /// A named pipe.
 pub(crate) fn pipe(path: &Path) {
-    assert!(Command::new("mkfifo").arg(path).status().unwrap().success(), "mkfifo {}", path.display());
+    assert!(output(Command::new("mkfifo").arg(path)).status.success(), "mkfifo {}", path.display());
 }
 
 /// A file of safetensors with this header and no weights.

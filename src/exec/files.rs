@@ -66,7 +66,7 @@ pub(super) fn write(path: &Path, text: &str, kind: FileKind, what: OutputFile) -
     if kind == FileKind::Named {
         refuse_links_of_others(folder).map_err(|why| failed(&why))?;
     } else {
-        make_folder(folder).map_err(|why| failed(&why))?;
+        make_our_folder(folder).map_err(|why| failed(&why))?;
         if !is_ours_alone(folder) || open_to_others(folder, Trust::OwnerAlone).is_some() {
             return Err(report::folder_not_ours(folder));
         }
@@ -134,6 +134,16 @@ impl Drop for PendingFile<'_> {
 
 fn folder_of(path: &Path) -> &Path {
     path.parent().unwrap_or(Path::new("/"))
+}
+
+/// Makes a folder for files of ours. The one above it is made only in a cache, which is ours to make (`Host::configs_folder`):
+/// what TMPDIR names is the user's.
+fn make_our_folder(folder: &Path) -> io::Result<()> {
+    let above = folder_of(folder);
+    if !above.is_dir() && !folder.ends_with("zlaunch/configs") {
+        return Err(io::Error::other(format!("there is no folder `{}`", above.display())));
+    }
+    make_folder(folder)
 }
 
 fn make_folder(folder: &Path) -> io::Result<()> {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::sandbox::{SWIFT, Sandbox};
+use crate::sandbox::{SWIFT, Sandbox, Share, side_by_side};
 
 /// One case a line: what is merged over a config that nothing is said about, and what is said then.
 const CASES: &str = include_str!("../data/check-cases.jsonl");
@@ -103,10 +103,11 @@ fn cases() -> impl Iterator<Item = Value> {
     CASES.lines().map(|line| serde_json::from_str(line).unwrap())
 }
 
-#[test]
-fn every_case_gets_its_diagnostic_and_no_other() {
+side_by_side!(every_case_gets_its_diagnostic_and_no_other);
+
+fn every_case_gets_its_diagnostic_and_no_other(share: &Share) {
     let shared = Sandbox::new();
-    let wrong: Vec<String> = cases().filter_map(|case| wrong_answer(&case, &shared)).collect();
+    let wrong: Vec<String> = share.of(cases()).filter_map(|case| wrong_answer(&case, &shared)).collect();
     assert!(wrong.is_empty(), "{} cases\n{}", wrong.len(), wrong.join("\n"));
 }
 

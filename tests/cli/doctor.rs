@@ -161,7 +161,7 @@ fn a_stale_lock_is_reported_where_something_is_compiled() {
 fn an_impossible_nvme_folder_is_reported() {
     let sandbox = Sandbox::new();
     let key = "zero_optimization.offload_optimizer.nvme_path";
-    let other = "zero_optimization.offload_param.nvme_path=/tmp/x";
+    let other = &format!("zero_optimization.offload_param.nvme_path={}", sandbox.path("nvme").display());
     // Below a file there can be no folder, not even for root.
     let path = format!("{key}={}/a", sandbox.file("file", "").display());
     let options = ["--dry-run", "--nproc-per-node", "2", "--deepspeed", "zero3_nvme", "--set", other, "--set", &path];

@@ -130,6 +130,22 @@ fn keys_are_those_of_the_version() {
     assert_eq!(property(&new, "bfloat16").unwrap()["deprecated"], true);
 }
 
+/// Before pydantic 2 a fraction was cut off, so that -0.5 is 0.
+#[test]
+fn fractions_are_cut_where_pydantic_1_judges() {
+    let sandbox = Sandbox::new();
+    let bucket = |version: &str| {
+        let made = schema(&sandbox, &["--deepspeed-version", version]);
+        made.pointer("/properties/zero_optimization/then/properties/reduce_bucket_size/anyOf/0").unwrap().clone()
+    };
+    for (version, kind, least) in [("0.14.5", "cut", json!(-1.0)), ("0.19.8", "int", json!(0))] {
+        let bucket = bucket(version);
+        assert_eq!(bucket["$ref"], format!("#/$defs/{kind}"));
+        let number = json!({"type": "number", "exclusiveMinimum": least});
+        assert!(bucket["anyOf"].as_array().unwrap().contains(&number), "{bucket}");
+    }
+}
+
 /// Every reference leads somewhere, and every known key has its place, a description and a type.
 #[test]
 fn every_key_is_described() {
@@ -146,6 +162,9 @@ fn every_key_is_described() {
         assert!(property["description"].as_str().is_some_and(|text| text.len() > 20), "{key}: {property}");
         assert!(property.get("default").is_some(), "{key}: {property}");
     }
+    let batch = &property(&made, "train_batch_size").unwrap()["anyOf"];
+    let number = json!({"type": "number", "exclusiveMinimum": 0});
+    assert_eq!(batch[0], json!({"not": {"const": false}, "anyOf": [number, {"type": "boolean"}]}));
     let autos = zero["properties"]["stage3_prefetch_bucket_size"]["anyOf"].as_array().unwrap();
     assert!(autos.contains(&json!({"const": "auto"})));
 }

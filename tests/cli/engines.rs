@@ -148,7 +148,7 @@ fn half_a_place_is_refused_with_what_is_missing() {
         (&[("JOB_COMPLETION_INDEX", "1")], &[], &["Indexed Job", "JOB_COMPLETION_INDEX=1"]),
         (&[("K_MPI_JOB_ROLE", "launcher")], &[], &["the launcher pod of an MPIJob", "mpirun zlaunch"]),
         (&[("AZ_BATCH_NODE_LIST", "10.0.0.1;10.0.0.2")], &[], &["Azure job on 2 machines", "AZ_BATCH_HOST_LIST"]),
-        (&[("PBS_NODEFILE", "/nowhere")], &[], &["the machines of the PBS job cannot be read"]),
+        (&[("PBS_NODEFILE", "/proc/nowhere")], &[], &["the machines of the PBS job cannot be read"]),
         (
             &[("PRIMARY_ADDR", "10.0.0.1"), ("PRIMARY_PORT", "0"), ("NUM_NODES", "2"), ("NODE_RANK", "1")],
             &[],
@@ -253,7 +253,7 @@ fn this_host() -> String {
 #[test]
 fn a_place_that_is_stated_needs_no_engine() {
     for engine in
-        [("PMIX_RANK", "1"), ("JOB_COMPLETION_INDEX", "1"), ("PBS_NODEFILE", "/nowhere"), ("LSB_HOSTS", "a b")]
+        [("PMIX_RANK", "1"), ("JOB_COMPLETION_INDEX", "1"), ("PBS_NODEFILE", "/proc/nowhere"), ("LSB_HOSTS", "a b")]
     {
         let mut sandbox =
             with(&[engine, ("NNODES", "2"), ("NODE_RANK", "1"), ("MASTER_ADDR", "a"), ("MASTER_PORT", "9")]);
@@ -455,7 +455,7 @@ fn a_hostfile_goes_to_deepspeeds_runner() {
     let temporary = sandbox.root().to_path_buf();
     sandbox.var("TMPDIR", temporary);
     sandbox.launch(&options, SWIFT).refused(&["2 machines must read the config", "--config-out"]);
-    sandbox.var("TMPDIR", "/nonexistent");
+    sandbox.unset("TMPDIR");
     let command = ["python", "x.py"];
     sandbox.launch(&options[2..], &command).succeeded_silently();
     let argv: Vec<String> = sandbox.recorded().iter().map(|word| word.to_string_lossy().into_owned()).collect();

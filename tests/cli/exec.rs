@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStringExt;
 
-use crate::sandbox::{SWIFT, Sandbox, mode, option, plant, read_json, rights};
+use crate::sandbox::{SWIFT, Sandbox, mode, option, plant, read_json, rights, start};
 
 const ZERO2: &[&str] = &["--deepspeed", "zero2", "--nproc-per-node", "2"];
 
@@ -30,7 +30,7 @@ fn a_signal_that_kills_the_trainer_reaches_the_caller() {
 fn the_pid_stays_the_same_and_no_signal_is_ignored_or_blocked() {
     let mut sandbox = Sandbox::new();
     sandbox.var("STUB_STATUS", "1");
-    let mut child = sandbox.command(ZERO2.iter().chain(&["--"]).chain(SWIFT)).spawn().unwrap();
+    let mut child = start(&mut sandbox.command(ZERO2.iter().chain(&["--"]).chain(SWIFT)));
     let pid = child.id();
     assert!(child.wait().unwrap().success());
     let read = |name: &str| fs::read_to_string(sandbox.path("record").join(name)).unwrap();
@@ -86,7 +86,7 @@ fn not_found_is_127_and_not_executable_is_126() {
     let run = sandbox.run(["plain"]);
     assert_eq!(run.status, Some(126), "found on PATH: {run:?}");
     assert_eq!(sandbox.run(["./missing"]).status, Some(127));
-    sandbox.executable("cwd/bad-shebang", "#!/no/such/interpreter\n");
+    sandbox.executable("cwd/bad-shebang", "#!/proc/nowhere/interpreter\n");
     assert_eq!(sandbox.run(["./bad-shebang"]).status, Some(127));
     assert!(sandbox.files("home").is_empty());
 }
@@ -146,6 +146,28 @@ fn without_a_home_a_private_temporary_folder_is_used() {
     let folder = files[0].parent().unwrap();
     mode(folder, 0o777);
     sandbox.launch(ZERO2, SWIFT).refused(&["does not belong to you alone"]);
+}
+
+/// A home and a temporary folder are the user's to make.
+#[test]
+fn what_home_and_tmpdir_name_is_not_made() {
+    let mut sandbox = Sandbox::new();
+    let [home, temporary] = ["gone/home", "gone/tmp"].map(|name| sandbox.path(name));
+    sandbox.var("HOME", &home).var("TMPDIR", &temporary);
+    let sentence = format!("the resolved config cannot be written: there is no folder `{}`", temporary.display());
+    sandbox.launch(ZERO2, SWIFT).refused(&[&sentence, "--config-out"]);
+    sandbox.run(["shims", "install"]).refused(&["there is no home folder"]);
+    sandbox.var("XDG_CACHE_HOME", home.join(".cache"));
+    sandbox.launch(ZERO2, SWIFT).refused(&[&sentence, "--config-out"]);
+    assert!(!sandbox.path("gone").exists());
+    fs::create_dir_all(&temporary).unwrap();
+    sandbox.launch(ZERO2, SWIFT).succeeded();
+    assert_eq!((sandbox.files("gone").len(), home.exists()), (1, false));
+    // A cache is made where there is a home.
+    let cache = sandbox.home().join(".cache");
+    sandbox.var("XDG_CACHE_HOME", &cache);
+    sandbox.launch(ZERO2, SWIFT).succeeded();
+    assert!(sandbox.cached_config().starts_with(cache));
 }
 
 #[test]

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, SystemTime};
 
-use crate::sandbox::{SWIFT, Sandbox, mode, option, pipe, plant, read_json, rights};
+use crate::sandbox::{
+    SWIFT, Sandbox, Share, mode, option, output, pipe, plant, read_json, rights, side_by_side, start,
+};
 
 const ZERO2: &[&str] = &["--deepspeed", "zero2", "--nproc-per-node", "2"];
 
@@ -46,7 +48,7 @@ const FAULTS: &[Fault] = &[
     fault("no HOME", |sandbox, _| without(sandbox, "HOME"), Launched),
     fault("empty HOME", |sandbox, _| with(sandbox, "HOME", ""), Launched),
     fault("relative HOME", |sandbox, _| with(sandbox, "HOME", "x"), Launched),
-    fault("a home that is not there", |sandbox, _| with(sandbox, "HOME", "/no/such/home"), Launched),
+    fault("a home that is not there", |sandbox, _| with(sandbox, "HOME", "/proc/nowhere/home"), Launched),
     fault("a home that is a file", |sandbox, _| with(sandbox, "HOME", "/etc/passwd"), Launched),
     fault("neither home nor temporary folder", homeless, Refused("cannot be written")),
     // The cache
@@ -56,13 +58,13 @@ const FAULTS: &[Fault] = &[
     fault("a config that others may write", |_, file| mode(file, 0o666), Launched),
     fault("a config that nobody may read", |_, file| mode(file, 0), Launched),
     fault("a config that is a link", |sandbox, file| link(file, &precious(sandbox)), Launched),
-    fault("a config that is a link into nowhere", |_, file| link(file, Path::new("/no/such/file")), Launched),
+    fault("a config that is a link into nowhere", |_, file| link(file, Path::new("/proc/nowhere/file")), Launched),
     fault("a config that is a pipe", |_, file| become_pipe(file), Launched),
     fault("a config that is a folder", |_, file| folder(file), Refused("cannot be written")),
     fault("a cache that is a file", |sandbox, _| plant_instead(&sandbox.home().join(".cache")), Launched),
     fault(
         "a cache that is a link into nowhere",
-        |_, file| link(above(file), Path::new("/no/such")),
+        |_, file| link(above(file), Path::new("/proc/nowhere")),
         Refused("File exists"),
     ),
     fault("a cache that is a link to others", |_, file| link(above(file), Path::new("/tmp")), Refused(NOT_OURS)),
@@ -86,9 +88,10 @@ const FAULTS: &[Fault] = &[
 const NOT_OURS: &str = "does not belong to you alone";
 const KILLED: &str = "what a killed process left";
 
-#[test]
-fn every_fault_ends_in_a_launch_or_in_a_sentence() {
-    for Fault { what, prepare, shell, ends } in FAULTS {
+side_by_side!(every_fault_ends_in_a_launch_or_in_a_sentence);
+
+fn every_fault_ends_in_a_launch_or_in_a_sentence(share: &Share) {
+    for Fault { what, prepare, shell, ends } in share.of(FAULTS) {
         let mut sandbox = Sandbox::new();
         let temporary = sandbox.path("tmp");
         fs::create_dir(&temporary).unwrap();
@@ -158,7 +161,7 @@ fn precious(sandbox: &Sandbox) -> PathBuf {
 
 /// So that the sandbox can be removed.
 fn restore(sandbox: &Sandbox) {
-    let _ = Command::new("chmod").args(["-R", "u+rwX"]).arg(sandbox.root()).status();
+    output(Command::new("chmod").args(["-R", "u+rwX"]).arg(sandbox.root()));
 }
 
 fn remove(path: &Path) {
@@ -272,7 +275,7 @@ fn hundreds_of_ranks_share_one_folder() {
         let log = fs::File::options().append(true).open(&said).unwrap();
         let mut command = sandbox.command(&words);
         command.env("RANK", rank.to_string()).env("LOCAL_RANK", (rank % 8).to_string());
-        command.stdout(Stdio::null()).stderr(log).spawn().unwrap()
+        start(command.stdout(Stdio::null()).stderr(log))
     };
     let ranks: Vec<Child> = (0..250).map(start).collect();
     let failed = ranks.into_iter().map(|mut rank| rank.wait().unwrap()).filter(|status| !status.success()).count();

@@ -427,6 +427,32 @@ fn swift<'a>(model: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     .concat()
 }
 
+/// Without it nobody would know whether an offload fits.
+#[test]
+fn the_host_memory_of_a_launch_is_that_of_this_machine() {
+    let sandbox = Sandbox::new();
+    let small = r#"{"model_type": "llama", "hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 2,
+        "num_attention_heads": 32, "num_key_value_heads": 32, "vocab_size": 1000}"#;
+    sandbox.file("m/config.json", small);
+    let options = ["--deepspeed", "auto", "--nproc-per-node", "1", "--gpu-memory", "2200MiB"];
+    let command = swift("m", &[]);
+    assert_eq!(sandbox.plan(&options, &command)["template"]["name"], "zero3_offload");
+    let little = [&options[..], &["--host-memory", "1GiB"]].concat();
+    sandbox.launch(&little, &command).refused(&["fits with no template", "on the host"]);
+}
+
+/// Stage 3 gathers parameters, and pairs of answers have logits of many sizes.
+#[test]
+fn what_is_left_for_gaps_depends_on_the_tensors_that_come_and_go() {
+    let sandbox = Sandbox::new();
+    sandbox.file("m/config.json", QWEN3_8B);
+    for (kind, percent) in [("sft", "5 to 9"), ("rlhf --rlhf_type dpo", "9"), ("rlhf --rlhf_type rm", "5 to 9")] {
+        let line = format!("--gpus 4 --gpu-memory 80GiB -- swift {kind} --model m --tuner_type full");
+        let text = fit(&sandbox, &line.split(' ').collect::<Vec<_>>()).stdout;
+        assert!(text.contains(&format!("`fits` leaves {percent} % for gaps")), "{kind}: {text}");
+    }
+}
+
 #[test]
 fn auto_takes_the_fastest_that_fits_and_says_so_in_a_line() {
     let mut sandbox = Sandbox::new();

@@ -98,7 +98,7 @@ fn what_they_do_besides_launching_is_left_alone() {
 #[test]
 fn the_interpreter_that_the_command_names_counts() {
     let sandbox = Sandbox::new();
-    sandbox.executable("other/bin/swift", "#!/nowhere/python\n");
+    sandbox.executable("other/bin/swift", "#!/proc/nowhere/python\n");
     let swift = sandbox.path("other/bin/swift");
     let plan = sandbox.plan(&["--nproc-per-node", "2"], &["python", swift.to_str().unwrap(), "sft", "--model", "m"]);
     assert_eq!(argv(&plan)[0], sandbox.bin().join("python").to_str().unwrap());

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::process::Command;
 
+use crate::sandbox::output;
+
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/THIRD-PARTY.md");
 const HEAD: &str = "# Third-party code in zlaunch
 
@@ -17,12 +19,12 @@ a choice, zlaunch takes MIT.
 
 #[test]
 fn the_crates_of_the_binary_are_named() {
-    let output = Command::new(env!("CARGO"))
-        .args(["tree", "--locked", "--offline", "--edges", "normal", "--target", "x86_64-unknown-linux-gnu"])
-        .args(["--prefix", "none", "--format", "{p}|{l}"])
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .output()
-        .unwrap();
+    let output = output(
+        Command::new(env!("CARGO"))
+            .args(["tree", "--locked", "--offline", "--edges", "normal", "--target", "x86_64-unknown-linux-gnu"])
+            .args(["--prefix", "none", "--format", "{p}|{l}"])
+            .current_dir(env!("CARGO_MANIFEST_DIR")),
+    );
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout).unwrap();
     let crates: BTreeMap<&str, &str> = text

@@ -7,7 +7,7 @@ use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 
-use crate::sandbox::{Run, SWIFT, Sandbox, pipe, plant, read_json};
+use crate::sandbox::{Run, SWIFT, Sandbox, Share, output, pipe, plant, read_json, side_by_side};
 
 /// Ends what hangs, with status 124.
 const GUARDED: &str = "exec timeout 60 \"$0\" \"$@\"";
@@ -60,7 +60,7 @@ fn a_file_without_an_end_is_refused_wherever_it_is_named() {
 
 /// All files below a folder, hidden ones too, and empty folders.
 fn everything(below: &Path) -> Vec<String> {
-    let find = std::process::Command::new("find").arg(below).output().unwrap();
+    let find = output(std::process::Command::new("find").arg(below));
     let mut found: Vec<String> = String::from_utf8_lossy(&find.stdout).lines().map(str::to_string).collect();
     found.sort();
     found
@@ -135,9 +135,10 @@ fn deceived(bad: char, name: &str) -> Sandbox {
     sandbox
 }
 
-#[test]
-fn nothing_that_is_printed_deceives_a_terminal() {
-    for (number, bad) in DECEPTIVE.iter().enumerate() {
+side_by_side!(nothing_that_is_printed_deceives_a_terminal);
+
+fn nothing_that_is_printed_deceives_a_terminal(share: &Share) {
+    for (number, bad) in share.of(DECEPTIVE.iter().enumerate()) {
         let name = format!("a{bad}b");
         let sandbox = deceived(*bad, &name);
         let templates = sandbox.path("templates").display().to_string();

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::sandbox::{Run, SWIFT, Sandbox, argv};
+use crate::sandbox::{Run, SWIFT, Sandbox, argv, free_port, start};
 
 const LOCAL: &[&str] = &["--launcher", "local"];
 
@@ -84,7 +84,7 @@ struct Started<'s> {
 
 impl<'s> Started<'s> {
     fn new(sandbox: &'s Sandbox, mut command: Command, count: u32) -> Self {
-        let zlaunch = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let zlaunch = start(command.stdout(Stdio::null()).stderr(Stdio::null()));
         let started = Started { sandbox, zlaunch };
         until("all ranks started", || exist(sandbox, "pid", count));
         started
@@ -171,10 +171,11 @@ fn output_from_the_background_does_not_stop_a_rank() {
 #[test]
 fn master_addr_and_master_port_can_be_given() {
     let sandbox = Sandbox::new();
-    let run = run(&sandbox, 2, &["--master-addr", "here", "--master-port", "1234"], "env -0 > env.$RANK");
+    let (port, _kept) = free_port();
+    let run = run(&sandbox, 2, &["--master-addr", "here", "--master-port", &port], "env -0 > env.$RANK");
     run.succeeded();
     let env = environment_of(&sandbox, 1);
-    assert_eq!((env["MASTER_ADDR"].as_str(), env["MASTER_PORT"].as_str()), ("here", "1234"));
+    assert_eq!((env["MASTER_ADDR"].as_str(), env["MASTER_PORT"].as_str()), ("here", port.as_str()));
 }
 
 #[test]
@@ -376,7 +377,7 @@ fn what_ran_before_zlaunch_is_left_alone() {
 fn standard_input_goes_to_the_first_rank() {
     let sandbox = Sandbox::new();
     let mut command = command(&sandbox, 2, &[], "cat > in.$RANK");
-    let mut zlaunch = command.stdin(Stdio::piped()).spawn().unwrap();
+    let mut zlaunch = start(command.stdin(Stdio::piped()));
     zlaunch.stdin.take().unwrap().write_all(b"text").unwrap();
     assert!(zlaunch.wait().unwrap().success());
     let read = |rank: u32| fs::read_to_string(sandbox.cwd().join(format!("in.{rank}"))).unwrap();
@@ -401,7 +402,7 @@ fn a_rank_inherits_the_callers_signals_and_descriptors() {
 #[test]
 fn a_program_that_cannot_start_is_reported_once() {
     let sandbox = Sandbox::new();
-    sandbox.executable("cwd/bad-shebang", "#!/no/such/interpreter\n");
+    sandbox.executable("cwd/bad-shebang", "#!/proc/nowhere/interpreter\n");
     let run = |program: &str| sandbox.launch(&["--launcher", "local", "--nproc-per-node", "3"], &[program]);
     let missing = run("./bad-shebang");
     assert_eq!((missing.status, missing.stderr.matches("was not found").count()), (Some(127), 1), "{missing:?}");

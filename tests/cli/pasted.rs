@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::sandbox::{Run, Sandbox};
+use crate::sandbox::{Run, Sandbox, Share, side_by_side};
 
 const TRAIN: &str = "swift sft --model Qwen/Qwen3-8B --tuner_type full";
 const OURS: &str = "-n --format json --nproc-per-node 2";
@@ -230,8 +230,9 @@ fn suggested(line: &str, found: &Value) -> Option<String> {
     line.contains(old).then(|| line.replacen(old, new, 1))
 }
 
-#[test]
-fn what_is_suggested_is_right_when_it_is_pasted() {
+side_by_side!(what_is_suggested_is_right_when_it_is_pasted);
+
+fn what_is_suggested_is_right_when_it_is_pasted(share: &Share) {
     let lines = lines();
     assert!(lines.iter().collect::<BTreeSet<_>>().len() >= 200, "{}", lines.len());
     let sandbox = Sandbox::new();
@@ -239,7 +240,7 @@ fn what_is_suggested_is_right_when_it_is_pasted() {
         sandbox.installed(package, version);
     }
     let (mut pasted, mut wrong) = (0, Vec::new());
-    for line in &lines {
+    for line in share.of(&lines) {
         let first = paste(&sandbox, line);
         let found = diagnostics(&first);
         if found.is_empty() {
@@ -265,5 +266,5 @@ fn what_is_suggested_is_right_when_it_is_pasted() {
     }
     assert!(!sandbox.path("record/argv").exists(), "something was started");
     assert!(wrong.is_empty(), "{} of {pasted}:\n{}", wrong.len(), wrong.join("\n"));
-    assert!(pasted >= 200, "only {pasted}");
+    assert!(pasted >= 200 / Share::ALL, "only {pasted}");
 }

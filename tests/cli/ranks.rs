@@ -310,7 +310,7 @@ fn a_launcher_that_is_not_told_of_the_machines_is_refused() {
         "torchrun --standalone --nproc_per_node 2 x.py --a",
         "python -m torch.distributed.run --nproc_per_node 2 x.py --a",
         "deepspeed --num_gpus 2 x.py --a",
-        "deepspeed --hostfile /no/such --num_gpus 2 x.py --a",
+        "deepspeed --hostfile /proc/nowhere --num_gpus 2 x.py --a",
         "deepspeed --include localhost:0,1 x.py --a",
         "accelerate launch --num_processes 2 x.py --a",
         "env A=1 torchrun --nproc_per_node 2 x.py --a",

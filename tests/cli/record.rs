@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use serde_json::Value;
 
-use crate::sandbox::{Run, SWIFT, Sandbox, read_json, rights};
+use crate::sandbox::{Run, SWIFT, Sandbox, read_json, rights, start};
 
 const OPTIONS: &[&str] = &["--deepspeed", "zero2", "--nproc-per-node", "2", "--record", "rec"];
 
@@ -97,7 +97,7 @@ fn the_config_is_that_of_the_launch() {
     for _ in 0..5 {
         let started = (1..=6).map(|number| {
             let set = format!("steps_per_print={number}");
-            sandbox.command(OPTIONS.iter().chain(&["--set", &set, "--"]).chain(SWIFT)).spawn().unwrap()
+            start(&mut sandbox.command(OPTIONS.iter().chain(&["--set", &set, "--"]).chain(SWIFT)))
         });
         for mut launch in started.collect::<Vec<_>>() {
             assert!(launch.wait().unwrap().success());

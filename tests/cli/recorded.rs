@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use crate::sandbox::{Run, Sandbox, plant};
+use crate::sandbox::{Run, Sandbox, Share, plant, side_by_side};
 
 const HF: &str = include_str!("../data/recorded-hf.jsonl");
 const MS_SWIFT: &str = include_str!("../data/recorded-swift.jsonl");
@@ -74,12 +74,13 @@ fn run_without_check<'a>(sandbox: &Sandbox, words: impl Iterator<Item = &'a str>
     if allowed.is_empty() { first } else { sandbox.answer(allowed.iter().chain(&words)) }
 }
 
-#[test]
-fn fills_and_refusals_are_those_of_transformers() {
+side_by_side!(fills_and_refusals_are_those_of_transformers fills_and_refusals_are_those_of_ms_swift);
+
+fn fills_and_refusals_are_those_of_transformers(share: &Share) {
     let sandbox = Sandbox::new();
     let mut counts = Counts::default();
     // Every other one is enough here: differential.py asks the real one about thousands.
-    for line in HF.lines().skip(1).step_by(2) {
+    for line in share.of(HF.lines().skip(1).step_by(2)) {
         let case: Value = serde_json::from_str(line).unwrap();
         sandbox.file("model/config.json", case["model"].to_string());
         let (config, world) = (case["config"].to_string(), case["world"].to_string());
@@ -92,23 +93,22 @@ fn fills_and_refusals_are_those_of_transformers() {
         );
     }
     // The cases are worth something only if they exercise both sides.
-    assert!(counts.refused + counts.left_to_refuse + counts.equal >= 200, "{counts:?}");
-    assert!(counts.refused > 50 && counts.equal > 75 && counts.fills > 350, "{counts:?}");
+    assert!(counts.refused + counts.left_to_refuse + counts.equal >= 50, "{counts:?}");
+    assert!(counts.refused > 10 && counts.equal > 15 && counts.fills > 70, "{counts:?}");
 }
 
-#[test]
-fn fills_and_refusals_are_those_of_ms_swift() {
+fn fills_and_refusals_are_those_of_ms_swift(share: &Share) {
     let sandbox = Sandbox::new();
     let mut lines = MS_SWIFT.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let model = lines.next().unwrap()["model"].to_string();
     plant(&sandbox.cwd().join("MODEL/config.json"), &model);
     let mut counts = Counts { early: true, ..Counts::default() };
-    for case in lines {
+    for case in share.of(lines) {
         let world = case["world"].to_string();
         let head =
             ["-n", "--format", "json", "--nproc-per-node", &world, "--", "swift", case["command"].as_str().unwrap()];
         let argv = words(&case, "argv");
         counts.compare(&case, &run_without_check(&sandbox, head.into_iter().chain(argv.iter().map(String::as_str))));
     }
-    assert!(counts.refused > 25 && counts.equal > 100 && counts.fills > 300, "{counts:?}");
+    assert!(counts.refused > 5 && counts.equal > 20 && counts.fills > 60, "{counts:?}");
 }

@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::sandbox::{Sandbox, plant};
+use crate::sandbox::{Sandbox, Share, plant, side_by_side};
 
 const LLAMAFACTORY: &[(&str, &str)] = &[("transformers", "5.6.0"), ("llamafactory", "0.9.5")];
 const LLAMAFACTORY_OLD: &[(&str, &str)] = &[("transformers", "4.52.4"), ("llamafactory", "0.9.3")];
@@ -161,10 +161,11 @@ fn said_of_example(sandbox: &Sandbox, example: &str) -> Vec<String> {
     rows.map(line).collect()
 }
 
-#[test]
-fn every_row_of_the_table_says_what_its_example_shows() {
+side_by_side!(every_row_of_the_table_says_what_its_example_shows);
+
+fn every_row_of_the_table_says_what_its_example_shows(share: &Share) {
     let mut wrong = Vec::new();
-    for row in Row::all() {
+    for row in share.of(Row::all()) {
         let (run, says, fine, files) = (row.lines("run"), row.lines("says"), row.lines("fine"), row.lines("file"));
         assert_eq!((run.len(), says.len()), (1, 1), "{}", row.0);
         // One for each condition but the first; without its files nothing is said.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::sandbox::{Run, SWIFT, Sandbox};
+use crate::sandbox::{Run, SWIFT, Sandbox, start};
 
 const OPTIONS: &[&str] = &["--nproc-per-node", "2", "--deepspeed", "zero2"];
 
@@ -180,7 +180,7 @@ fn it_is_rank_0_of_all_machines_behind_a_prefix_too() {
 fn it_ends_with_zlaunch() {
     let sandbox = sandbox("echo $$ > pid.new; mv pid.new pid; cat > /dev/null; touch gone");
     let mut command = sandbox.command([&["rehearse"], OPTIONS, &["--"], SWIFT].concat());
-    let mut zlaunch = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut zlaunch = start(command.stdout(Stdio::null()).stderr(Stdio::null()));
     let until = |name: &str| {
         while !sandbox.cwd().join(name).exists() {
             thread::sleep(Duration::from_millis(10));

@@ -6,17 +6,15 @@ use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::process::Command;
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, output};
 
 const HOSTS: &[&str] = &["--hostfile", "hosts"];
 const SCRIPT: &[&str] = &["python", "train it.py"];
 
 fn several() -> Sandbox {
-    let mut sandbox = Sandbox::new();
+    let sandbox = Sandbox::new();
     sandbox.file("hosts", "h0 slots=2\nh1 slots=2\n");
     sandbox.file("train it.py", "");
-    // This sandbox is in a folder that no other machine would see.
-    sandbox.var("TMPDIR", "/nonexistent");
     sandbox
 }
 
@@ -42,7 +40,7 @@ fn arrived(script: &[OsString]) -> Vec<Vec<u8>> {
         unfolded.push(*byte);
     }
     unfolded.extend(b"; do printf '%s\\000' \"$word\"; done");
-    let output = Command::new("sh").arg("-c").arg(OsString::from_vec(unfolded)).output().unwrap();
+    let output = output(Command::new("sh").arg("-c").arg(OsString::from_vec(unfolded)));
     assert!(output.status.success(), "{output:?}");
     output.stdout.split(|byte| *byte == 0).map(<[u8]>::to_vec).collect()
 }
@@ -190,7 +188,7 @@ fn what_deepspeed_does_not_quote_is_refused() {
     let folder = sandbox.path("cwd/a b");
     fs::create_dir(&folder).unwrap();
     let words = ["--hostfile", "../hosts", "--", "python", "x.py"];
-    let output = sandbox.command(words).current_dir(&folder).output().unwrap();
+    let output = output(sandbox.command(words).current_dir(&folder));
     assert_eq!(output.status.code(), Some(125), "{output:?}");
     assert!(String::from_utf8_lossy(&output.stderr).contains("the folder you are in"), "{output:?}");
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::Read;
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -16,7 +17,9 @@ use serde_json::Value;
 use zlaunch::testing::cli::{self, Request};
 use zlaunch::testing::{Format, Host, Plan, Problem, in_json, refused_json, secrets::Secrets, write};
 
-pub(crate) use crate::fake::{SYSTEM, Sandbox, executable, mode, pipe, plant, safetensors};
+pub(crate) use crate::fake::{
+    SYSTEM, Sandbox, Share, executable, mode, output, pipe, plant, safetensors, side_by_side, start, starting,
+};
 
 pub(crate) const ZLAUNCH: &str = env!("CARGO_BIN_EXE_zlaunch");
 
@@ -42,9 +45,8 @@ impl Sandbox {
         let program = sandbox.path("bin/zlaunch");
         fs::create_dir(sandbox.path("bin")).unwrap();
         if fs::hard_link(ZLAUNCH, &program).is_err() {
-            // By another process: while this one has a program open for writing, a child that another test forks cannot
-            // execute it ("text file busy").
-            assert!(Command::new("cp").args([Path::new(ZLAUNCH), &program]).status().unwrap().success());
+            // By another process, see `starting`.
+            assert!(output(Command::new("cp").args([Path::new(ZLAUNCH), &program])).status.success());
         }
         sandbox
     }
@@ -83,6 +85,8 @@ impl Sandbox {
         host.env = self.variables().clone();
         host.env.extend(variables.iter().map(|(name, value)| (name.into(), value.into())));
         let secrets = Secrets::of(&host);
+        // A plan may ask for the address of a machine.
+        let _starting = starting();
         let planned = match cli::parse(&host.words, &host) {
             Err(refused) => Err(refused.with_those_of_the_command(&host)),
             Ok(Request::Launch(launch)) => Plan::new(&launch, &host),
@@ -232,7 +236,7 @@ impl From<Output> for Run {
 impl Run {
     /// The program, run to its end.
     pub(crate) fn of(command: &mut Command) -> Self {
-        Run::from(command.output().unwrap())
+        Run::from(output(command))
     }
 
     /// What zlaunch would have printed.
@@ -282,13 +286,22 @@ impl Run {
     }
 }
 
+/// A port that zlaunch may open and that the system gives to nobody else while the connection is kept: a program may listen
+/// on the port of a connection that was accepted before.
+pub(crate) fn free_port() -> (String, [TcpStream; 2]) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let ours = TcpStream::connect(address).unwrap();
+    (address.port().to_string(), [ours, listener.accept().unwrap().0])
+}
+
 /// What a program prints on a terminal with so many columns.
 pub(crate) fn on_terminal(mut command: Command, columns: u16) -> String {
     let size = Winsize { ws_row: 40, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
     let pty = openpty(Some(&size), None).unwrap();
     let end = |end: &std::os::fd::OwnedFd| Stdio::from(end.try_clone().unwrap());
     command.env("TERM", "xterm-256color").stdin(Stdio::null()).stdout(end(&pty.slave)).stderr(end(&pty.slave));
-    let mut child = command.spawn().unwrap();
+    let mut child = start(&mut command);
     drop((command, pty.slave));
     let mut seen = Vec::new();
     // Linux ends it with an error when the other side is closed.

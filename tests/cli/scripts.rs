@@ -123,7 +123,10 @@ fn buckets_are_those_of_the_model_that_is_loaded() {
     let load = "AutoModelForCausalLM.from_pretrained(model_args.model_name_or_path)";
     assert_eq!(left_for(load, "m"), None);
     assert_eq!(left_for("AutoModelForCausalLM.from_pretrained(pretrained=a.model_name_or_path, x=1)", "m"), None);
+    assert_eq!(left_for("SFTTrainer(model=model_args.model_name_or_path)", "m"), None);
     for (load, model, why) in [
+        ("SFTTrainer(model=other, name=a.model_name_or_path)", "m", "own.py does not show which model it loads"),
+        ("SFTTrainer(model, a.model_name_or_path)", "m", "own.py does not show which model it loads"),
         (load, "remote", "auto_map"),
         ("AutoModelForCausalLM.from_pretrained('gpt2')", "m", "own.py:5 loads another model than --model_name_or_path"),
         ("AutoModelForCausalLM.from_pretrained(other or model_args.model_name_or_path)", "m", "loads another model"),

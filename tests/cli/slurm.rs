@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::sandbox::{Run, SWIFT, Sandbox, argv};
+use crate::sandbox::{Run, SWIFT, Sandbox, Share, argv, side_by_side};
 
 struct Recorded {
     name: String,
@@ -60,13 +60,14 @@ fn steps(recorded: &[Recorded]) -> BTreeMap<&str, Vec<&Recorded>> {
     steps
 }
 
-#[test]
-fn every_task_of_a_step_finds_its_place() {
+side_by_side!(every_task_of_a_step_finds_its_place);
+
+fn every_task_of_a_step_finds_its_place(share: &Share) {
     let sandbox = &Sandbox::new();
     let recorded = recorded();
     let steps = steps(&recorded);
     assert!(steps.len() > 100 && steps.values().map(Vec::len).sum::<usize>() > 378);
-    for (step, tasks) in steps {
+    for (step, tasks) in share.of(steps) {
         let mut on_host: BTreeMap<&str, u64> = BTreeMap::new();
         for task in &tasks {
             *on_host.entry(&task.host).or_default() += 1;

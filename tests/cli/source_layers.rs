@@ -212,6 +212,18 @@ fn the_reader_of_imports_reads_what_rust_allows() {
     assert!(sources.imports.values().map(Vec::len).sum::<usize>() > 500);
 }
 
+/// One that is started elsewhere may hold a program open that another test executes: see `starting` in `tests/fake.rs`.
+#[test]
+fn processes_of_the_tests_are_started_in_one_place() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let files = ["library", "cli"].into_iter().flat_map(|folder| fs::read_dir(root.join(folder)).unwrap());
+    let calls = ["spawn", "output", "status"].map(|name| format!(".{name}()"));
+    let starts = |path: &PathBuf| calls.iter().any(|call| fs::read_to_string(path).unwrap().contains(call));
+    assert!(starts(&root.join("fake.rs")));
+    let found: Vec<PathBuf> = files.map(|file| file.unwrap().path()).filter(starts).collect();
+    assert_eq!(found, Vec::<PathBuf>::new(), "use `start` or `output`");
+}
+
 #[test]
 fn tests_are_not_in_the_sources() {
     let has_tests = |path: &&PathBuf| fs::read_to_string(path).unwrap().contains("cfg(test)");

@@ -32,7 +32,7 @@ fn folders_are_searched_in_order_and_the_first_wins() {
     sandbox.var("XDG_CONFIG_HOME", root.join("xdg"));
     assert_eq!(steps(&sandbox, &[]), 2);
     template("variable", 3);
-    sandbox.var("ZLAUNCH_TEMPLATE_DIR", format!("/nonexistent:{}", root.join("variable").display()));
+    sandbox.var("ZLAUNCH_TEMPLATE_DIR", format!("/proc/nowhere:{}", root.join("variable").display()));
     assert_eq!(steps(&sandbox, &[]), 3);
     template("flag", 4);
     template("flag2", 5);

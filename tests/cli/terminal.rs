@@ -1,6 +1,6 @@
 //! What a person sees: the help, the line of a launch, suggestions, configs from a pipe.
 
-use crate::sandbox::{self, Run, SWIFT, Sandbox, without_colours};
+use crate::sandbox::{self, Run, SWIFT, Sandbox, free_port, without_colours};
 
 /// What a terminal with so many columns shows, with and without colours.
 fn on_terminal(sandbox: &Sandbox, columns: u16, words: &[&str]) -> (String, String) {
@@ -154,7 +154,8 @@ fn a_launch_says_what_it_is_in_one_line() {
     assert_eq!(said(&sandbox, &[zero2, &["-n"][..]].concat(), SWIFT), "");
     let one = &["--deepspeed", "zero2", "--nproc-per-node", "1"];
     assert_eq!(said(&sandbox, one, SWIFT), "zlaunch: zero2 · 1 rank on this machine\n");
-    let two = ["--nnodes", "2", "--master-addr", "10.0.0.1", "--master-port", "29500", "--node-rank"];
+    let (port, _kept) = free_port();
+    let two = ["--nnodes", "2", "--master-addr", "10.0.0.1", "--master-port", &port, "--node-rank"];
     let first = said(&sandbox, &[zero2, &two[..], &["0"]].concat(), SWIFT);
     assert_eq!(first, "zlaunch: zero2 · 4 ranks on 2 machines · torchrun\n");
     assert_eq!(said(&sandbox, &[zero2, &two[..], &["1"]].concat(), SWIFT), "");
@@ -163,7 +164,7 @@ fn a_launch_says_what_it_is_in_one_line() {
     // What zlaunch only passes on is not announced.
     assert_eq!(said(&sandbox, &[], &["true"]), "");
     for (rank, line) in [("0", "zlaunch: zero2 · rank 0 of 2, already started\n"), ("1", "")] {
-        let there = [("MASTER_ADDR", "localhost"), ("MASTER_PORT", "29500"), ("WORLD_SIZE", "2")];
+        let there = [("MASTER_ADDR", "localhost"), ("MASTER_PORT", &port), ("WORLD_SIZE", "2")];
         sandbox.vars(&there).vars(&[("RANK", rank), ("LOCAL_RANK", rank)]);
         assert_eq!(said(&sandbox, &["--deepspeed", "zero2"], SWIFT), line);
     }

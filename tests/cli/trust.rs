@@ -11,7 +11,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-use crate::sandbox::{Run, SWIFT, Sandbox, executable, mode, option, pipe, plant, rights};
+use crate::sandbox::{Run, SWIFT, Sandbox, executable, mode, option, output, pipe, plant, rights};
 
 const ZERO2: &[&str] = &["--deepspeed", "zero2", "--nproc-per-node", "2"];
 
@@ -346,7 +346,7 @@ fn no_word_is_read_by_a_shell_and_a_printed_script_repeats_them_all() {
         Run::of(&mut launch(&[])).succeeded();
         let argv = sandbox.recorded();
         assert_eq!(argv[argv.len() - command.len() + 4..], command[4..]);
-        sandbox.file("script", launch(&["-n", "--format", "shell"]).output().unwrap().stdout);
+        sandbox.file("script", output(&mut launch(&["-n", "--format", "shell"])).stdout);
         sandbox.forget_execution();
         sandbox.script("exec /bin/sh script").succeeded();
         prop_assert_eq!(sandbox.recorded(), argv);

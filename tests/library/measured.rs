@@ -210,8 +210,8 @@ fn lab_predicted(run: &Value) -> Option<MemoryNeed> {
 
 /// What was measured, and what is said of it. Runs that ended early, generated text or had images say nothing about the sums.
 static LAB_RUNS: LazyLock<Vec<(Value, MemoryNeed)>> = LazyLock::new(|| {
-    let lines = OPTIMIZERS.lines().chain(MORE.lines()).chain(CAPPED.lines());
-    let seen = lines.filter_map(|line| {
+    let lines: Vec<&str> = OPTIMIZERS.lines().chain(MORE.lines()).chain(CAPPED.lines()).collect();
+    let seen = |line: &&str| {
         let run: Value = serde_json::from_str(line).unwrap();
         let is_counted = !run["failed"].is_string()
             && run["run"] != "calibration"
@@ -219,8 +219,13 @@ static LAB_RUNS: LazyLock<Vec<(Value, MemoryNeed)>> = LazyLock::new(|| {
             && !run["patches"].is_u64();
         let need = is_counted.then(|| lab_predicted(&run))??;
         Some((run, need))
-    });
-    seen.collect()
+    };
+    std::thread::scope(|scope| {
+        let parts = lines.chunks(lines.len().div_ceil(4));
+        let parts: Vec<_> =
+            parts.map(|part| scope.spawn(|| part.iter().filter_map(seen).collect::<Vec<_>>())).collect();
+        parts.into_iter().flat_map(|part| part.join().unwrap()).collect()
+    })
 });
 
 /// The run without what was measured.

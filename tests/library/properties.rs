@@ -16,7 +16,7 @@ use zlaunch::testing::template::{self, Search};
 use zlaunch::testing::yaml::{self, Dialect};
 use zlaunch::testing::{patch, python_value};
 
-use crate::invariants::fake::Sandbox;
+use crate::invariants::fake::{Sandbox, Share, side_by_side};
 use crate::invariants::{self, SANDBOX};
 
 /// Quick ones. A failure is shown in full, and becomes a case of a test.
@@ -248,15 +248,24 @@ proptest! {
         }
     }
 
-    #[test]
-    fn machines_are_named_by_anybody(who in any::<u8>(), sourced in "[a-c0-9\\[\\],:@() x=\\n-]{0,24}") {
-        invariants::hosts(&[&[who], sourced.as_bytes()].concat());
-    }
+}
 
-    #[test]
-    fn commands_are_planned_by_the_laws(lines in command()) {
-        invariants::plan(&lines);
-    }
+/// A quarter of what the others draw: each of these is slow.
+fn a_share() -> ProptestConfig {
+    let all = cases(128);
+    ProptestConfig { cases: all.cases.div_ceil(4), ..all }
+}
+
+side_by_side!(machines_are_named_by_anybody commands_are_planned_by_the_laws);
+
+fn machines_are_named_by_anybody(_: &Share) {
+    proptest!(a_share(), |(who in any::<u8>(), sourced in "[a-c0-9\\[\\],:@() x=\\n-]{0,24}")| {
+        invariants::hosts(&[&[who], sourced.as_bytes()].concat());
+    });
+}
+
+fn commands_are_planned_by_the_laws(_: &Share) {
+    proptest!(a_share(), |(lines in command())| invariants::plan(&lines));
 }
 
 /// Keys that YAML 1.1 itself forbids without an escape.

@@ -64,7 +64,7 @@ fn layouts() {
     plant("v/bin/swift-pipx", &format!("#!{} -E\n", at("v/bin/python3.11")));
     plant("other/swift/cli/sft.py", "");
     same(found("v/bin/swift", &[]), &sft("v"), "4.6.0");
-    let path = format!("/nowhere:{}", at("other"));
+    let path = format!("/proc/nowhere:{}", at("other"));
     same(found("v/bin/swift", &[("PYTHONPATH", &path)]), "other/swift/cli/sft.py", "4.6.0");
     same(found("v/bin/swift-pipx", &[("PYTHONPATH", &path)]), &sft("v"), "4.6.0");
 

@@ -1,6 +1,11 @@
 //! The reader of recorded tables, and its policy for versions that were not recorded.
 
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
 use zlaunch::testing::arguments::{ArgumentClass, TRAINING_ARGUMENTS, names, recorded, row};
+use zlaunch::testing::hash::fnv1a;
 use zlaunch::testing::recorded::*;
 
 #[test]
@@ -55,4 +60,22 @@ fn the_table_of_arguments_is_sorted_and_every_line_is_found() {
     }
     assert!(["lr", "zzz", ""].iter().all(|name| row(TRAINING_ARGUMENTS, name).is_none()));
     assert!(names(TRAINING_ARGUMENTS).count() > 100 && recorded("zzz").is_none());
+}
+
+/// A letter that is lost from a table changes answers of which no other test need know.
+#[test]
+fn tables_have_the_checksums_they_were_recorded_with() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/recorded");
+    let known = fs::read_to_string(folder.join("checksums.txt")).unwrap();
+    let files = fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path());
+    let tables: BTreeSet<PathBuf> = files.filter(|path| !path.ends_with("checksums.txt")).collect();
+    let line = |path: &PathBuf| {
+        format!("{:016x}  {}\n", fnv1a(&fs::read(path).unwrap()), path.file_name().unwrap().to_string_lossy())
+    };
+    let found: Vec<String> = tables.iter().map(line).collect();
+    let changed: Vec<&String> = found.iter().filter(|line| !known.contains(line.as_str())).collect();
+    assert!(
+        changed.is_empty() && found.concat() == known,
+        "tables in src/recorded have changed: {changed:?}\nif that is meant: python3 tools/record checksums"
+    );
 }

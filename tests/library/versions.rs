@@ -6,7 +6,7 @@ use serde_json::Value;
 use zlaunch::testing::{Severity, When};
 
 use crate::check::found;
-use crate::invariants::fake::Sandbox;
+use crate::invariants::fake::{Sandbox, Share, side_by_side};
 
 /// The versions, then one config a line: the number of ranks, and for each version whether DeepSpeed refused it (1).
 const VERDICTS: &str = include_str!("../data/deepspeed-verdicts.jsonl");
@@ -27,8 +27,9 @@ fn says_something_new(case: &Value, at: usize) -> bool {
     differs(at.checked_sub(1).and_then(|before| refused.get(before))) || differs(refused.get(at + 1))
 }
 
-#[test]
-fn every_recorded_verdict_is_zlaunch_s_own() {
+side_by_side!(every_recorded_verdict_is_zlaunch_s_own);
+
+fn every_recorded_verdict_is_zlaunch_s_own(share: &Share) {
     let mut lines = VERDICTS.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let versions: Vec<String> = serde_json::from_value(lines.next().unwrap()).unwrap();
     let cases: Vec<Value> = lines.collect();
@@ -37,7 +38,7 @@ fn every_recorded_verdict_is_zlaunch_s_own() {
     let path = sandbox.bin();
     sandbox.var("PATH", path);
     let mut wrong = Vec::new();
-    for (at, version) in versions.iter().enumerate() {
+    for (at, version) in share.of(versions.iter().enumerate()) {
         sandbox.installed("deepspeed", version);
         for case in cases.iter().filter(|case| says_something_new(case, at)) {
             let ours = refusals(&case["config"], case["world"].as_u64().unwrap(), &sandbox);

@@ -160,7 +160,7 @@ def schema_keys():
 
 
 def bases(binary, corpus):
-    env = {"PATH": "/usr/bin:/bin", "HOME": "/nonexistent"}
+    env = {"PATH": "/usr/bin:/bin", "HOME": "/proc/nowhere"}
     show = lambda *words: subprocess.run([binary, "templates", *words], env=env, capture_output=True, text=True, check=True).stdout
     names = [line.split()[0] for line in show().splitlines() if not line.startswith(" ")]
     samples = (HERE / "cases/configs.jsonl").read_text().splitlines()[1:]

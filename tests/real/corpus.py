@@ -112,7 +112,7 @@ def try_configs(checks, options):
     outcomes = collections.Counter()
     for path in sorted((options.corpus / "configs").iterdir()):
         if checks.wants(f"configs/{path.name}"):
-            result = subprocess.run([options.bin, "templates", path.resolve()], env={"PATH": "/usr/bin:/bin", "HOME": "/nonexistent"}, capture_output=True, text=True)
+            result = subprocess.run([options.bin, "templates", path.resolve()], env={"PATH": "/usr/bin:/bin", "HOME": "/proc/nowhere"}, capture_output=True, text=True)
             checks.judge(f"configs/{path.name}", (result.returncode not in (0, 125) or "panicked" in result.stderr) and f"exit {result.returncode}\n{result.stderr}")
             outcomes[result.returncode] += 1
             if result.returncode == 125 and options.verbose:

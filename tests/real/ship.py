@@ -21,7 +21,7 @@ from pathlib import Path
 from harness import HERE, ROOT, Skip, check, kept, mirror, programs, run, run_checks
 from lab import Lab, different
 
-DIST = ROOT / "target/dist"
+DIST = ROOT / "target/packages"
 FLAGSHIP = ["--dry-run", "--deepspeed", "zero3_offload", "--nproc-per-node", "5", "--", "swift", "sft", "--model", "Qwen/Qwen3-8B", "--tuner_type", "full",
             "--per_device_train_batch_size", "1", "--gradient_accumulation_steps", "16"]
 # By its path: PATH is the one inside.
@@ -238,7 +238,7 @@ def the_conda_recipe_builds(shop):
     homes = {name: os.environ.get(name, str(Path.home() / folder)) for name, folder in (("RUSTUP_HOME", ".rustup"), ("CARGO_HOME", ".cargo"))}
     variables = {**homes, "CARGO_TARGET_DIR": str(ROOT / "target/conda"), "PATH": f"{Path(shutil.which('cargo')).parent}:$PATH"}
     cargo = " ".join(f'{name}="{value}"' for name, value in variables.items())
-    text = re.sub(r"requirements:\n(  .*\n)+", "", text).replace("path: ../..", f"path: {ROOT}").replace("cargo install", f"{cargo} cargo install --debug")
+    text = re.sub(r"requirements:\n(  .*\n)+", "", text).replace("path: ../..", f"path: {ROOT}").replace("cargo install --profile dist", f"{cargo} cargo install --debug")
     recipe = shop.folder / "conda/recipe.yaml"
     recipe.parent.mkdir()
     recipe.write_text(text)
@@ -375,7 +375,7 @@ def the_steps_of_a_release_run(shop):
     crate = ROOT / f"target/package/zlaunch-{version()}.crate"
     assert crate.stat().st_size < 10e6, crate
     assert shop.dist
-    run("sh", "-c", "cd target/dist && sha256sum -- * > SHA256SUMS && sha256sum --check --quiet SHA256SUMS; status=$?; rm SHA256SUMS; exit $status", cwd=ROOT)
+    run("sh", "-c", "cd target/packages && sha256sum -- * > SHA256SUMS && sha256sum --check --quiet SHA256SUMS; status=$?; rm SHA256SUMS; exit $status", cwd=ROOT)
     return f"crate of {crate.stat().st_size / 1e6:.2f} MB"
 
 

@@ -9,6 +9,8 @@ import importlib
 import sys
 from pathlib import Path
 
+import checksums
+
 HERE = Path(__file__).resolve().parent
 sys.path.append(str(HERE.parents[1] / "tests/real"))
 
@@ -24,6 +26,7 @@ def main():
         name = sys.argv.pop(1)
         sys.argv[0] = f"tools/record {name}"
         importlib.import_module(name).main()
+        checksums.main()
     else:
         print(__doc__, *(f"{name:14} {about}" for name, about in names().items()), sep="\n")
         sys.exit(sys.argv[1:] not in ([], ["--help"]))
