@@ -24,7 +24,6 @@ pub(crate) use hf::DEFAULTS as HF_DEFAULTS;
 pub mod accelerate;
 mod axolotl;
 mod deepspeed;
-mod deepspeed_chat;
 mod hf;
 mod in_code;
 mod lightning;
@@ -50,7 +49,6 @@ pub const ALL: &[&Trainer] = &[
     &without_config::RAY,
     &lightning::TRAINER,
     &without_config::FABRIC,
-    &deepspeed_chat::TRAINER,
     &nested::TRAINER,
     &accelerate::TRAINER,
     &in_code::TRAINER,
