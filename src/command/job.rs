@@ -317,13 +317,10 @@ impl Job {
 
     /// Where a run file of the command has this value: `run.yaml:3:8`.
     pub(crate) fn place_in_run_file(&self, value: &str, host: &Host) -> Option<String> {
-        let swift = self
-            .variables
-            .iter()
-            .filter(|variable| variable.name == "SWIFT_CONFIG_FILE")
-            .map(|variable| PathBuf::from(&variable.value));
+        // ms-swift names its run file in a variable.
+        let named = self.variables.iter().map(|variable| PathBuf::from(&variable.value));
         let given = self.given_args.iter().flat_map(Args::words).map(PathBuf::from);
-        let files = swift.chain(given).filter(|path| run_file::is_one(path));
+        let files = named.chain(given).filter(|path| run_file::is_one(path));
         files.into_iter().find_map(|file| {
             let text = reading::read_text(&host.absolute(&file)).ok()?;
             let mut lines = text.lines().enumerate();

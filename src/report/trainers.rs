@@ -9,17 +9,12 @@ use crate::base::size::number_meant;
 use crate::base::source::Sourced;
 
 /// `known`: sub-commands of the program.
-pub(crate) fn no_way_to_hand_over(
-    spec: &Sourced<String>,
-    command: &str,
-    known: Vec<&str>,
-    right_order: &str,
-) -> Problem {
+pub(crate) fn no_way_to_hand_over(spec: &Sourced<String>, command: &str, known: &[&str], right_order: &str) -> Problem {
     let (program, word) = command.split_once(' ').unwrap_or((command, ""));
-    let help = match nearest(word, known) {
+    let help = match nearest(word, known.iter().copied()) {
         Some(near) => format!("did you mean `{program} {near}`?"),
-        None if program == "swift" && !right_order.starts_with("zlaunch ") => {
-            "give the config to `swift sft`, `pt` or `rlhf`, with its arguments on the command line".to_string()
+        None if !known.is_empty() && !right_order.starts_with("zlaunch ") => {
+            format!("give the config to `{program} {}`, with its arguments on the command line", known[0])
         }
         None => right_order.to_string(),
     };

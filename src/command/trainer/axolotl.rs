@@ -27,7 +27,12 @@ pub(crate) const TRAINER: Trainer = Trainer {
     name: "axolotl",
     distribution: Some("axolotl"),
     recognise,
-    launch: LaunchTraits { consoles: &["axolotl"], console_modules: &["axolotl.cli.main"], ..hf::TRAINER.launch },
+    launch: LaunchTraits {
+        consoles: &["axolotl"],
+        commands: &["train"],
+        console_modules: &["axolotl.cli.main"],
+        ..hf::TRAINER.launch
+    },
     config: ConfigTraits { hand_over: HandOver::Joined, ..hf::TRAINER.config },
     arguments: ArgumentTraits {
         // Not all of its ways to read a dataset are known.

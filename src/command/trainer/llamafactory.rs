@@ -10,7 +10,7 @@ use crate::base::yaml::{Dialect, scalar};
 use crate::command::argv::Args;
 use crate::command::defaults::ArgumentClass;
 use crate::command::front_end::{
-    ArgumentParser, ArgumentTraits, ConfigTraits, DefaultArguments, HandOver, LaunchTraits, ModelTraits,
+    ArgumentParser, ArgumentTraits, ConfigTraits, Datasets, DefaultArguments, HandOver, LaunchTraits, ModelTraits,
     TrainingDefaults, UnknownOptions, Variable,
 };
 use crate::command::inputs::Input;
@@ -28,6 +28,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
     recognise,
     launch: LaunchTraits {
         consoles: &["llamafactory-cli", "lmf"],
+        commands: &["train"],
         console_modules: &["llamafactory.cli"],
         ..hf::TRAINER.launch
     },
@@ -42,6 +43,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
             Input::plain("reward_model"),
             Input::plain("resume_from_checkpoint"),
         ],
+        datasets: Datasets::Listed,
         parser: ArgumentParser::Recorded {
             class: |_, host| {
                 // Megatron has arguments of its own, and so has the next generation.
@@ -61,6 +63,8 @@ pub(crate) const TRAINER: Trainer = Trainer {
             Some("1" | "true" | "y") => Hub::ModelScope,
             _ => Hub::HuggingFace,
         },
+        has_reference: |args, _| args.text("stage").is_some_and(|stage| ["dpo", "kto"].contains(&&*stage.value)),
+        needs_weights: true,
         // Read from the sources of 0.9.5.
         training: TrainingDefaults { seq_len: Some(2048), lora: true, checkpointing: true, half: true, ..hf::DEFAULTS },
         ..hf::TRAINER.model

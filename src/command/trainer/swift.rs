@@ -12,7 +12,7 @@ use crate::base::yaml::{Dialect, python_str};
 use crate::command::argv::{Args, Nargs, OptionList, hf_bool};
 use crate::command::defaults::ArgumentClass;
 use crate::command::front_end::{
-    ArgumentParser, ArgumentTraits, ConfigTraits, DefaultArguments, LaunchTraits, ModelTraits, Precision,
+    ArgumentParser, ArgumentTraits, ConfigTraits, Datasets, DefaultArguments, LaunchTraits, ModelTraits, Precision,
     TrainingDefaults, UnknownOptions, Variable,
 };
 use crate::command::inputs::Input;
@@ -31,6 +31,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
     recognise,
     launch: LaunchTraits {
         consoles: &["swift"],
+        commands: &["sft", "pt", "rlhf", "infer"],
         console_modules: &["swift.cli.main"],
         one_gpu_per_rank: true,
         ..hf::TRAINER.launch
@@ -38,19 +39,21 @@ pub(crate) const TRAINER: Trainer = Trainer {
     config: ConfigTraits {
         shipped: Some(ShippedConfigs { yields_to_file: false, has_stand_ins: true }),
         reads_base64: false,
+        refuses_optimizer: Some([[4, 2, 0], [4, 7, 0]]),
         ..hf::TRAINER.config
     },
     arguments: ArgumentTraits {
         inputs: INPUTS,
+        datasets: Datasets::Files,
         fields: FIELDS,
         options,
-        refusals: hf::TRAINER.arguments.refusals,
         parser: ArgumentParser::Recorded {
             class: |target, _| parser_of(target),
             unknown: UnknownOptions::Refused { unless: |args, _| tolerates(args), tolerant: TOLERANT },
         },
         defaults: DefaultArguments::Recorded(arguments),
         computed,
+        ..hf::TRAINER.arguments
     },
     model: ModelTraits {
         argument: "model",
@@ -58,6 +61,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
         hidden_size: HiddenSizeLookup::MsSwift,
         fp16: |args| precision(args, "fp16", "fp16_full_eval", &["float16", "float32"]),
         bf16: |args| precision(args, "bf16", "bf16_full_eval", &["bfloat16"]),
+        needs_weights: true,
         precision_unknown: Some("ms-swift takes it from the model: --torch_dtype is not given"),
         // Read from the sources of 4.6.
         training: TrainingDefaults {
@@ -68,6 +72,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
             half: true,
             ..hf::DEFAULTS
         },
+        ..hf::TRAINER.model
     },
 };
 
@@ -99,7 +104,7 @@ const TOLERANT: &str = "--ignore_args_error true makes it tolerate unknown optio
 const SFT: Table = Table(include_str!("../../recorded/swift_sft.txt"));
 
 /// The sub-commands that swift runs through torchrun, and all of their options.
-pub(super) const COMMANDS: &[(&str, &[Table])] = &[
+const COMMANDS: &[(&str, &[Table])] = &[
     ("sft", &[SFT]),
     ("pt", &[SFT]),
     ("rlhf", &[SFT, Table(include_str!("../../recorded/swift_rlhf.txt"))]),
