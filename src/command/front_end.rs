@@ -242,12 +242,12 @@ impl Variable {
     }
 }
 
-/// The interpreter behind a console script: the one that the command names, else the script's own. The trainers' own
-/// launchers do not pass on its options.
-pub(crate) fn console_python(command: &ParsedCommand, host: &Host) -> Option<Python> {
+/// The interpreter of a command: the one that it names, else that of the console script. The trainers' own launchers do not
+/// pass on its options.
+pub(crate) fn python_of(command: &ParsedCommand, host: &Host) -> Option<Python> {
     match &command.python {
         Some(word) => Some(Python::at(host.find_program(word)?, host)),
-        None => Python::of_script(&host.find_program(command.target.word())?, host),
+        None => Python::of_script(&host.find_program(command.owner.as_ref()?)?, host),
     }
 }
 

@@ -12,7 +12,7 @@ use crate::base::yaml::Dialect;
 use crate::command::argv::{Args, OptionList};
 use crate::command::front_end::{
     ArgumentParser, ArgumentTraits, AutoFiller, ConfigTraits, HandOver, LaunchTraits, ModelTraits, NoConfig, Ranks,
-    TakesConfig, Variable, console_python,
+    TakesConfig, Variable, python_of,
 };
 use crate::command::nested;
 use crate::command::option_names;
@@ -159,7 +159,7 @@ impl Job {
         words: &[OsString],
         host: &Host,
     ) -> Self {
-        Self::in_package(trainer, command, console_python(command, host), &[module], words)
+        Self::in_package(trainer, command, python_of(command, host), &[module], words)
     }
 
     /// The same, where the interpreter is known and the module has moved: the first that is there, else the first.

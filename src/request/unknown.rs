@@ -99,7 +99,7 @@ impl UnderstoodLaunch<'_> {
     }
 
     fn not_seen_through(&self, prefix: &Prefix) -> Option<Problem> {
-        let order = order_behind(prefix, self.launch);
+        let order = shell::text(&prefix.in_front_of(self.launch.words_with(&[], &prefix.command)));
         let error = |what: String| Problem::error(Rule::Prefix, what);
         Some(match &prefix.barrier {
             Some(Barrier::Container(name)) => {
@@ -165,9 +165,4 @@ impl UnderstoodLaunch<'_> {
          --trainer hf or deepspeed says that it is a training itself"
             .to_string()
     }
-}
-
-/// The launch with zlaunch behind the prefix, to paste.
-fn order_behind(prefix: &Prefix, launch: &Launch) -> String {
-    shell::text(&prefix.in_front_of(launch.words_with(&[], &prefix.command)))
 }

@@ -88,7 +88,7 @@ impl<'a> ArgumentFlow<'a> {
         self.tokens.get(at).is_some_and(|token| token.is(text))
     }
 
-    pub(super) fn has(&self, words: &[&str]) -> bool {
+    pub(crate) fn has(&self, words: &[&str]) -> bool {
         self.tokens.iter().any(|token| words.iter().any(|word| token.is(word)))
     }
 
@@ -97,7 +97,7 @@ impl<'a> ArgumentFlow<'a> {
         for at in 1..self.tokens.len() {
             if self.defines_class(at) {
                 let name = self.tokens[at].text;
-                let class = self.bases(at).find_map(|base| self.class_at(base));
+                let class = self.behind(at).find_map(|base| self.class_at(base));
                 // The name means this class from now on, whatever it was before.
                 self.classes.retain(|(known, _)| *known != name);
                 self.classes.extend(class.map(|class| (name, class)));
@@ -118,8 +118,8 @@ impl<'a> ArgumentFlow<'a> {
         at > 0 && self.is(at - 1, "class") && self.tokens[at - 1].indent.is_some()
     }
 
-    /// What stands in the parentheses behind the name of a class.
-    fn bases(&self, at: usize) -> Range<usize> {
+    /// What stands in the parentheses behind a name.
+    fn behind(&self, at: usize) -> Range<usize> {
         if self.is(at + 1, "(") { in_parentheses(&self.tokens, at + 1) } else { 0..0 }
     }
 
@@ -140,8 +140,7 @@ impl<'a> ArgumentFlow<'a> {
 
     fn is_opaque(&self, at: usize) -> bool {
         let token = self.tokens[at];
-        let call = if self.is(at + 1, "(") { in_parentheses(&self.tokens, at + 1) } else { 0..0 };
-        let call = &self.tokens[call];
+        let call = &self.tokens[self.behind(at)];
         match token.text {
             _ if token.kind != Kind::Name => false,
             // `sys.argv.remove(…)` changes it too.
@@ -247,11 +246,6 @@ impl<'a> ArgumentFlow<'a> {
             used = self.classes.iter().map(|(_, class)| *class).collect();
         }
         used.first().copied().filter(|first| used.iter().all(|class| class == first))
-    }
-
-    /// Whether `--config` names a file with arguments, which zlaunch does not follow.
-    pub(crate) fn reads_config_option(&self) -> bool {
-        self.has(&["TrlParser"])
     }
 
     /// What reads the arguments, where it is seen.

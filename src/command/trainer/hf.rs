@@ -9,7 +9,7 @@ use crate::command::front_end::{
     ArgumentParser, ArgumentTraits, AutoFiller, ConfigTraits, Datasets, DefaultArguments, HandOver, LaunchTraits,
     ModelTraits, NoConfig, Precision, TakesConfig, TrainingDefaults,
 };
-use crate::command::inputs::Input;
+use crate::command::inputs::{Input, Reads};
 use crate::command::job::{Job, Trainer};
 use crate::command::model::{HiddenSizeLookup, Hub};
 use crate::command::run_file::{self, RunFile};
@@ -85,13 +85,13 @@ pub(crate) const DEFAULTS: TrainingDefaults = TrainingDefaults {
 
 /// The names of transformers' examples. Every script accepts `--resume_from_checkpoint`, but not every one reads it.
 const INPUTS: &[Input] = &[
-    Input::plain("model_name_or_path"),
-    Input::plain("config_name"),
-    Input::plain("tokenizer_name"),
-    Input::plain("train_file"),
-    Input::plain("validation_file"),
-    Input::plain("test_file"),
-    Input::plain("resume_from_checkpoint").perhaps(),
+    Input::new("model_name_or_path", Reads::Plain),
+    Input::new("config_name", Reads::Plain),
+    Input::new("tokenizer_name", Reads::Plain),
+    Input::new("train_file", Reads::Plain),
+    Input::new("validation_file", Reads::Plain),
+    Input::new("test_file", Reads::Plain),
+    Input::perhaps("resume_from_checkpoint"),
 ];
 
 /// Any Python program: a script that calls `deepspeed.initialize` itself was job before. A file `script.args`

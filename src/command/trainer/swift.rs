@@ -13,12 +13,11 @@ use crate::command::argv::{Args, Nargs, OptionList, hf_bool};
 use crate::command::defaults::ArgumentClass;
 use crate::command::front_end::{
     ArgumentParser, ArgumentTraits, ConfigTraits, Datasets, DefaultArguments, LaunchTraits, ModelTraits, Precision,
-    TrainingDefaults, UnknownOptions, Variable,
+    TrainingDefaults, UnknownOptions, Variable, python_of,
 };
-use crate::command::inputs::Input;
+use crate::command::inputs::{Input, Reads};
 use crate::command::job::{Job, Trainer};
 use crate::command::model::{HiddenSizeLookup, Hub};
-use crate::command::python::Python;
 use crate::command::run_file::{self, RunFile};
 use crate::command::shipped::ShippedConfigs;
 use crate::command::target::{ParsedCommand, Target};
@@ -77,20 +76,20 @@ pub(crate) const TRAINER: Trainer = Trainer {
 };
 
 const INPUTS: &[Input] = &[
-    Input::swift_model("model"),
-    Input::swift_model("adapters"),
-    Input::swift_model("ref_model"),
-    Input::swift_model("ref_adapters"),
-    Input::swift_model("reward_model"),
-    Input::swift_model("teacher_model"),
-    Input::swift_dataset("dataset"),
-    Input::swift_dataset("val_dataset"),
-    Input::with_home("cached_dataset"),
-    Input::with_home("cached_val_dataset"),
-    Input::with_home("custom_dataset_info"),
-    Input::with_home("resume_from_checkpoint"),
-    Input::file("external_plugins"),
-    Input::file("custom_register_path"),
+    Input::new("model", Reads::SwiftModel),
+    Input::new("adapters", Reads::SwiftModel),
+    Input::new("ref_model", Reads::SwiftModel),
+    Input::new("ref_adapters", Reads::SwiftModel),
+    Input::new("reward_model", Reads::SwiftModel),
+    Input::new("teacher_model", Reads::SwiftModel),
+    Input::new("dataset", Reads::SwiftDataset),
+    Input::new("val_dataset", Reads::SwiftDataset),
+    Input::new("cached_dataset", Reads::Home),
+    Input::new("cached_val_dataset", Reads::Home),
+    Input::new("custom_dataset_info", Reads::Home),
+    Input::new("resume_from_checkpoint", Reads::Home),
+    Input::new("external_plugins", Reads::File),
+    Input::new("custom_register_path", Reads::File),
 ];
 
 // `bool | None` in swift: a bare `--bf16` is refused by its parser.
@@ -113,7 +112,7 @@ const COMMANDS: &[(&str, &[Table])] = &[
 
 fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
     if command_of(&command.target).is_some() {
-        let mut job = Job { python: module_python(command, host), ..Job::of(&TRAINER, command) };
+        let mut job = Job { python: python_of(command, host), ..Job::of(&TRAINER, command) };
         adapt(&mut job, host);
         return Some(job);
     }
@@ -149,12 +148,6 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
 
 fn version_of(job: &Job) -> Option<Version> {
     job.python.as_ref()?.version("ms-swift")
-}
-
-/// The interpreter of a module that the user wrote out.
-fn module_python(command: &ParsedCommand, host: &Host) -> Option<Python> {
-    let named = || Some(Python::at(host.find_program(command.python.as_ref()?)?, host));
-    named().or_else(|| Python::of_script(&host.find_program(command.owner.as_ref()?)?, host))
 }
 
 /// Before 4.1 a JSON file may hold all arguments, and no other file any.

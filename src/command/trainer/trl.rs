@@ -8,9 +8,9 @@ use crate::command::argv::{Args, Field, Nargs, OptionList};
 use crate::command::defaults::ArgumentClass;
 use crate::command::front_end::{
     ArgumentParser, ArgumentTraits, ConfigTraits, Datasets, DefaultArguments, LaunchTraits, ModelTraits,
-    TrainingDefaults, UnknownOptions, Variable, console_python,
+    TrainingDefaults, UnknownOptions, Variable, python_of,
 };
-use crate::command::inputs::Input;
+use crate::command::inputs::{Input, Reads};
 use crate::command::job::{Job, Trainer};
 use crate::command::run_file;
 use crate::command::target::{ParsedCommand, Target};
@@ -30,11 +30,11 @@ pub(crate) const TRAINER: Trainer = Trainer {
     config: ConfigTraits { argument: |_| "deepspeed", ..hf::TRAINER.config },
     arguments: ArgumentTraits {
         inputs: &[
-            Input::plain("model_name_or_path"),
-            Input::plain("dataset_name"),
-            Input::plain("datasets"),
-            Input::plain("chat_template_path"),
-            Input::plain("resume_from_checkpoint").perhaps(),
+            Input::new("model_name_or_path", Reads::Plain),
+            Input::new("dataset_name", Reads::Plain),
+            Input::new("datasets", Reads::Plain),
+            Input::new("chat_template_path", Reads::Plain),
+            Input::perhaps("resume_from_checkpoint"),
         ],
         datasets: Datasets::Folders,
         // A file that it names is read by other rules.
@@ -90,7 +90,7 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
             return None;
         }
         let modules = FOLDERS.map(|folder| format!("{folder}.{script}"));
-        let python = console_python(command, host);
+        let python = python_of(command, host);
         Job::in_package(&TRAINER, command, python, &modules.each_ref().map(String::as_str), rest)
     } else {
         class_of(&command.target)?;
