@@ -39,7 +39,7 @@ pub(crate) struct ConfigTraits {
     pub(crate) shipped: Option<ShippedConfigs>,
     /// A config on the command line may be JSON in base64, as accelerate and DeepSpeed read it.
     pub(crate) reads_base64: bool,
-    /// From the first of these versions on it fails with an `optimizer` section, before the second it did so.
+    /// Versions from the first up to the second fail with an `optimizer` section.
     pub(crate) refuses_optimizer: Option<[[u32; 3]; 2]>,
 }
 

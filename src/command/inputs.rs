@@ -58,7 +58,7 @@ impl Input {
     pub fn missing(&self, args: &Args, host: &Host) -> Vec<MissingInput> {
         let Some((option, values)) = args.list(self.name) else { return Vec::new() };
         let is_registered = || PLUGINS.iter().any(|name| args.list(name).is_some());
-        let certain = !self.perhaps && !(self.reads == Reads::SwiftDataset && is_registered());
+        let certain = !(self.perhaps || self.reads == Reads::SwiftDataset && is_registered());
         let values = values.into_iter().filter_map(|value| value.to_str());
         let values = values.flat_map(|value| value.split(if self.reads == Reads::Commas { ',' } else { '\0' }));
         let missing = values.filter_map(|value| {

@@ -239,7 +239,7 @@ impl Planner<'_> {
         words.extend(added);
         let problems = launcher::check_words(kind, &context, &words);
         if !problems.is_empty() {
-            return Err(problems.into());
+            return Err(problems);
         }
         Ok([launcher::prefix(kind, &context), words].concat())
     }
