@@ -48,20 +48,24 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
     plain.then(|| Job { takes_config, no_config, ..Job::of(&TRAINER, command) })
 }
 
-/// The script writes the config for `deepspeed.initialize` itself: DeepSpeed refuses `--deepspeed_config` beside it.
+/// The functions by which DeepSpeed-Chat and Safe-RLHF make the config. A module of theirs may hand it over.
+const MAKERS: [&str; 2] = ["get_train_ds_config", "get_deepspeed_train_config"];
+
+/// The script makes the config for `deepspeed.initialize` itself: DeepSpeed refuses `--deepspeed_config` beside it.
 fn makes_config(source: &ScriptSource) -> Option<NoConfig> {
     let text = source.text.as_str();
+    let maker = MAKERS.into_iter().find(|maker| calls(text, maker).next().is_some());
     // What an option names may be read all the same. `--deepspeed` is often a switch.
-    if text.contains("args.deepspeed_config") || hf::config_options().skip(1).any(|name| source.mentions_option(name)) {
+    let by_option = hf::config_options().skip(1).any(|name| source.mentions_option(name));
+    if text.contains("args.deepspeed_config") || by_option && maker.is_none() {
         return None;
     }
     let handed_over = |call| keyword(call, "config").or_else(|| keyword(call, "config_params"));
-    let config = calls(text, "deepspeed.initialize").find_map(handed_over)?;
-    let assigned = |value: &str| text.contains(&format!("{config} = {value}"));
-    // `get_train_ds_config` makes that of DeepSpeed-Chat.
-    if !config.starts_with(['{', '"', '\'']) && !assigned("{") && !assigned("get_") {
-        return None;
-    }
+    let is_made = |config: &&str| {
+        let is = |value: &&str| [" = ", "="].iter().any(|sign| text.contains(&format!("{config}{sign}{value}")));
+        config.starts_with(['{', '"', '\'']) || ["{"].iter().chain(&MAKERS).any(is)
+    };
+    let config = calls(text, "deepspeed.initialize").filter_map(handed_over).find(is_made).or(maker)?;
     let config = shown(config);
     Some(NoConfig::new(
         format!("the script hands deepspeed.initialize a config that it makes itself: config={config}"),
