@@ -427,8 +427,8 @@ impl<'a> FitInputs<'a> {
         if !settings.optimizer.is_measured() {
             guess("the most an optimizer can need, because this one was not measured");
         }
-        let is_trl = self.trainer.is_some_and(|trainer| trainer.distribution == Some("trl"));
-        if self.args.algorithm.is_some_and(|algorithm| algorithm.is_counted) && !is_trl {
+        let is_measured = self.trainer.is_some_and(|trainer| trainer.model.training.measured_losses);
+        if self.args.algorithm.is_some_and(|algorithm| algorithm.is_counted) && !is_measured {
             guess("the loss as TRL computes it, where it was measured");
         }
         if self.needs_more() {

@@ -48,7 +48,6 @@ pub mod fit {
 }
 
 pub mod launcher {
-    pub use crate::ranks::launcher::remote_runner::{RemoteRunner, Word};
     pub use crate::ranks::launcher::srun::{SrunPrefix, gpus_of_all_tasks};
 }
 

@@ -4,6 +4,8 @@
 use std::fmt;
 use std::ops::Range;
 
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
 /// `1 process`, `2 processes`.
 pub(crate) fn plural(count: u64, noun: &str, ending: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { ending })
@@ -11,7 +13,7 @@ pub(crate) fn plural(count: u64, noun: &str, ending: &str) -> String {
 
 /// Columns a text takes in a terminal.
 pub fn columns(text: &str) -> usize {
-    if text.is_ascii() { text.len() } else { text.chars().map(|c| if is_wide(c) { 2 } else { 1 }).sum() }
+    if text.is_ascii() { text.len() } else { text.width() }
 }
 
 /// A column with less than this is hard to read.
@@ -224,10 +226,9 @@ fn pieces(text: &str) -> impl Iterator<Item = (&str, bool)> {
     })
 }
 
-/// East Asian characters and punctuation.
+/// East Asian characters and punctuation, and most emoji.
 fn is_wide(c: char) -> bool {
-    matches!(c, '\u{2e80}'..='\u{a4cf}' | '\u{ac00}'..='\u{d7a3}' | '\u{f900}'..='\u{faff}' | '\u{fe30}'..='\u{fe4f}'
-        | '\u{ff00}'..='\u{ff60}' | '\u{ffe0}'..='\u{ffe6}')
+    c.width() == Some(2)
 }
 
 /// No line starts with one of these.

@@ -118,9 +118,7 @@ fn reading<'a>(subject: &'a Subject) -> Option<Reading<'a>> {
     match job.trainer.arguments.parser {
         ArgumentParser::Recorded { class, unknown } => {
             let mut parser = Parser::new(&[class(&job.target, subject.host)?]);
-            // TRL's own; a file that it names is read by other rules.
-            parser.own.extend((job.trainer.name == "trl").then(|| "config".to_string()));
-            parser.own.push("help".to_string());
+            parser.own.extend(job.trainer.arguments.besides.iter().chain(&["help"]).map(ToString::to_string));
             let words = if job.reads_mapping() {
                 parser.mapping = true;
                 let unread = job.unread.iter().map(|name| OsString::from(format!("--{name}")));

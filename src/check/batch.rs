@@ -29,7 +29,7 @@ pub(super) const RULES: &[Check] = &[
     // Fabric leaves it alone.
     Check::row(Rule::LightningAccumulation, Severity::Error, When::Start)
         .holds(|subject| {
-            let is_lightning = subject.job.trainer.name == "lightning";
+            let is_lightning = subject.job.trainer.sets_what_is_absent();
             is_lightning && subject.get(STEPS).is_some() && !subject.script_says("Fabric(")
         })
         .says(

@@ -11,6 +11,7 @@ use crate::command::inputs::{self, MissingInput, is_missing};
 use crate::command::model::Hub;
 use crate::command::python::Presence;
 use crate::command::target::Target;
+use crate::command::trainer::Datasets;
 use crate::ranks::topology::Topology;
 use crate::report::fix::{Fix, give, give_as, meant, run, say, unset_variable};
 use crate::report::{Place, Rule, Severity, When, nearest, reading};
@@ -33,11 +34,12 @@ pub(super) const RULES: &[Check] = &[
     Check::code(Rule::WeightsMissing, Severity::Error, When::Start, weights_missing)
         .doc("the model's folder has a tokenizer but no weights (LLaMA-Factory, ms-swift and TRL)"),
     Check::code(Rule::DatasetUnreadable, Severity::Error, When::Start, |subject, found| {
-        match subject.job.trainer.name {
-            "llamafactory" if subject.runs_here() => of_llamafactory(subject, found),
-            "trl" if subject.runs_here() => of_trl(subject, found),
-            "swift" if subject.runs_here() => of_swift(subject, found),
-            _ => {}
+        match subject.job.trainer.arguments.datasets {
+            _ if !subject.runs_here() => {}
+            Datasets::Unknown => {}
+            Datasets::Listed => listed_datasets(subject, found),
+            Datasets::Folders => dataset_folder(subject, found),
+            Datasets::Files => dataset_files(subject, found),
         }
     })
     .doc(
@@ -174,8 +176,7 @@ const ADAPTER: &str = "adapter_config.json";
 const WEIGHTS: &[&str] = &["safetensors", "bin", "pt", "pth", "gguf", "h5", "msgpack", "index"];
 
 fn weights_missing(subject: &Subject, found: &mut Findings) {
-    let loads = matches!(subject.job.trainer.name, "llamafactory" | "trl" | "swift")
-        && subject.job.args.list("train_from_scratch").is_none();
+    let loads = subject.job.trainer.model.needs_weights && subject.job.args.list("train_from_scratch").is_none();
     let Some(folder) = subject.model_folder().filter(|_| loads && subject.runs_here()) else { return };
     let has_file = |name: &&str| folder.join(name).is_file();
     // Nobody waits for the listing of a folder with millions of files.
@@ -203,7 +204,7 @@ fn value<'a>(subject: &'a Subject, name: &str) -> Option<&'a str> {
 }
 
 /// Every dataset is an entry of `dataset_info.json` in `dataset_dir`.
-fn of_llamafactory(subject: &Subject, found: &mut Findings) {
+fn listed_datasets(subject: &Subject, found: &mut Findings) {
     let unread = subject.job.unread.iter().any(|name| name == "dataset_dir");
     let folder = value(subject, "dataset_dir").unwrap_or("data");
     // Data that are tokenized already are read instead.
@@ -242,7 +243,7 @@ fn of_llamafactory(subject: &Subject, found: &mut Findings) {
 }
 
 /// `load_dataset` takes a name of the hub or a folder. A file is neither.
-fn of_trl(subject: &Subject, found: &mut Findings) {
+fn dataset_folder(subject: &Subject, found: &mut Findings) {
     let Some(name) = value(subject, "dataset_name").filter(|name| !name.contains('$')) else { return };
     if subject.job.args.list("datasets").is_some_and(|(_, values)| !values.is_empty()) {
         return;
@@ -258,7 +259,7 @@ fn of_trl(subject: &Subject, found: &mut Findings) {
     }
 }
 
-fn of_swift(subject: &Subject, found: &mut Findings) {
+fn dataset_files(subject: &Subject, found: &mut Findings) {
     let args = &subject.job.args;
     let Some((option, values)) = args.list("dataset") else { return };
     let plugins = ["external_plugins", "custom_register_path", "custom_dataset_info"];

@@ -101,13 +101,13 @@ const SCHEDULERS: &[&str] = &["LRRangeTest", "OneCycle", "WarmupLR", "WarmupDeca
 /// The optimizer of the config, in lower case if it is one of DeepSpeed's.
 /// Also where the section is empty or null. A later release may mend it.
 fn swift_optimizer(subject: &Subject, found: &mut Findings) {
-    let version = subject.job.version();
-    if subject.job.trainer.name != "swift" || subject.get("optimizer").is_none() {
+    let Some([since, until]) = subject.job.trainer.config.refuses_optimizer else { return };
+    if subject.get("optimizer").is_none() {
         return;
     }
-    let severity = match version {
-        Some(version) if version.is_before([4, 2, 0]) => return,
-        Some(version) if version.is_before([4, 7, 0]) => Severity::Error,
+    let severity = match subject.job.version() {
+        Some(version) if version.is_before(since) => return,
+        Some(version) if version.is_before(until) => Severity::Error,
         _ => Severity::Warning,
     };
     let what = "ms-swift 4.2.0 to 4.6.0 fails with an `optimizer` section, once model and data are loaded: 'DummyOptim' \

@@ -52,6 +52,9 @@ pub(super) fn did_you_mean(mode: &str, options: &[OsString], command: &[OsString
     let configs: Vec<String> = names_in(&host.cwd).filter(|name| mode == "check" && is_json(&name.into())).collect();
     let config = report::nearest(word, configs.iter().map(String::as_str)).filter(|_| word.contains('.'));
     let ending = Path::new(word).extension().and_then(OsStr::to_str);
+    let [console, usual] = trainer::EXAMPLE;
+    let owner = trainer::training_commands().find(|(_, commands)| commands.contains(&word));
+    let of_trainer: Vec<&str> = owner.map(|(console, _)| vec![console, word]).unwrap_or_default();
     let every;
     // The sub-command, an option and words of the command that were meant.
     let (what, mode, option, program): (_, _, &[&str], &[&str]) = match ending {
@@ -64,7 +67,7 @@ pub(super) fn did_you_mean(mode: &str, options: &[OsString], command: &[OsString
         }
         Some("json") if alone => ("a config, not a command", "check", &[], &[word]),
         Some("json") => ("a config, not a command", mode, &["--deepspeed", word], &[]),
-        Some("yaml" | "yml") => ("a run file, which needs its trainer in front", mode, &[], &["swift", "sft", word]),
+        Some("yaml" | "yml") => ("a run file, which needs its trainer in front", mode, &[], &[console, usual, word]),
         Some("sh") if path.is_file() => ("a script that cannot be executed", mode, &[], &["bash", word]),
         _ if word == "version" && alone => ("an option", "", &["--version"], &[]),
         _ if word.split_once('=').is_some_and(is_assignment) && is_split => {
@@ -74,9 +77,7 @@ pub(super) fn did_you_mean(mode: &str, options: &[OsString], command: &[OsString
         _ if SUBCOMMANDS.contains(&word) => ("a sub-command, which comes before the options", word, &[], &[]),
         _ if is_template() && alone => ("a template, not a command", "templates", &[], &[word]),
         _ if is_template() => ("a template, not a command", mode, &["--deepspeed", word], &[]),
-        _ if trainer::commands_of("swift").contains(&word) => {
-            ("a sub-command of swift, not a command", mode, &[], &["swift", word])
-        }
+        _ if !of_trainer.is_empty() => ("a sub-command of a trainer, not a command", mode, &[], &of_trainer),
         _ if NEEDLESS.contains(&word) && !alone => ("not a sub-command: without one, zlaunch launches", mode, &[], &[]),
         _ if near.is_some() => ("not a sub-command", near.unwrap_or_default(), &[], &[]),
         _ if config.is_some() => ("not a file", mode, &[], &[config.unwrap_or_default()]),

@@ -97,13 +97,16 @@ impl Parser {
             };
         }
         // Of a mapping, only what transformers looks up is judged.
-        if self.mapping && (given.values.is_empty() || !types.iter().all(|arg_type| arg_type.is_looked_up())) {
+        if self.mapping && (given.values.is_empty() || !types.iter().all(|it| matches!(it, ArgType::MemberOf(_)))) {
             return None;
         }
         let found: Option<Vec<Rejection>> =
             types.iter().map(|arg_type| arg_type.rejection(&given.values, versions)).collect();
         // A version that has no such argument says nothing about its values.
-        found?.into_iter().rfind(|why| !why.is_about(ArgType::Gone)).and_then(rejected)
+        let of_gone = |why: &Rejection| {
+            matches!(why, Rejection::NoValue(ArgType::Gone) | Rejection::WrongValue(_, ArgType::Gone))
+        };
+        found?.into_iter().rfind(|why| !of_gone(why)).and_then(rejected)
     }
 
     /// What the table has for an argument, by the distribution whose versions it names. Classes behind one that always has
@@ -142,8 +145,8 @@ impl Parser {
 
     /// `--no_NAME` of a bool that is true by default.
     fn turns_off(&self, name: &str, versions: &Versions) -> bool {
-        let positive = name.strip_prefix("no_");
-        positive.is_some_and(|name| self.types(name, versions).iter().any(|arg_type| arg_type.has_negative()))
+        let Some(positive) = name.strip_prefix("no_") else { return false };
+        self.types(positive, versions).iter().any(|it| matches!(it, ArgType::Bool { negative: true, .. }))
     }
 
     /// The options that an abbreviation fits.

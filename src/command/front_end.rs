@@ -16,6 +16,8 @@ use crate::report::Problem;
 pub(crate) struct LaunchTraits {
     /// Its console scripts, the usual one first. They start ranks themselves, so a launcher must not run them as they are.
     pub(crate) consoles: &'static [&'static str],
+    /// Their sub-commands that train, the usual one first.
+    pub(crate) commands: &'static [&'static str],
     /// The modules behind them, which `python -m` runs.
     pub(crate) console_modules: &'static [&'static str],
     /// Arguments that say who started the ranks, for a trainer that does not find out by itself.
@@ -37,6 +39,8 @@ pub(crate) struct ConfigTraits {
     pub(crate) shipped: Option<ShippedConfigs>,
     /// A config on the command line may be JSON in base64, as accelerate and DeepSpeed read it.
     pub(crate) reads_base64: bool,
+    /// Versions from the first up to the second fail with an `optimizer` section.
+    pub(crate) refuses_optimizer: Option<[[u32; 3]; 2]>,
 }
 
 /// What its arguments are, and what they are without being given.
@@ -47,8 +51,11 @@ pub(crate) struct ArgumentTraits {
     pub(crate) options: fn(&Target) -> OptionList<'static>,
     /// Those that name a model, a dataset or a checkpoint.
     pub(crate) inputs: &'static [Input],
+    pub(crate) datasets: Datasets,
     /// What reads them.
     pub(crate) parser: ArgumentParser,
+    /// Options that its parser has besides those of the recorded class.
+    pub(crate) besides: &'static [&'static str],
     /// What the trainer refuses because of them alone.
     pub(crate) refusals: fn(&Args, &Target, Option<&Python>) -> Vec<Problem>,
     /// Where their defaults are.
@@ -67,6 +74,10 @@ pub(crate) struct ModelTraits {
     /// What `fp16.enabled` and `bf16.enabled` become.
     pub(crate) fp16: fn(&Args) -> Precision,
     pub(crate) bf16: fn(&Args) -> Precision,
+    /// It makes a reference model, which gets the config before transformers fills it.
+    pub(crate) has_reference: fn(&Args, &Target) -> bool,
+    /// It ends where the model's folder has no weights.
+    pub(crate) needs_weights: bool,
     /// Why they may stay "auto".
     pub(crate) precision_unknown: Option<&'static str>,
     pub(crate) training: TrainingDefaults,
@@ -151,6 +162,20 @@ pub(crate) struct TrainingDefaults {
     pub(crate) dropout: bool,
     /// It loads a model in 16 bits, whatever the model's config says.
     pub(crate) half: bool,
+    /// The memory of its losses was measured, not only that of the usual one.
+    pub(crate) measured_losses: bool,
+}
+
+/// How a front end finds its datasets, as far as zlaunch looks for them.
+#[derive(Clone, Copy)]
+pub(crate) enum Datasets {
+    Unknown,
+    /// By their names in a `dataset_info.json`.
+    Listed,
+    /// As folders, or by names of the hub.
+    Folders,
+    /// As files, or by names of the hub.
+    Files,
 }
 
 /// What reads the arguments of a front end.
@@ -217,12 +242,12 @@ impl Variable {
     }
 }
 
-/// The interpreter behind a console script: the one that the command names, else the script's own. The trainers' own
-/// launchers do not pass on its options.
-pub(crate) fn console_python(command: &ParsedCommand, host: &Host) -> Option<Python> {
+/// The interpreter of a command: the one that it names, else that of the console script. The trainers' own launchers do not
+/// pass on its options.
+pub(crate) fn python_of(command: &ParsedCommand, host: &Host) -> Option<Python> {
     match &command.python {
         Some(word) => Some(Python::at(host.find_program(word)?, host)),
-        None => Python::of_script(&host.find_program(command.target.word())?, host),
+        None => Python::of_script(&host.find_program(command.owner.as_ref()?)?, host),
     }
 }
 

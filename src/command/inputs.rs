@@ -8,15 +8,15 @@ use crate::host::Host;
 
 pub struct Input {
     /// With underscores.
-    pub(crate) name: &'static str,
+    name: &'static str,
     reads: Reads,
-    /// The trainer ends where it is not there.
-    refused: Refused,
+    /// It depends on the script what becomes of it.
+    perhaps: bool,
 }
 
 /// How the trainer understands the value.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Reads {
+pub enum Reads {
     /// As it stands: `~` is a folder of that name.
     Plain,
     /// `~` is the home folder.
@@ -29,15 +29,6 @@ enum Reads {
     Commas,
     /// A file, however it is written; `~` is the home folder.
     File,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Refused {
-    Always,
-    /// One of these options lets other code read the value.
-    Without(&'static [&'static str]),
-    /// It depends on the script.
-    Perhaps,
 }
 
 /// A value that is written as a path and is not there.
@@ -54,43 +45,20 @@ pub struct MissingInput {
 }
 
 impl Input {
-    pub const fn plain(name: &'static str) -> Self {
-        Input { name, reads: Reads::Plain, refused: Refused::Always }
+    pub const fn new(name: &'static str, reads: Reads) -> Self {
+        Input { name, reads, perhaps: false }
     }
 
-    pub(crate) const fn with_home(name: &'static str) -> Self {
-        Input { name, reads: Reads::Home, refused: Refused::Always }
-    }
-
-    pub(crate) const fn file(name: &'static str) -> Self {
-        Input { name, reads: Reads::File, refused: Refused::Always }
-    }
-
-    pub const fn swift_model(name: &'static str) -> Self {
-        Input { name, reads: Reads::SwiftModel, refused: Refused::Always }
-    }
-
-    pub const fn swift_dataset(name: &'static str) -> Self {
-        Input { name, reads: Reads::SwiftDataset, refused: Refused::Without(PLUGINS) }
-    }
-
-    pub const fn with_commas(name: &'static str) -> Self {
-        Input { name, reads: Reads::Commas, refused: Refused::Always }
-    }
-
-    /// The same, where the script may not read it.
-    pub(crate) const fn perhaps(self) -> Self {
-        Input { refused: Refused::Perhaps, ..self }
+    /// Where the script may not read it.
+    pub(crate) const fn perhaps(name: &'static str) -> Self {
+        Input { name, reads: Reads::Plain, perhaps: true }
     }
 
     /// The values of this argument that are written as paths and are not there.
     pub fn missing(&self, args: &Args, host: &Host) -> Vec<MissingInput> {
         let Some((option, values)) = args.list(self.name) else { return Vec::new() };
-        let certain = match self.refused {
-            Refused::Always => true,
-            Refused::Without(options) => !options.iter().any(|name| args.list(name).is_some()),
-            Refused::Perhaps => false,
-        };
+        let is_registered = || PLUGINS.iter().any(|name| args.list(name).is_some());
+        let certain = !(self.perhaps || self.reads == Reads::SwiftDataset && is_registered());
         let values = values.into_iter().filter_map(|value| value.to_str());
         let values = values.flat_map(|value| value.split(if self.reads == Reads::Commas { ',' } else { '\0' }));
         let missing = values.filter_map(|value| {

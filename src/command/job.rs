@@ -12,7 +12,7 @@ use crate::base::yaml::Dialect;
 use crate::command::argv::{Args, OptionList};
 use crate::command::front_end::{
     ArgumentParser, ArgumentTraits, AutoFiller, ConfigTraits, HandOver, LaunchTraits, ModelTraits, NoConfig, Ranks,
-    TakesConfig, Variable, console_python,
+    TakesConfig, Variable, python_of,
 };
 use crate::command::nested;
 use crate::command::option_names;
@@ -159,7 +159,7 @@ impl Job {
         words: &[OsString],
         host: &Host,
     ) -> Self {
-        Self::in_package(trainer, command, console_python(command, host), &[module], words)
+        Self::in_package(trainer, command, python_of(command, host), &[module], words)
     }
 
     /// The same, where the interpreter is known and the module has moved: the first that is there, else the first.
@@ -317,13 +317,10 @@ impl Job {
 
     /// Where a run file of the command has this value: `run.yaml:3:8`.
     pub(crate) fn place_in_run_file(&self, value: &str, host: &Host) -> Option<Place> {
-        let swift = self
-            .variables
-            .iter()
-            .filter(|variable| variable.name == "SWIFT_CONFIG_FILE")
-            .map(|variable| PathBuf::from(&variable.value));
+        // ms-swift names its run file in a variable.
+        let named = self.variables.iter().map(|variable| PathBuf::from(&variable.value));
         let given = self.given_args.iter().flat_map(Args::words).map(PathBuf::from);
-        let files = swift.chain(given).filter(|path| run_file::is_one(path));
+        let files = named.chain(given).filter(|path| run_file::is_one(path));
         files.into_iter().find_map(|file| {
             let text = reading::read_text(&host.absolute(&file)).ok()?;
             let mut lines = text.lines().enumerate();

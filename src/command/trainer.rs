@@ -16,7 +16,7 @@ use crate::report::fix::{Fixes, meant, run};
 use crate::report::{self, NOT_EXECUTABLE, NOT_FOUND, Place, Problem, Rule};
 
 pub(crate) use crate::command::front_end::{
-    ArgumentParser, AutoFiller, DefaultArguments, Precision, TrainingDefaults, UnknownOptions,
+    ArgumentParser, AutoFiller, Datasets, DefaultArguments, Precision, TrainingDefaults, UnknownOptions,
 };
 pub use crate::command::front_end::{NoConfig, Ranks};
 pub use crate::command::job::{Job, Trainer};
@@ -25,7 +25,6 @@ pub(crate) use hf::DEFAULTS as HF_DEFAULTS;
 pub mod accelerate;
 mod axolotl;
 mod deepspeed;
-mod deepspeed_chat;
 mod hf;
 mod in_code;
 mod lightning;
@@ -51,7 +50,6 @@ pub const ALL: &[&Trainer] = &[
     &without_config::RAY,
     &lightning::TRAINER,
     &without_config::FABRIC,
-    &deepspeed_chat::TRAINER,
     &nested::TRAINER,
     &accelerate::TRAINER,
     &in_code::TRAINER,
@@ -59,6 +57,9 @@ pub const ALL: &[&Trainer] = &[
     &hf::TRAINER,
     &passthrough::TRAINER,
 ];
+
+/// A console script and its usual sub-command, for examples.
+pub(crate) const EXAMPLE: [&str; 2] = [swift::TRAINER.launch.consoles[0], swift::TRAINER.launch.commands[0]];
 
 /// The front end that takes a command as it is.
 pub(crate) const PASSTHROUGH: &str = passthrough::TRAINER.name;
@@ -117,13 +118,15 @@ pub(crate) fn is_console(word: &OsStr) -> bool {
     of_console(base_name(word)).is_some()
 }
 
-/// The sub-commands of a console script that zlaunch knows.
-pub(crate) fn commands_of(console: &str) -> Vec<&'static str> {
-    match console {
-        "swift" => swift::COMMANDS.iter().map(|(name, _)| *name).collect(),
-        "trl" => trl::COMMANDS.iter().map(|(name, _)| *name).collect(),
-        _ => Vec::new(),
-    }
+/// The sub-commands of a console script that train.
+pub(crate) fn commands_of(console: &str) -> &'static [&'static str] {
+    of_console(console).map_or(&[], |trainer| trainer.launch.commands)
+}
+
+/// The console scripts that train by a sub-command, each with its usual one.
+pub(crate) fn training_commands() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
+    let rows = ALL.iter().map(|trainer| &trainer.launch).filter(|launch| !launch.commands.is_empty());
+    rows.flat_map(|launch| launch.consoles.iter().map(|console| (*console, launch.commands)))
 }
 
 /// Whether a word names the module behind one.

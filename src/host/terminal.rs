@@ -1,7 +1,19 @@
-//! The terminal that standard output is.
+//! The terminals that standard output and standard error are.
 
-/// The columns of the terminal, or `None` if standard output is not one. A terminal that does not know its width says 0.
+use std::io;
+use std::os::fd::AsFd;
+
+/// The columns of the terminal, or `None` if standard output is not one.
 pub(crate) fn width() -> Option<usize> {
-    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
+    width_of(io::stdout())
+}
+
+pub(crate) fn width_of_stderr() -> Option<usize> {
+    width_of(io::stderr())
+}
+
+/// A terminal that does not know its width says 0. rustix has this call; nix has it only for unsafe code.
+fn width_of(output: impl AsFd) -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(output).ok()?;
     Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
 }

@@ -1,8 +1,8 @@
 //! The variables of a launch on the other machines of a hostfile.
 //!
 //! pdsh carries them as `export NAME=VALUE;` in its arguments, which every user of a machine can read: secrets stand in a
-//! file of their own there. DeepSpeed puts a value into double quotes and escapes nothing in it; before 0.15.2 it does not
-//! even quote.
+//! file of their own there. So does a value that a shell would change: DeepSpeed puts one into double quotes and escapes
+//! nothing in it, and before 0.15.2 it does not even quote.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -13,7 +13,7 @@ use crate::base::hash::fnv1a;
 use crate::base::shell;
 use crate::base::vars;
 use crate::host::Host;
-use crate::ranks::launcher::remote_runner::{RemoteRunner, in_double_quotes, is_shell_safe};
+use crate::ranks::launcher::remote_runner::{RemoteRunner, is_shell_safe};
 use crate::ranks::launcher::{self, LaunchContext};
 use crate::report::secrets::{self, READ_FROM_FILE};
 use crate::report::{self, Problem, reading};
@@ -161,16 +161,19 @@ impl Lines<'_> {
             self.problems.push(report::value_cannot_travel(name));
             return;
         };
-        // DeepSpeed drops blanks at the ends, and reads its file line by line.
-        let is_plain = value.trim() == value && !value.contains(char::is_control);
-        let text = if is_plain && !secrets::is_secret(name, value) {
-            String::from_utf8_lossy(&in_double_quotes(value.as_bytes(), b"\\$`\"")).into_owned()
-        } else {
-            self.apart.insert(name.to_string(), value.to_string());
-            // In brackets, lest a script that hides secrets finds one behind `NAME=`.
-            format!("{READ_FROM_FILE} -n 's/^{name}[=]//p' {} || kill $$)", self.apart_file)
-        };
-        let quote = if self.bare && !is_shell_safe(text.as_bytes()) { "\"" } else { "" };
-        self.exported += &format!("{name}={quote}{text}{quote}\n");
+        // DeepSpeed puts it into quotes then, drops blanks at the ends, and reads its file line by line.
+        let is_kept = !self.bare
+            && value.trim() == value
+            && !value.contains(|c: char| c.is_control() || "\\$`\"%".contains(c))
+            && !secrets::is_secret(name, value);
+        if is_kept || !needs_care(name, OsStr::new(value)) {
+            self.exported += &format!("{name}={value}\n");
+            return;
+        }
+        self.apart.insert(name.to_string(), value.to_string());
+        let quote = if self.bare { "\"" } else { "" };
+        // In brackets, lest a script that hides secrets finds one behind `NAME=`.
+        let read = format!("{READ_FROM_FILE} -n 's/^{name}[=]//p' {} || kill $$)", self.apart_file);
+        self.exported += &format!("{name}={quote}{read}{quote}\n");
     }
 }

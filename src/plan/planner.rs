@@ -237,7 +237,11 @@ impl Planner<'_> {
         }
         let mut words = job.rank_args(config.filter(|_| !translated));
         words.extend(added);
-        Ok([launcher::prefix(kind, &context), launcher::arguments(kind, &context, words)?].concat())
+        let problems = launcher::check_words(kind, &context, &words);
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        Ok([launcher::prefix(kind, &context), words].concat())
     }
 
     /// The same launch with zlaunch behind what the command starts with.

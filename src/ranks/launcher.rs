@@ -163,13 +163,9 @@ pub(crate) fn prefix(launcher: Launcher, context: &LaunchContext<'_>) -> Vec<OsS
     }
 }
 
-/// The trainer's arguments, as the launcher must be given them so that they arrive as they are.
-pub(crate) fn arguments(
-    launcher: Launcher,
-    context: &LaunchContext<'_>,
-    words: Vec<OsString>,
-) -> Result<Vec<OsString>, Vec<Problem>> {
-    if launcher == Launcher::Deepspeed { deepspeed::arguments(context, &words) } else { Ok(words) }
+/// What the launcher cannot hand to the ranks, with these arguments of the trainer.
+pub(crate) fn check_words(launcher: Launcher, context: &LaunchContext<'_>, arguments: &[OsString]) -> Vec<Problem> {
+    if launcher == Launcher::Deepspeed { deepspeed::check_words(context, arguments) } else { Vec::new() }
 }
 
 /// Options for the launcher that state ranks: zlaunch must know those itself.

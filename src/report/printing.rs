@@ -13,7 +13,7 @@ use super::reading;
 use super::secrets::Secrets;
 use crate::base::layout::{columns, escape_controls, plural, wrapped, wrapped_help};
 use crate::base::vars;
-use crate::host::Host;
+use crate::host::{Host, terminal};
 
 /// Colours go to a terminal, unless the user says otherwise; anstream knows NO_COLOR and CLICOLOR_FORCE.
 pub(crate) fn choose_colour(asked: Option<&str>, host: &Host) {
@@ -32,14 +32,8 @@ pub(crate) const MOST: usize = 50;
 /// Prints problems to standard error; colour only adds.
 pub(crate) fn report(problems: &[Problem], secrets: &Secrets) {
     if !problems.is_empty() {
-        write(problems, secrets, width_of_stderr(), &mut anstream::stderr().lock());
+        write(problems, secrets, terminal::width_of_stderr(), &mut anstream::stderr().lock());
     }
-}
-
-/// The columns of the terminal, if standard error is one.
-pub(crate) fn width_of_stderr() -> Option<usize> {
-    let size = rustix::termios::tcgetwinsize(io::stderr()).ok()?;
-    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
 }
 
 /// Writes problems where somebody reads them; `width`: the columns of a terminal.

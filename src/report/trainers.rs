@@ -12,17 +12,12 @@ use crate::base::size::number_meant;
 use crate::base::source::Sourced;
 
 /// `known`: sub-commands of the program.
-pub(crate) fn no_way_to_hand_over(
-    spec: &Sourced<String>,
-    command: &str,
-    known: Vec<&str>,
-    right_order: &str,
-) -> Problem {
+pub(crate) fn no_way_to_hand_over(spec: &Sourced<String>, command: &str, known: &[&str], right_order: &str) -> Problem {
     let (program, word) = command.split_once(' ').unwrap_or((command, ""));
-    let help = match nearest(word, known) {
+    let help = match nearest(word, known.iter().copied()) {
         Some(near) => meant(format_args!("{program} {near}")),
-        None if program == "swift" && !right_order.starts_with("zlaunch ") => {
-            say("give the config to `swift sft`, `pt` or `rlhf`, with its arguments on the command line")
+        None if !known.is_empty() && !right_order.starts_with("zlaunch ") => {
+            say(format!("give the config to `{program} {}`, with its arguments on the command line", known[0]))
         }
         None => run(right_order),
     };

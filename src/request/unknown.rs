@@ -18,10 +18,6 @@ use crate::report::{self, Place, Problem, Rule};
 /// Programs that start a training, besides the console scripts of the front ends and Python.
 const LAUNCHERS: &[&str] = &["torchrun", "deepspeed", "accelerate", "srun"];
 
-/// What trains, of programs that do other things too.
-const SUB_COMMANDS: &[(&str, &str)] =
-    &[("accelerate", "launch"), ("axolotl", "train"), ("llamafactory-cli", "train"), ("swift", "sft"), ("trl", "sft")];
-
 impl UnderstoodLaunch<'_> {
     /// Warnings and errors about what is not understood.
     pub(crate) fn not_understood(&self) -> Vec<Problem> {
@@ -103,7 +99,7 @@ impl UnderstoodLaunch<'_> {
     }
 
     fn not_seen_through(&self, prefix: &Prefix) -> Option<Problem> {
-        let order = order_behind(prefix, self.launch);
+        let order = shell::text(&prefix.in_front_of(self.launch.words_with(&[], &prefix.command)));
         let error = |what: String| Problem::error(Rule::Prefix, what);
         Some(match &prefix.barrier {
             Some(Barrier::Container(name)) => {
@@ -146,13 +142,17 @@ impl UnderstoodLaunch<'_> {
             let words = [&command[..at], &launch.words_with(&[], &command[at..])].concat();
             return format!("if it starts a training, put zlaunch after it: {}", shell::text(&words));
         }
-        let lacks =
-            |program: &str, word: &str| base_name(&command[0]) == program && !command.iter().any(|given| given == word);
-        let needed = SUB_COMMANDS.iter().find(|(program, word)| lacks(program, word)).filter(|_| {
-            let is_file = |word: &OsString| Path::new(word).extension().is_some();
-            command.get(1).is_none_or(|next| is_option(next) || is_file(next))
-        });
-        if let Some((_, word)) = needed {
+        // What trains, of programs that do other things too.
+        let needed = match base_name(&command[0]) {
+            "accelerate" => Some("launch"),
+            console => trainer::commands_of(console).first().copied(),
+        };
+        let is_file = |word: &OsString| Path::new(word).extension().is_some();
+        let is_left_out = command.get(1).is_none_or(|next| is_option(next) || is_file(next));
+        if let Some(word) = needed
+            && is_left_out
+            && !command.iter().any(|given| given == word)
+        {
             let command = [&command[..1], &[word.into()], &command[1..]].concat();
             return shell::text(&launch.words_with(&[], &command));
         }
@@ -165,9 +165,4 @@ impl UnderstoodLaunch<'_> {
          --trainer hf or deepspeed says that it is a training itself"
             .to_string()
     }
-}
-
-/// The launch with zlaunch behind the prefix, to paste.
-fn order_behind(prefix: &Prefix, launch: &Launch) -> String {
-    shell::text(&prefix.in_front_of(launch.words_with(&[], &prefix.command)))
 }

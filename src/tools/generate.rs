@@ -11,7 +11,7 @@ use crate::base::source::Sourced;
 use crate::config::layers::{self, Layers};
 use crate::config::template::{self, Search};
 use crate::exec;
-use crate::host::Host;
+use crate::host::{Host, terminal};
 use crate::report::{self, Problem};
 
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
@@ -120,7 +120,7 @@ pub(crate) fn run(request: &GenerateRequest, host: &Host) -> Result<(), Vec<Prob
         };
         exec::write_new(&host.absolute(path), text, request.force)?;
     }
-    let width = report::width_of_stderr().unwrap_or(usize::MAX);
+    let width = terminal::width_of_stderr().unwrap_or(usize::MAX);
     generated.notes.iter().for_each(|note| err(&wrapped(note, 0, width)));
     Ok(())
 }

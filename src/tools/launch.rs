@@ -2,7 +2,7 @@
 
 use super::output::{err, out_bytes, show_plan};
 use crate::exec;
-use crate::host::Host;
+use crate::host::{Host, terminal};
 use crate::plan::Plan;
 use crate::ranks::launcher::Launcher;
 use crate::report::secrets::Secrets;
@@ -34,7 +34,7 @@ pub(crate) fn run(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
         return shown.map(|()| 0);
     }
     if verbose && !quiet {
-        err(&plan.text(&secrets, report::width_of_stderr()));
+        err(&plan.text(&secrets, terminal::width_of_stderr()));
     }
     let says = !quiet && !verbose;
     carry_out(&plan, plan.headline().filter(|_| says).map(|line| secrets.hide_known(line)))

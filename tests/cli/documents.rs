@@ -421,7 +421,6 @@ fn the_table_of_front_ends_is_what_happens() {
         sandbox.file(script, "from transformers import Trainer\n");
     }
     sandbox.file("ds.py", "import deepspeed\ndeepspeed.initialize()\n");
-    sandbox.file("chat.py", "ds = get_train_ds_config()\ndeepspeed.initialize(config=ds)\n");
     sandbox.file("lit.py", "import lightning as L\nL.Trainer(strategy='deepspeed')\n");
     sandbox.file("loop.py", "from accelerate import Accelerator\nAccelerator()\n");
     sandbox.file("unsloth_sft.py", "from trl import SFTConfig, SFTTrainer\nSFTTrainer(args=SFTConfig('out'))\n");

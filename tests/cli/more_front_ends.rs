@@ -97,8 +97,8 @@ fn those_that_make_their_own_config_are_ranks_and_take_none() {
         ("python -m openrlhf.cli.train_sft --zero_stage 3", "openrlhf", "--ds.zero_stage 3; --ds.adam_offload"),
         ("deepspeed --num_gpus 2 --module openrlhf.cli.train_dpo --ds.zero_stage 2", "openrlhf", "--ds.zero_stage 3"),
         ("python -m verl.trainer.sft_trainer", "verl", "drop it"),
-        ("python chat.py --zero_stage 2 --deepspeed", "deepspeed_chat", "--zero_stage 3"),
-        ("deepspeed --num_gpus 2 chat.py --deepspeed", "deepspeed_chat", "--zero_stage 3"),
+        ("python chat.py --zero_stage 2 --deepspeed", "deepspeed", "the script's own options"),
+        ("deepspeed --num_gpus 2 chat.py --deepspeed", "deepspeed", "the script's own options"),
     ] {
         let words: Vec<&str> = command.split(' ').collect();
         let ranks: &[&str] = if words[0] == "python" { &["--nproc-per-node", "2"] } else { &[] };

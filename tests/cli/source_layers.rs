@@ -165,6 +165,28 @@ fn paths(text: &str) -> Vec<Vec<String>> {
     found
 }
 
+/// Front ends that have the name of a program or a package, or a plain word.
+const AMBIGUOUS: &[&str] = &["deepspeed", "accelerate", "command", "nested", "ray"];
+/// A package of Python, not the front end: its classes of arguments are recorded.
+const PACKAGES: &[(&str, &str)] = &[("src/command/script/flow.rs", "trl")];
+
+/// What is special about a trainer is in its row: other code asks for the property, not for the name.
+#[test]
+fn only_its_own_file_names_a_trainer() {
+    let sources = Sources::read();
+    let names = zlaunch::testing::trainer::ALL.iter().map(|trainer| trainer.name);
+    let names: Vec<&str> = names.chain(["ms-swift", "llamafactory-cli"]).filter(|it| !AMBIGUOUS.contains(it)).collect();
+    let mut found = BTreeSet::new();
+    for path in sources.files.values() {
+        let file = path.strip_prefix(env!("CARGO_MANIFEST_DIR")).unwrap().to_str().unwrap();
+        let text = fs::read_to_string(path).unwrap();
+        let named = names.iter().filter(|name| text.contains(&format!("\"{name}\"")));
+        found.extend(named.map(|name| (file.to_string(), *name)).filter(|_| !file.starts_with("src/command/trainer/")));
+    }
+    let known = PACKAGES.iter().map(|(file, name)| (file.to_string(), *name)).collect();
+    assert_eq!(found, known, "src/command/front_end.rs has the properties of a trainer");
+}
+
 #[test]
 fn every_folder_imports_only_those_below_it() {
     let sources = Sources::read();

@@ -19,7 +19,7 @@ mod inputs {
             let found = missing(std::slice::from_ref(input), &args, &host);
             found.iter().map(|it| it.value.clone()).collect::<Vec<_>>().join(" ")
         };
-        let model = Input::swift_model("model");
+        let model = Input::new("model", Reads::SwiftModel);
         for there in [
             "--model ./m",
             "--model=./m:sub",
@@ -34,12 +34,15 @@ mod inputs {
         assert_eq!(missing(&model, "--model ./no"), "./no");
         assert_eq!(missing(&model, "--model ./m:no"), "./m:no");
         assert_eq!(missing(&model, "--model ./no --model ./m"), "", "the last one wins");
-        let dataset = Input::swift_dataset("dataset");
+        let dataset = Input::new("dataset", Reads::SwiftDataset);
         assert_eq!(missing(&dataset, "--dataset ./a#b.jsonl ./a#b.jsonl#100 ./m:sub#5 AI/x:zh#5"), "");
         assert_eq!(missing(&dataset, "--dataset ./a#b.jsonl ./no.jsonl#100 ~/m ~/n --y 1"), "./no.jsonl#100 ~/n");
-        assert_eq!(missing(&Input::plain("model"), "--model=~/m"), "~/m", "nobody expands it");
-        assert_eq!(missing(&Input::with_commas("adapters"), "--adapters=./m,./no"), "./no");
-        assert_eq!(missing(&Input::plain("train_file"), "--train_file ${DATA}/x --train_file ./m/*.json"), "");
+        assert_eq!(missing(&Input::new("model", Reads::Plain), "--model=~/m"), "~/m", "nobody expands it");
+        assert_eq!(missing(&Input::new("adapters", Reads::Commas), "--adapters=./m,./no"), "./no");
+        assert_eq!(
+            missing(&Input::new("train_file", Reads::Plain), "--train_file ${DATA}/x --train_file ./m/*.json"),
+            ""
+        );
     }
 }
 

@@ -123,23 +123,19 @@ fn others_are_told_what_to_write() {
 #[test]
 fn a_config_that_is_made_in_code_cannot_be_replaced() {
     let sandbox = Sandbox::new();
-    for (script, help) in [
+    for (script, config) in [
         (
-            "p.add_argument('--zero_stage')\nds_config = get_train_ds_config(offload=args.offload)\ndeepspeed.initialize(model=m, args=args, config=ds_config)\n",
-            "own option: --zero_stage 3",
+            "c = get_train_ds_config(offload=args.offload)\ndeepspeed.initialize(model=m, args=args, config=c)\n",
+            "change c",
         ),
         ("ds = {'fp16': {}}\ndeepspeed.initialize(\n    model=m,\n    config=ds,\n)\n", "change ds in the script"),
-        (
-            "import deepspeed\np.add_argument('--zero_stage')\nc = get_deepspeed_train_config(2)\nPPOTrainer(args, c).train()\n",
-            "own option: --zero_stage 3",
-        ),
         ("deepspeed.initialize(model=m, config_params='ds.json')\n", "change 'ds.json' in the script"),
         ("deepspeed.initialize(model=m, config={\n    'a': 1})\n", "change { … in the script"),
     ] {
         sandbox.put("cwd/chat.py", script);
         let job = sandbox.job("python chat.py --deepspeed");
-        assert_eq!(job.trainer.name, "deepspeed_chat");
-        assert!(job.no_config.unwrap().help.contains(help), "{script}");
+        assert_eq!(job.trainer.name, "deepspeed");
+        assert!(job.no_config.unwrap().help.contains(config), "{script}");
     }
     for script in [
         "deepspeed.initialize(args=args, model=m)\n",
@@ -149,7 +145,8 @@ fn a_config_that_is_made_in_code_cannot_be_replaced() {
         "ds = json.load(open(args.deepspeed))\ndeepspeed.initialize(model=m, config=ds)\n",
     ] {
         sandbox.put("cwd/chat.py", script);
-        assert_eq!(sandbox.job("python chat.py").trainer.name, "deepspeed", "{script}");
+        let job = sandbox.job("python chat.py");
+        assert!(job.trainer.name == "deepspeed" && job.no_config.is_none(), "{script}");
     }
 }
 

@@ -9,6 +9,8 @@ fn lines_break_between_words_and_between_chinese_characters() {
     // A full stop is never alone on a line.
     assert_eq!(wrapped("参数。", 0, 4), "参\n数。\n");
     assert_eq!(wrapped("", 2, 10), "  \n");
+    // An emoji and a rare character take two columns too.
+    assert_eq!((columns("🚀"), columns("\u{20000}"), columns("é—…")), (2, 2, 3));
 }
 
 #[test]

@@ -23,12 +23,6 @@ pub(crate) enum Rejection {
     Leftover(Vec<String>),
 }
 
-impl Rejection {
-    pub(super) fn is_about(&self, arg_type: ArgType) -> bool {
-        matches!(self, Rejection::NoValue(of) | Rejection::WrongValue(_, of) if *of == arg_type)
-    }
-}
-
 /// As the recorder writes it (`tools/record/arguments.py`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ArgType {
@@ -77,10 +71,6 @@ impl ArgType {
         self == ArgType::Gone
     }
 
-    pub(super) fn is_looked_up(self) -> bool {
-        matches!(self, ArgType::MemberOf(_))
-    }
-
     pub(crate) fn is_number(self) -> bool {
         matches!(self, ArgType::Int | ArgType::Float)
     }
@@ -91,10 +81,6 @@ impl ArgType {
 
     pub(crate) fn is_bool(self) -> bool {
         matches!(self, ArgType::Bool { .. })
-    }
-
-    pub(super) fn has_negative(self) -> bool {
-        matches!(self, ArgType::Bool { negative: true, .. })
     }
 
     /// The type of one word.

@@ -38,7 +38,9 @@ pub fn seek(dotted: &str, folders: &[PathBuf], sites: &[PathBuf]) -> Presence {
     if folders.iter().any(|folder| holds(folder, &parts)) {
         return Presence::There;
     }
-    let hidden = folders.iter().any(|folder| folder.is_file() || runs_code_at_start(folder));
+    // `sitecustomize` may do anything.
+    let runs_code = |folder: &Path| ["sitecustomize", "usercustomize"].iter().any(|name| holds(folder, &[name]));
+    let hidden = folders.iter().any(|folder| folder.is_file() || runs_code(folder));
     let by_finder = sites.iter().any(|site| may_add(site, parts[0]));
     let changes_path = folders.iter().any(|folder| looks_elsewhere(folder, &parts));
     if hidden || by_finder || changes_path { Presence::Unknown } else { Presence::Missing }
@@ -53,11 +55,6 @@ fn holds(folder: &Path, parts: &[&str]) -> bool {
     }
     let compiled = |name: &str| [".so", ".pyc"].iter().any(|ending| name.ends_with(ending));
     names_in(&folder).any(|name| compiled(&name) && name.split('.').next() == Some(*last))
-}
-
-/// `sitecustomize` may do anything.
-fn runs_code_at_start(folder: &Path) -> bool {
-    ["sitecustomize", "usercustomize"].iter().any(|name| holds(folder, &[name]))
 }
 
 /// Whether a `.pth` file of the folder runs code that may know this package, or names a file (an egg).

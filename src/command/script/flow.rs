@@ -32,8 +32,6 @@ const LIBRARIES: &str = "accelerate bitsandbytes datasets deepspeed evaluate hug
 /// Whatever sets arguments by names that are not written out.
 const OPAQUE: &str =
     "parse_dict hyperparameter_search set_training set_optimizer set_lr_scheduler set_dataloader __dict__";
-/// Calls that set a value by its name, make a copy with other values, or change a mapping.
-const SETTERS: &str = "setattr replace update evolve merge dict";
 const ASSIGNMENTS: &str = "= += -= *= /= //= **= %= |= :=";
 
 pub(super) fn is_in(list: &str, word: &str) -> bool {
@@ -90,7 +88,7 @@ impl<'a> ArgumentFlow<'a> {
         self.tokens.get(at).is_some_and(|token| token.is(text))
     }
 
-    pub(super) fn has(&self, words: &[&str]) -> bool {
+    pub(crate) fn has(&self, words: &[&str]) -> bool {
         self.tokens.iter().any(|token| words.iter().any(|word| token.is(word)))
     }
 
@@ -99,7 +97,7 @@ impl<'a> ArgumentFlow<'a> {
         for at in 1..self.tokens.len() {
             if self.defines_class(at) {
                 let name = self.tokens[at].text;
-                let class = self.bases(at).find_map(|base| self.class_at(base));
+                let class = self.behind(at).find_map(|base| self.class_at(base));
                 // The name means this class from now on, whatever it was before.
                 self.classes.retain(|(known, _)| *known != name);
                 self.classes.extend(class.map(|class| (name, class)));
@@ -120,8 +118,8 @@ impl<'a> ArgumentFlow<'a> {
         at > 0 && self.is(at - 1, "class") && self.tokens[at - 1].indent.is_some()
     }
 
-    /// What stands in the parentheses behind the name of a class.
-    fn bases(&self, at: usize) -> Range<usize> {
+    /// What stands in the parentheses behind a name.
+    fn behind(&self, at: usize) -> Range<usize> {
         if self.is(at + 1, "(") { in_parentheses(&self.tokens, at + 1) } else { 0..0 }
     }
 
@@ -142,17 +140,15 @@ impl<'a> ArgumentFlow<'a> {
 
     fn is_opaque(&self, at: usize) -> bool {
         let token = self.tokens[at];
-        if token.kind != Kind::Name || !self.is(at + 1, "(") {
-            // `sys.argv.remove(…)` changes it too.
-            let changes_words = token.is("argv") && (self.is(at + 1, ".") || self.is_assigned(at));
-            return changes_words || token.is("__dict__");
-        }
-        let call = &self.tokens[in_parentheses(&self.tokens, at + 1)];
+        let call = &self.tokens[self.behind(at)];
         match token.text {
+            _ if token.kind != Kind::Name => false,
+            // `sys.argv.remove(…)` changes it too.
+            "argv" => self.is(at + 1, ".") || self.is_assigned(at),
             "setattr" => call.iter().skip_while(|word| !word.is(",")).nth(1).is_none_or(|name| name.kind != Kind::Text),
+            // Only the words of the command are read.
             "parse_args_into_dataclasses" | "parse_args_and_config" => {
-                let keeps_words = call.first().is_none_or(|word| word.is("return_remaining_strings"));
-                !keeps_words || keyword(call, "args").is_some()
+                call.first().is_some_and(|word| !word.is("return_remaining_strings")) || keyword(call, "args").is_some()
             }
             // A file that the command names is read by zlaunch too.
             "parse_json_file" | "parse_yaml_file" => !call.iter().any(|word| word.is("argv")),
@@ -166,27 +162,17 @@ impl<'a> ArgumentFlow<'a> {
         self.tokens[at].depth == 0 && rest.any(|token| token.depth == 0 && is_in(ASSIGNMENTS, token.text))
     }
 
-    /// Where something sets the argument after it was read, or a class declares it anew.
-    fn set_at(&self, argument: &str) -> Option<usize> {
-        let tokens = &self.tokens;
-        let is_field = |at: usize| tokens[at].indent.is_some_and(|indent| indent > 0) && self.is(at + 1, ":");
-        let found = (0..tokens.len()).filter(|at| tokens[*at].text == argument).find(|at| match tokens[*at].kind {
-            Kind::Name => is_field(*at) || *at > 0 && self.is(at - 1, ".") && self.is_assigned(*at),
-            Kind::Text => self.is(at + 1, "]") && self.is_assigned(at + 1),
-            Kind::Number | Kind::Sign => false,
-        });
-        found.or_else(|| {
-            let names_it = |call: &[Token]| call.iter().any(|token| token.kind == Kind::Text && token.text == argument);
-            let setters = calls(tokens, |token| token.kind == Kind::Name && is_in(SETTERS, token.text));
-            setters
-                .map(|call| (call.start, &tokens[call]))
-                .find_map(|(start, call)| (keyword(call, argument).is_some() || names_it(call)).then_some(start))
-        })
+    /// `args.NAME = …`
+    pub(crate) fn set_at(&self, argument: &str) -> Option<usize> {
+        let is_attribute = |at: &usize| self.is(*at, argument) && self.is(at - 1, ".");
+        (1..self.tokens.len()).find(|at| is_attribute(at) && self.is_assigned(*at))
     }
 
-    /// `args.deepspeed = …`: the script sets it after the arguments were made.
-    pub(crate) fn assigns(&self, argument: &str) -> bool {
-        self.tokens.windows(3).any(|words| words[0].is(".") && words[1].is(argument) && words[2].is("="))
+    /// A place where the script may set the argument: any that has its name, and does not only read the attribute.
+    fn touched_at(&self, argument: &str) -> Option<usize> {
+        let is_read = |at: usize| at > 0 && self.is(at - 1, ".") && !self.is_assigned(at);
+        let is_it = |at: usize| self.tokens[at].text.trim_start_matches('-') == argument;
+        (0..self.tokens.len()).find(|at| is_it(*at) && !is_read(*at))
     }
 
     /// Why no argument can be followed.
@@ -206,45 +192,39 @@ impl<'a> ArgumentFlow<'a> {
         if doubt.is_some() || self.reader == Reader::Nothing {
             return doubt;
         }
-        if let Some(at) = self.set_at(argument) {
-            return Some(format!("{} sets {argument}", self.place(at)));
+        if let Some(at) = self.touched_at(argument) {
+            return Some(format!("{} may set {argument}", self.place(at)));
         }
         let is_hidden = self.parsed().next().is_none();
         is_hidden.then(|| format!("{} does not show what becomes of --{argument}", self.name()))
     }
 
-    /// Where the script itself writes an argument, though the user says what the script is.
+    /// Where the script itself sets an argument, though the user says what the script is.
     pub(crate) fn overrides(&self, argument: &str) -> Option<String> {
-        let literal = |value: &&Token| value.kind != Kind::Name && !value.is("**");
-        let written = |call: &Range<usize>| keyword(&self.tokens[call.clone()], argument)?.first().filter(literal);
-        let made = || self.made.iter().find(|call| written(call).is_some()).map(|call| call.start);
-        let at = self.set_at(argument).or_else(made)?;
-        Some(format!("{} sets {argument}", self.place(at)))
+        Some(format!("{} may set {argument}", self.place(self.set_at(argument)?)))
     }
 
-    /// Why the model may be another than `--model_name_or_path` says: every one must be loaded by `args.model_name_or_path`.
+    /// Why the model may be another than `--model_name_or_path` says: it must be loaded by `args.model_name_or_path`.
     pub(crate) fn doubt_about_model(&self, argument: &str) -> Option<String> {
         let doubt = self.doubt_about_all();
         if doubt.is_some() || self.reader == Reader::Nothing {
             return doubt;
         }
-        if let Some(at) = self.set_at(argument).or_else(|| self.set_at("hidden_size")) {
-            return Some(format!("{} sets {}", self.place(at), self.tokens[at].text));
+        if let Some(at) = self.touched_at(argument).or_else(|| self.touched_at("hidden_size")) {
+            return Some(format!("{} may set {}", self.place(at), self.tokens[at].text));
         }
         let is_named = |at: usize| {
             let ends = self.is(at + 3, ",") || self.is(at + 3, ")");
             self.is(at + 1, ".") && self.is(at + 2, argument) && ends
         };
-        let loads = calls(&self.tokens, |token| token.is("from_pretrained")).map(|call| call.start);
-        let loads: Vec<usize> = loads.filter(|at| *at > 4 && is_model(self.tokens[at - 4].text)).collect();
-        let names_it = |at: usize| is_named(at) || self.is(at + 1, "=") && is_named(at + 2);
-        let other = loads.iter().find(|at| !names_it(**at));
-        if let Some(at) = other {
-            return Some(format!("{} loads another model than --{argument}", self.place(*at)));
-        }
-        // TRL's trainers load it: `SFTTrainer(model=model_args.model_name_or_path)`.
-        let by_trainer = |at: usize| self.is(at, "model") && self.is(at + 1, "=") && is_named(at + 2);
-        let is_shown = !loads.is_empty() || (0..self.tokens.len()).any(by_trainer);
+        let is_other = |name: &str| ["Tokenizer", "Processor", "Peft", "Vision"].iter().any(|it| name.contains(it));
+        let loads = |at: usize| {
+            let by_class = self.is(at, "from_pretrained") && at > 1 && !is_other(self.tokens[at - 2].text);
+            // TRL's trainers load it: `SFTTrainer(model=model_args.model_name_or_path)`.
+            let by_trainer = self.is(at, "model") && self.is(at + 1, "=");
+            by_class && self.is(at + 3, "=") && is_named(at + 4) || (by_class || by_trainer) && is_named(at + 2)
+        };
+        let is_shown = (0..self.tokens.len()).any(loads);
         (!is_shown).then(|| format!("{} does not show which model it loads", self.name()))
     }
 
@@ -253,12 +233,11 @@ impl<'a> ArgumentFlow<'a> {
     pub(crate) fn default_class(&self, argument: &str) -> Option<ArgumentClass> {
         let trains = self.tokens.iter().any(|token| token.kind == Kind::Name && token.text.ends_with("Trainer"));
         let may_hand_over = |call: &Range<usize>| keyword(&self.tokens[call.clone()], argument).is_some();
-        // In any other way than as an attribute that is read.
-        let is_mentioned = (0..self.tokens.len()).any(|at| {
-            let is_it = self.tokens[at].text.trim_start_matches('-') == argument;
-            is_it && (at == 0 || !self.is(at - 1, ".") || self.is_assigned(at))
-        });
-        if !trains || self.opaque.is_some() || is_mentioned || self.made.iter().any(may_hand_over) {
+        if !trains
+            || self.opaque.is_some()
+            || self.made.iter().any(may_hand_over)
+            || self.touched_at(argument).is_some()
+        {
             return None;
         }
         let made = self.made.iter().filter_map(|call| self.class_at(call.start - 2));
@@ -267,11 +246,6 @@ impl<'a> ArgumentFlow<'a> {
             used = self.classes.iter().map(|(_, class)| *class).collect();
         }
         used.first().copied().filter(|first| used.iter().all(|class| class == first))
-    }
-
-    /// Whether `--config` names a file with arguments, which zlaunch does not follow.
-    pub(crate) fn reads_config_option(&self) -> bool {
-        self.has(&["TrlParser"])
     }
 
     /// What reads the arguments, where it is seen.
@@ -292,13 +266,6 @@ impl<'a> ArgumentFlow<'a> {
         let class = made.or_else(|| self.parsed().next().map(|(name, _)| name));
         class.map_or_else(|| read.to_string(), |class| format!("{read} → {class}"))
     }
-}
-
-/// `AutoModelForCausalLM`, `LlamaForCausalLM`, `AutoConfig`; not a tokenizer, an adapter or a vision tower.
-fn is_model(name: &str) -> bool {
-    let model = name.contains("Model") || name.contains("For") || name == "AutoConfig" || name.ends_with("LM");
-    let others = ["Peft", "Tokenizer", "Processor", "Generation", "Vision", "CLIP"];
-    model && !others.iter().any(|other| name.contains(other))
 }
 
 fn recorded_class(package: &str, name: &str) -> Option<ArgumentClass> {

@@ -13,9 +13,9 @@ use crate::command::arguments;
 use crate::command::defaults::ArgumentClass;
 use crate::command::front_end::{
     ArgumentParser, ArgumentTraits, ConfigTraits, DefaultArguments, HandOver, LaunchTraits, ModelTraits,
-    TrainingDefaults, Variable, console_python,
+    TrainingDefaults, Variable, python_of,
 };
-use crate::command::inputs::Input;
+use crate::command::inputs::{Input, Reads};
 use crate::command::job::{Job, Trainer};
 use crate::command::python::Python;
 use crate::command::run_file;
@@ -27,14 +27,19 @@ pub(crate) const TRAINER: Trainer = Trainer {
     name: "axolotl",
     distribution: Some("axolotl"),
     recognise,
-    launch: LaunchTraits { consoles: &["axolotl"], console_modules: &["axolotl.cli.main"], ..hf::TRAINER.launch },
+    launch: LaunchTraits {
+        consoles: &["axolotl"],
+        commands: &["train"],
+        console_modules: &["axolotl.cli.main"],
+        ..hf::TRAINER.launch
+    },
     config: ConfigTraits { hand_over: HandOver::Joined, ..hf::TRAINER.config },
     arguments: ArgumentTraits {
         // Not all of its ways to read a dataset are known.
         inputs: &[
-            Input::plain("model_name_or_path"),
-            Input::plain("datasets").perhaps(),
-            Input::plain("resume_from_checkpoint").perhaps(),
+            Input::new("model_name_or_path", Reads::Plain),
+            Input::perhaps("datasets"),
+            Input::perhaps("resume_from_checkpoint"),
         ],
         parser: ArgumentParser::Unrecorded,
         defaults: DefaultArguments::Recorded(|_, _| ArgumentClass::find("axolotl", "train")),
@@ -64,7 +69,7 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
         let (_, rest) = command.args.split_first().filter(|(mode, _)| *mode == "train")?;
         // axolotl downloads a config that is a URL.
         run_file::first(rest).filter(|file| !file.to_string_lossy().contains("://"))?;
-        let python = console_python(command, host);
+        let python = python_of(command, host);
         let version = python.as_ref().and_then(|python| python.version_text(COMMAND.distribution));
         let (words, problems) = module_args(rest, version.as_deref())?;
         let variables = variables(python.as_ref(), version.as_deref().map(Version::parse), host);

@@ -3,8 +3,9 @@
 
 use super::hf;
 use crate::command::argv::{self, Args, OptionList};
-use crate::command::front_end::{ArgumentTraits, AutoFiller, ConfigTraits, TakesConfig};
+use crate::command::front_end::{ArgumentTraits, AutoFiller, ConfigTraits, NoConfig, TakesConfig};
 use crate::command::job::{Job, Trainer};
+use crate::command::script::signs::{calls, keyword, shown};
 use crate::command::script::{ScriptKind, script_kind};
 use crate::command::script_source::ScriptSource;
 use crate::command::target::{ParsedCommand, Target};
@@ -34,17 +35,42 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
         return None;
     }
     let given = Args::read(command.args.clone(), &argv::fields(FIELDS).collect::<Vec<_>>(), OptionList::Open);
-    let plain = match command.source(host).map_or(ScriptKind::Unknown, |source| script_kind(source)) {
+    let named = CONFIG_ARGUMENTS.iter().any(|name| given.raw(name).is_some());
+    let source = command.source(host).map(|source| &**source);
+    let no_config = if named { None } else { source.and_then(makes_config) };
+    let plain = match source.map_or(ScriptKind::Unknown, script_kind) {
+        _ if no_config.is_some() => true,
         ScriptKind::RawDeepSpeed => true,
         ScriptKind::Hf => false,
         ScriptKind::Unknown => given.is_given("deepspeed_config") || given.is_bare("deepspeed"),
     };
-    plain.then(|| {
-        let mut job = Job::of(&TRAINER, command);
-        let named = CONFIG_ARGUMENTS.iter().any(|name| given.raw(name).is_some());
-        job.takes_config = command.source(host).filter(|_| !named).and_then(|source| own_option(source));
-        job
-    })
+    let takes_config = if named { None } else { source.and_then(own_option) };
+    plain.then(|| Job { takes_config, no_config, ..Job::of(&TRAINER, command) })
+}
+
+/// The functions by which DeepSpeed-Chat and Safe-RLHF make the config. A module of theirs may hand it over.
+const MAKERS: [&str; 2] = ["get_train_ds_config", "get_deepspeed_train_config"];
+
+/// The script makes the config for `deepspeed.initialize` itself: DeepSpeed refuses `--deepspeed_config` beside it.
+fn makes_config(source: &ScriptSource) -> Option<NoConfig> {
+    let text = source.text.as_str();
+    let maker = MAKERS.into_iter().find(|maker| calls(text, maker).next().is_some());
+    // What an option names may be read all the same. `--deepspeed` is often a switch.
+    let by_option = hf::config_options().skip(1).any(|name| source.mentions_option(name));
+    if text.contains("args.deepspeed_config") || by_option && maker.is_none() {
+        return None;
+    }
+    let handed_over = |call| keyword(call, "config").or_else(|| keyword(call, "config_params"));
+    let is_made = |config: &&str| {
+        let is = |value: &&str| [" = ", "="].iter().any(|sign| text.contains(&format!("{config}{sign}{value}")));
+        config.starts_with(['{', '"', '\'']) || ["{"].iter().chain(&MAKERS).any(is)
+    };
+    let config = calls(text, "deepspeed.initialize").filter_map(handed_over).find(is_made).or(maker)?;
+    let config = shown(config);
+    Some(NoConfig::new(
+        format!("the script hands deepspeed.initialize a config that it makes itself: config={config}"),
+        format!("drop it and use the script's own options, or change {config} in the script"),
+    ))
 }
 
 /// The option of its own by which the script takes a config, where it does not use DeepSpeed's.

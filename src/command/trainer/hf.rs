@@ -6,10 +6,10 @@ use std::path::Path;
 
 use crate::command::argv::{Args, OptionList};
 use crate::command::front_end::{
-    ArgumentParser, ArgumentTraits, AutoFiller, ConfigTraits, DefaultArguments, HandOver, LaunchTraits, ModelTraits,
-    NoConfig, Precision, TakesConfig, TrainingDefaults,
+    ArgumentParser, ArgumentTraits, AutoFiller, ConfigTraits, Datasets, DefaultArguments, HandOver, LaunchTraits,
+    ModelTraits, NoConfig, Precision, TakesConfig, TrainingDefaults,
 };
-use crate::command::inputs::Input;
+use crate::command::inputs::{Input, Reads};
 use crate::command::job::{Job, Trainer};
 use crate::command::model::{HiddenSizeLookup, Hub};
 use crate::command::run_file::{self, RunFile};
@@ -25,6 +25,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
     recognise,
     launch: LaunchTraits {
         consoles: &[],
+        commands: &[],
         console_modules: &[],
         rank_args: |_, _| &[],
         one_gpu_per_rank: false,
@@ -36,12 +37,15 @@ pub(crate) const TRAINER: Trainer = Trainer {
         hand_over: HandOver::Argument,
         shipped: None,
         reads_base64: true,
+        refuses_optimizer: None,
     },
     arguments: ArgumentTraits {
         fields: FIELDS,
         options: |_| OptionList::Open,
         inputs: INPUTS,
+        datasets: Datasets::Unknown,
         parser: ArgumentParser::Script,
+        besides: &[],
         refusals: |_, _, _| Vec::new(),
         defaults: DefaultArguments::Script,
         computed: |_, _, _, _| None,
@@ -52,6 +56,8 @@ pub(crate) const TRAINER: Trainer = Trainer {
         hidden_size: HiddenSizeLookup::Transformers,
         fp16: |args| precision(args, "fp16", "fp16_full_eval", "bf16"),
         bf16: |args| precision(args, "bf16", "bf16_full_eval", "fp16"),
+        has_reference: |_, _| false,
+        needs_weights: false,
         precision_unknown: None,
         training: DEFAULTS,
     },
@@ -74,17 +80,18 @@ pub(crate) const DEFAULTS: TrainingDefaults = TrainingDefaults {
     checkpointing: false,
     dropout: false,
     half: false,
+    measured_losses: false,
 };
 
 /// The names of transformers' examples. Every script accepts `--resume_from_checkpoint`, but not every one reads it.
 const INPUTS: &[Input] = &[
-    Input::plain("model_name_or_path"),
-    Input::plain("config_name"),
-    Input::plain("tokenizer_name"),
-    Input::plain("train_file"),
-    Input::plain("validation_file"),
-    Input::plain("test_file"),
-    Input::plain("resume_from_checkpoint").perhaps(),
+    Input::new("model_name_or_path", Reads::Plain),
+    Input::new("config_name", Reads::Plain),
+    Input::new("tokenizer_name", Reads::Plain),
+    Input::new("train_file", Reads::Plain),
+    Input::new("validation_file", Reads::Plain),
+    Input::new("test_file", Reads::Plain),
+    Input::perhaps("resume_from_checkpoint"),
 ];
 
 /// Any Python program: a script that calls `deepspeed.initialize` itself was job before. A file `script.args`

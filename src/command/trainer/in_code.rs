@@ -60,7 +60,7 @@ fn may_name_config(source: &ScriptSource, made: &[&str], command: &ParsedCommand
     let flow = ArgumentFlow::read(source);
     let options: Option<Vec<bool>> = hf::config_options().map(|name| flow.has_option(name)).collect();
     match options {
-        _ if flow.assigns("deepspeed") => true,
+        _ if flow.set_at("deepspeed").is_some() => true,
         Some(options) => options.contains(&true) || unpacks && settings_name_config(source, command, host),
         // Something else in it may be about DeepSpeed.
         None => {

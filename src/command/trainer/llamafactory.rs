@@ -10,10 +10,10 @@ use crate::base::yaml::{Dialect, scalar};
 use crate::command::argv::Args;
 use crate::command::defaults::ArgumentClass;
 use crate::command::front_end::{
-    ArgumentParser, ArgumentTraits, ConfigTraits, DefaultArguments, HandOver, LaunchTraits, ModelTraits,
-    TrainingDefaults, UnknownOptions, Variable,
+    ArgumentParser, ArgumentTraits, ConfigTraits, Datasets, DefaultArguments, HandOver, LaunchTraits, ModelTraits,
+    TrainingDefaults, UnknownOptions, Variable, python_of,
 };
-use crate::command::inputs::Input;
+use crate::command::inputs::{Input, Reads};
 use crate::command::job::{Job, Trainer};
 use crate::command::model::Hub;
 use crate::command::python::Python;
@@ -28,6 +28,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
     recognise,
     launch: LaunchTraits {
         consoles: &["llamafactory-cli", "lmf"],
+        commands: &["train"],
         console_modules: &["llamafactory.cli"],
         ..hf::TRAINER.launch
     },
@@ -35,13 +36,14 @@ pub(crate) const TRAINER: Trainer = Trainer {
     arguments: ArgumentTraits {
         fields: FIELDS,
         inputs: &[
-            Input::plain("model_name_or_path"),
-            Input::with_commas("adapter_name_or_path"),
-            Input::plain("dataset_dir"),
-            Input::plain("ref_model"),
-            Input::plain("reward_model"),
-            Input::plain("resume_from_checkpoint"),
+            Input::new("model_name_or_path", Reads::Plain),
+            Input::new("adapter_name_or_path", Reads::Commas),
+            Input::new("dataset_dir", Reads::Plain),
+            Input::new("ref_model", Reads::Plain),
+            Input::new("reward_model", Reads::Plain),
+            Input::new("resume_from_checkpoint", Reads::Plain),
         ],
+        datasets: Datasets::Listed,
         parser: ArgumentParser::Recorded {
             class: |_, host| {
                 // Megatron has arguments of its own, and so has the next generation.
@@ -61,6 +63,8 @@ pub(crate) const TRAINER: Trainer = Trainer {
             Some("1" | "true" | "y") => Hub::ModelScope,
             _ => Hub::HuggingFace,
         },
+        has_reference: |args, _| args.text("stage").is_some_and(|stage| ["dpo", "kto"].contains(&&*stage.value)),
+        needs_weights: true,
         // Read from the sources of 0.9.5.
         training: TrainingDefaults { seq_len: Some(2048), lora: true, checkpointing: true, half: true, ..hf::DEFAULTS },
         ..hf::TRAINER.model
@@ -91,7 +95,8 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
         command.target.is_module(MODULE).then(|| Job::of(&TRAINER, command))?
     };
     let Some(file) = run_file::first(&job.words).cloned() else { return Some(job) };
-    let version = version_text(&job, command, host);
+    let python = job.python.clone().or_else(|| python_of(command, host));
+    let version = python.and_then(|python| python.version_text("llamafactory"));
     let is_before = |other| version.as_deref().is_some_and(|version| Version::parse(version).is_before(other));
     // To PyYAML `1e-5` is a text.
     let dialect = if is_before([0, 9, 4]) { Dialect::PyYaml } else { Dialect::OmegaConf };
@@ -114,11 +119,6 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
         job.run_file = is_before([0, 9, 3]).then(|| RunFile::read(&file, host)).flatten();
     }
     Some(job)
-}
-
-fn version_text(job: &Job, command: &ParsedCommand, host: &Host) -> Option<String> {
-    let named = || Some(Python::at(host.find_program(command.python.as_ref()?)?, host));
-    job.python.clone().or_else(named)?.version_text("llamafactory")
 }
 
 /// `a.b=1` reaches into a section.

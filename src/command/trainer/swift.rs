@@ -12,13 +12,12 @@ use crate::base::yaml::{Dialect, python_str};
 use crate::command::argv::{Args, Nargs, OptionList, hf_bool};
 use crate::command::defaults::ArgumentClass;
 use crate::command::front_end::{
-    ArgumentParser, ArgumentTraits, ConfigTraits, DefaultArguments, LaunchTraits, ModelTraits, Precision,
-    TrainingDefaults, UnknownOptions, Variable,
+    ArgumentParser, ArgumentTraits, ConfigTraits, Datasets, DefaultArguments, LaunchTraits, ModelTraits, Precision,
+    TrainingDefaults, UnknownOptions, Variable, python_of,
 };
-use crate::command::inputs::Input;
+use crate::command::inputs::{Input, Reads};
 use crate::command::job::{Job, Trainer};
 use crate::command::model::{HiddenSizeLookup, Hub};
-use crate::command::python::Python;
 use crate::command::run_file::{self, RunFile};
 use crate::command::shipped::ShippedConfigs;
 use crate::command::target::{ParsedCommand, Target};
@@ -31,6 +30,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
     recognise,
     launch: LaunchTraits {
         consoles: &["swift"],
+        commands: &["sft", "pt", "rlhf", "infer"],
         console_modules: &["swift.cli.main"],
         one_gpu_per_rank: true,
         ..hf::TRAINER.launch
@@ -38,19 +38,21 @@ pub(crate) const TRAINER: Trainer = Trainer {
     config: ConfigTraits {
         shipped: Some(ShippedConfigs { yields_to_file: false, has_stand_ins: true }),
         reads_base64: false,
+        refuses_optimizer: Some([[4, 2, 0], [4, 7, 0]]),
         ..hf::TRAINER.config
     },
     arguments: ArgumentTraits {
         inputs: INPUTS,
+        datasets: Datasets::Files,
         fields: FIELDS,
         options,
-        refusals: hf::TRAINER.arguments.refusals,
         parser: ArgumentParser::Recorded {
             class: |target, _| parser_of(target),
             unknown: UnknownOptions::Refused { unless: |args, _| tolerates(args), tolerant: TOLERANT },
         },
         defaults: DefaultArguments::Recorded(arguments),
         computed,
+        ..hf::TRAINER.arguments
     },
     model: ModelTraits {
         argument: "model",
@@ -58,6 +60,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
         hidden_size: HiddenSizeLookup::MsSwift,
         fp16: |args| precision(args, "fp16", "fp16_full_eval", &["float16", "float32"]),
         bf16: |args| precision(args, "bf16", "bf16_full_eval", &["bfloat16"]),
+        needs_weights: true,
         precision_unknown: Some("ms-swift takes it from the model: --torch_dtype is not given"),
         // Read from the sources of 4.6.
         training: TrainingDefaults {
@@ -68,24 +71,25 @@ pub(crate) const TRAINER: Trainer = Trainer {
             half: true,
             ..hf::DEFAULTS
         },
+        ..hf::TRAINER.model
     },
 };
 
 const INPUTS: &[Input] = &[
-    Input::swift_model("model"),
-    Input::swift_model("adapters"),
-    Input::swift_model("ref_model"),
-    Input::swift_model("ref_adapters"),
-    Input::swift_model("reward_model"),
-    Input::swift_model("teacher_model"),
-    Input::swift_dataset("dataset"),
-    Input::swift_dataset("val_dataset"),
-    Input::with_home("cached_dataset"),
-    Input::with_home("cached_val_dataset"),
-    Input::with_home("custom_dataset_info"),
-    Input::with_home("resume_from_checkpoint"),
-    Input::file("external_plugins"),
-    Input::file("custom_register_path"),
+    Input::new("model", Reads::SwiftModel),
+    Input::new("adapters", Reads::SwiftModel),
+    Input::new("ref_model", Reads::SwiftModel),
+    Input::new("ref_adapters", Reads::SwiftModel),
+    Input::new("reward_model", Reads::SwiftModel),
+    Input::new("teacher_model", Reads::SwiftModel),
+    Input::new("dataset", Reads::SwiftDataset),
+    Input::new("val_dataset", Reads::SwiftDataset),
+    Input::new("cached_dataset", Reads::Home),
+    Input::new("cached_val_dataset", Reads::Home),
+    Input::new("custom_dataset_info", Reads::Home),
+    Input::new("resume_from_checkpoint", Reads::Home),
+    Input::new("external_plugins", Reads::File),
+    Input::new("custom_register_path", Reads::File),
 ];
 
 // `bool | None` in swift: a bare `--bf16` is refused by its parser.
@@ -99,7 +103,7 @@ const TOLERANT: &str = "--ignore_args_error true makes it tolerate unknown optio
 const SFT: Table = Table(include_str!("../../recorded/swift_sft.txt"));
 
 /// The sub-commands that swift runs through torchrun, and all of their options.
-pub(super) const COMMANDS: &[(&str, &[Table])] = &[
+const COMMANDS: &[(&str, &[Table])] = &[
     ("sft", &[SFT]),
     ("pt", &[SFT]),
     ("rlhf", &[SFT, Table(include_str!("../../recorded/swift_rlhf.txt"))]),
@@ -108,7 +112,7 @@ pub(super) const COMMANDS: &[(&str, &[Table])] = &[
 
 fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
     if command_of(&command.target).is_some() {
-        let mut job = Job { python: module_python(command, host), ..Job::of(&TRAINER, command) };
+        let mut job = Job { python: python_of(command, host), ..Job::of(&TRAINER, command) };
         adapt(&mut job, host);
         return Some(job);
     }
@@ -144,12 +148,6 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
 
 fn version_of(job: &Job) -> Option<Version> {
     job.python.as_ref()?.version("ms-swift")
-}
-
-/// The interpreter of a module that the user wrote out.
-fn module_python(command: &ParsedCommand, host: &Host) -> Option<Python> {
-    let named = || Some(Python::at(host.find_program(command.python.as_ref()?)?, host));
-    named().or_else(|| Python::of_script(&host.find_program(command.owner.as_ref()?)?, host))
 }
 
 /// Before 4.1 a JSON file may hold all arguments, and no other file any.

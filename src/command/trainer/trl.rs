@@ -7,10 +7,10 @@ use crate::base::yaml::{Dialect, python_str};
 use crate::command::argv::{Args, Field, Nargs, OptionList};
 use crate::command::defaults::ArgumentClass;
 use crate::command::front_end::{
-    ArgumentParser, ArgumentTraits, ConfigTraits, DefaultArguments, LaunchTraits, ModelTraits, TrainingDefaults,
-    UnknownOptions, Variable, console_python,
+    ArgumentParser, ArgumentTraits, ConfigTraits, Datasets, DefaultArguments, LaunchTraits, ModelTraits,
+    TrainingDefaults, UnknownOptions, Variable, python_of,
 };
-use crate::command::inputs::Input;
+use crate::command::inputs::{Input, Reads};
 use crate::command::job::{Job, Trainer};
 use crate::command::run_file;
 use crate::command::target::{ParsedCommand, Target};
@@ -22,6 +22,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
     recognise,
     launch: LaunchTraits {
         consoles: &["trl"],
+        commands: &["sft", "dpo", "grpo", "kto", "reward", "rloo"],
         // Before 0.13, up to 0.28, and since.
         console_modules: &["trl.commands.cli", "trl.cli", "trl.cli.main"],
         ..hf::TRAINER.launch
@@ -29,12 +30,15 @@ pub(crate) const TRAINER: Trainer = Trainer {
     config: ConfigTraits { argument: |_| "deepspeed", ..hf::TRAINER.config },
     arguments: ArgumentTraits {
         inputs: &[
-            Input::plain("model_name_or_path"),
-            Input::plain("dataset_name"),
-            Input::plain("datasets"),
-            Input::plain("chat_template_path"),
-            Input::plain("resume_from_checkpoint").perhaps(),
+            Input::new("model_name_or_path", Reads::Plain),
+            Input::new("dataset_name", Reads::Plain),
+            Input::new("datasets", Reads::Plain),
+            Input::new("chat_template_path", Reads::Plain),
+            Input::perhaps("resume_from_checkpoint"),
         ],
+        datasets: Datasets::Folders,
+        // A file that it names is read by other rules.
+        besides: &["config"],
         // What the script does not know is for accelerate, which `trl` would start.
         parser: ArgumentParser::Recorded { class: |target, _| parser_of(target), unknown: UnknownOptions::Ignored },
         defaults: DefaultArguments::Recorded(|_, target| ArgumentClass::find("trl", class_of(target)?)),
@@ -42,13 +46,21 @@ pub(crate) const TRAINER: Trainer = Trainer {
     },
     model: ModelTraits {
         // Read from the sources of 0.29.
-        training: TrainingDefaults { seq_len: Some(1024), lora_rank: 16, checkpointing: true, ..hf::DEFAULTS },
+        training: TrainingDefaults {
+            seq_len: Some(1024),
+            lora_rank: 16,
+            checkpointing: true,
+            measured_losses: true,
+            ..hf::DEFAULTS
+        },
+        has_reference: |_, target| command_of(target).is_some_and(|(name, _)| ["dpo", "kto"].contains(name)),
+        needs_weights: true,
         ..hf::TRAINER.model
     },
 };
 
 /// The commands, and the classes of their arguments.
-pub(super) const COMMANDS: &[(&str, &str)] = &[
+const COMMANDS: &[(&str, &str)] = &[
     ("sft", "SFTConfig"),
     ("dpo", "DPOConfig"),
     ("grpo", "GRPOConfig"),
@@ -78,7 +90,7 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
             return None;
         }
         let modules = FOLDERS.map(|folder| format!("{folder}.{script}"));
-        let python = console_python(command, host);
+        let python = python_of(command, host);
         Job::in_package(&TRAINER, command, python, &modules.each_ref().map(String::as_str), rest)
     } else {
         class_of(&command.target)?;

@@ -29,7 +29,8 @@ impl FillContext<'_> {
             DefaultArguments::Script => {
                 let flow = self.flow()?;
                 let config_option = |word: &OsString| word.to_string_lossy().starts_with("--config");
-                if flow.reads_config_option() && job.args.words().iter().any(config_option) {
+                // `TrlParser` reads a file with arguments there, which zlaunch does not follow.
+                if flow.has(&["TrlParser"]) && job.args.words().iter().any(config_option) {
                     return None;
                 }
                 // A script may do more than its text shows, so nothing is certain.

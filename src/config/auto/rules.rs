@@ -186,13 +186,7 @@ impl FillContext<'_> {
     /// Whether TRL initialises a reference model with the config before transformers fills these sizes: there DeepSpeed drops
     /// an "auto" and takes its defaults.
     fn has_reference(&self) -> bool {
-        let target = self.job.target.name().to_string();
-        let is_one = |name: &str| ["dpo", "kto"].contains(&name);
-        match self.job.trainer.name {
-            "llamafactory" => self.job.args.text("stage").is_some_and(|stage| is_one(&stage.value)),
-            "trl" => target.trim_end_matches(".py").rsplit(['/', '.']).next().is_some_and(is_one),
-            _ => false,
-        }
+        (self.job.trainer.model.has_reference)(&self.job.args, &self.job.target)
     }
 
     /// The three sizes that follow from the model. Below stage 3, accelerate fills the last two, and it does not look

@@ -13,8 +13,7 @@ use crate::config::patch;
 use crate::host::{Host, terminal};
 use crate::report::fix::{Fixes, give, give_as};
 use crate::report::secrets::Secrets;
-use crate::report::{self, Problem, Rule, did_you_mean, nearest};
-use crate::report::{Place, reading};
+use crate::report::{Place, Problem, Rule, did_you_mean, nearest, reading};
 
 /// A template with everything it extends already merged in.
 #[derive(Debug)]
@@ -45,7 +44,7 @@ impl Template {
 
     /// What the config itself does not show: where it comes from, what it is for, what it sets.
     pub(crate) fn summary(&self, secrets: &Secrets) -> String {
-        let width = report::width_of_stderr().map_or(110, |width| width.min(110));
+        let width = terminal::width_of_stderr().map_or(110, |width| width.min(110));
         let mut text = format!("{} ({})\n", self.chain.join(" → "), self.origin);
         text += &self.about.as_ref().map(|about| layout::wrapped(about, 2, width)).unwrap_or_default();
         for (name, value) in &self.env {

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::context::LaunchContext;
 use super::kind::Launcher;
-use super::remote_runner::{RemoteRunner, Word};
+use super::remote_runner::RemoteRunner;
 use super::spec::{CountMeaning, LauncherSpec, count, default};
 use crate::base::base64;
 use crate::base::source::Sourced;
@@ -88,29 +88,15 @@ pub(super) fn prefix(context: &LaunchContext<'_>) -> Vec<OsString> {
         words.push("--no_local_rank".into());
     }
     words.extend(context.extra.iter().cloned());
-    words.extend(script_words(context));
+    words.extend(context.rank_words("--module"));
     words
 }
 
-/// The script, and the words that belong to it, as the runner must be given them.
-fn script_words(context: &LaunchContext<'_>) -> Vec<OsString> {
+/// What the runner cannot bring to the other machines, with these arguments of the script.
+pub(super) fn check_words(context: &LaunchContext<'_>, arguments: &[OsString]) -> Vec<Problem> {
     let mut words = context.rank_words("--module");
-    let runner = remote_runner(context);
-    let script = words.iter().position(|word| word != "--module" && word != "--no_python").unwrap_or(words.len());
-    for (at, word) in words.iter_mut().enumerate().skip(script) {
-        *word = runner.word(word, if at == script { Word::Script } else { Word::Argument });
-    }
-    words
-}
-
-/// The arguments of the script, in the same way.
-pub(super) fn arguments(context: &LaunchContext<'_>, words: &[OsString]) -> Result<Vec<OsString>, Vec<Problem>> {
-    let runner = remote_runner(context);
-    let problems = runner.check(context, &SPEC.parse(context.extra), words);
-    if !problems.is_empty() {
-        return Err(problems);
-    }
-    Ok(words.iter().map(|word| runner.word(word, Word::Argument)).collect())
+    words.retain(|word| word != "--module" && word != "--no_python");
+    remote_runner(context).check(context, &SPEC.parse(context.extra), &[&words, arguments].concat())
 }
 
 pub(crate) fn remote_runner(context: &LaunchContext<'_>) -> RemoteRunner {

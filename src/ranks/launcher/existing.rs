@@ -247,12 +247,18 @@ impl ExistingLauncher {
     /// A word that DeepSpeed's runner does not bring to the other machines as it stands.
     pub(crate) fn changed_by_shells(&self, job: &Job, host: &Host) -> Option<Problem> {
         let words = [&[job.target.word().to_os_string()], &job.rank_args(None)[..]].concat();
-        let is_runner = self.spec.launcher == deepspeed::SPEC.launcher;
-        let word = is_runner.then(|| remote_runner::changed_word(&self.args, &words, host)).flatten()?;
-        let (program, word) = (self.name(), word.to_string_lossy());
-        let what = format!("`{program}` sends `{word}` through a shell on every machine, which would change it");
+        if self.spec.launcher != deepspeed::SPEC.launcher || !remote_runner::uses_shells(&self.args, host) {
+            return None;
+        }
+        // A word that is quoted for the shells already is meant so.
+        let is_quoted = |word: &&str| {
+            word.len() > 1 && ['\'', '"'].iter().any(|quote| word.starts_with(*quote) && word.ends_with(*quote))
+        };
+        let mut changed = remote_runner::changed_words(&words).map(|word| word.to_string_lossy());
+        let (program, word) = (self.name(), changed.find(|word| !is_quoted(&&**word))?);
+        let what = format!("`{program}` sends `{word}` through a shell on every machine, which may change it");
         Some(Problem::warning(Rule::ChangedByShells, what).at(format!("{program} --hostfile")).fix(
-            run("zlaunch --hostfile FILE -- COMMAND").remark("without the launcher every argument arrives unchanged"),
+            "put it into a file, or start zlaunch on every machine without the launcher: torchrun hands on any word",
         ))
     }
 

@@ -1,13 +1,14 @@
-//! How DeepSpeed's runner reaches the machines of a hostfile, and what happens to the words of a command on the way.
+//! How DeepSpeed's runner reaches the machines of a hostfile, and which words of a command survive the way.
 //!
 //! pdsh joins its words by blanks and gives the line to ssh, so that the login shell of every machine reads it. DeepSpeed
 //! (`PDSHRunner.parse_user_args`, alike in 0.14 to 0.19) puts an argument with a blank into double quotes and escapes only
 //! the quotes in it; all else, the script included, it leaves as it is. pdsh itself replaces `%h`, `%n` and `%u`.
+//! zlaunch refuses a word that would not arrive as it is.
 //! `mpirun` and `srun` send the words in a message of their own, which no shell reads. `srun` takes off the quotes that
 //! DeepSpeed puts around a variable with a blank; `mpirun` leaves them.
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use super::context::LaunchContext;
@@ -15,10 +16,10 @@ use crate::base::source::{Source, Sourced};
 use crate::command::argv::Args;
 use crate::command::target::Target;
 use crate::host::Host;
-use crate::report::{Problem, Rule, reading};
+use crate::report::{Place, Problem, Rule, reading};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RemoteRunner {
+pub(crate) enum RemoteRunner {
     /// Nothing: the ranks run on this machine.
     Nothing,
     Pdsh,
@@ -29,15 +30,6 @@ pub enum RemoteRunner {
     Mvapich,
     /// Hands on the whole environment as well.
     Slurm,
-}
-
-/// What a word is to the runner.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Word {
-    /// The script, or the program after `--no_python`: taken as it is.
-    Script,
-    /// What follows it.
-    Argument,
 }
 
 impl RemoteRunner {
@@ -57,23 +49,10 @@ impl RemoteRunner {
         }
     }
 
-    /// The word that the runner must be given, so that this one arrives.
-    pub fn word(self, word: &OsStr, kind: Word) -> OsString {
-        let bytes = word.as_bytes();
-        if self != RemoteRunner::Pdsh || is_shell_safe(bytes) {
-            return word.to_os_string();
-        }
-        // The runner itself adds the quotes around such an argument, and escapes those in it.
-        if kind == Word::Argument && bytes.contains(&b' ') {
-            return OsString::from_vec(in_double_quotes(bytes, b"\\$`"));
-        }
-        OsString::from_vec([b"\"", in_double_quotes(bytes, b"\\$`\"").as_slice(), b"\""].concat())
-    }
-
-    /// What the runner hands on in a way that zlaunch cannot make safe.
+    /// What the runner cannot hand on. `words`: the script and its arguments.
     pub(super) fn check(self, context: &LaunchContext<'_>, options: &Args, words: &[OsString]) -> Vec<Problem> {
         match self {
-            RemoteRunner::Pdsh => read_by_shells(context, options),
+            RemoteRunner::Pdsh => read_by_shells(context, options, words),
             RemoteRunner::OpenMpi | RemoteRunner::Hydra | RemoteRunner::Mvapich
                 if words.iter().any(|word| word == ":") =>
             {
@@ -124,61 +103,54 @@ impl RemoteRunner {
     }
 }
 
-/// What DeepSpeed puts between the words without quotes: `cd FOLDER; PYTHON -m … --master_addr=ADDRESS`.
-fn read_by_shells(context: &LaunchContext<'_>, options: &Args) -> Vec<Problem> {
-    let option = |name: &str| options.text(name);
+/// The line that DeepSpeed makes for the shells: `cd FOLDER; PYTHON -m … --master_addr=ADDRESS … SCRIPT ARGUMENTS`.
+fn read_by_shells(context: &LaunchContext<'_>, options: &Args, words: &[OsString]) -> Vec<Problem> {
     let folder = Sourced::new(context.host.cwd.clone().into_os_string(), Source::Machine("the folder you are in"));
     let python = Sourced::new(context.python(), Source::Machine("the interpreter"));
-    let stated = [context.topology.master_addr.clone(), option("venv_script"), option("enable_each_rank_log")];
+    let stated =
+        [context.topology.master_addr.clone(), options.text("venv_script"), options.text("enable_each_rank_log")];
     let stated = stated.into_iter().flatten().map(|sourced| sourced.map(OsString::from));
-    let unsafe_ones = [folder, python].into_iter().chain(stated).filter(|word| !is_shell_safe(word.value.as_bytes()));
-    let problem = |unsafe_one: Sourced<OsString>| {
-        let value = unsafe_one.value.to_string_lossy();
+    let problem = |word: &OsStr, place: Place, help: &str| {
+        let word = word.to_string_lossy();
         let what =
-            format!("`{value}` would be read by the shell of every machine: deepspeed's runner does not quote it");
-        Problem::error(Rule::Hosts, what)
-            .at(&unsafe_one.from)
-            .fix("use letters, digits and `_-./=:,@+` there, or a link with such a name")
+            format!("`{word}` would be read by the shell of every machine: deepspeed's runner does not quote it");
+        Problem::error(Rule::Hosts, what).at(place).fix(help)
     };
-    unsafe_ones.map(problem).collect()
-}
-
-/// The first word of a command that `deepspeed --hostfile` would send through the shells of several machines, and that they
-/// would change. One that is quoted for them already is meant so.
-pub(super) fn changed_word<'w>(options: &Args, words: &'w [OsString], host: &Host) -> Option<&'w OsStr> {
-    let file = host.absolute(Path::new(&options.text("hostfile")?.value));
-    let pdsh = options.text("launcher").is_none_or(|name| name.value.eq_ignore_ascii_case("pdsh"));
-    if !pdsh || options.is_given("no_ssh") {
-        return None;
+    let mut problems = Vec::new();
+    for part in [folder, python].into_iter().chain(stated).filter(|part| !is_shell_safe(part.value.as_bytes())) {
+        let help = "use letters, digits and `_-./=:,@+` there, or a link with such a name";
+        problems.push(problem(&part.value, Place::from(&part.from), help));
     }
-    let machines = reading::text_if_any(&file)?.lines().filter(|line| line.contains("slots=")).count();
-    let word = words.iter().find(|word| is_changed(word.as_bytes()));
-    word.filter(|_| machines > 1).map(OsString::as_os_str)
+    if let Some(word) = changed_words(words).next() {
+        let help =
+            "put it into a file, or drop --hostfile and start zlaunch on every machine: torchrun hands on any word";
+        problems.push(problem(word, Place::from("the command"), help));
+    }
+    problems
 }
 
-fn is_changed(word: &[u8]) -> bool {
-    let quoted = |quote: u8| word.len() > 1 && word.starts_with(&[quote]) && word.ends_with(&[quote]);
-    // The runner itself quotes an argument with a blank, though not for `$`.
-    let special: &[u8] = if word.contains(&b' ') { b"$`\\" } else { b"\"'\\$`;&|<>()\n" };
-    word.is_empty() || !quoted(b'\'') && !quoted(b'"') && word.iter().any(|byte| special.contains(byte))
+/// Whether `deepspeed` with these options reaches several machines through their shells.
+pub(super) fn uses_shells(options: &Args, host: &Host) -> bool {
+    let pdsh = options.text("launcher").is_none_or(|name| name.value.eq_ignore_ascii_case("pdsh"));
+    let Some(file) = options.text("hostfile") else { return false };
+    let text = reading::text_if_any(&host.absolute(Path::new(&file.value))).unwrap_or_default();
+    pdsh && !options.is_given("no_ssh") && text.lines().filter(|line| line.contains("slots=")).count() > 1
 }
 
-/// Whether neither pdsh nor any shell reads more into these bytes.
+/// Which of a script and its arguments the shells or pdsh would change.
+pub(super) fn changed_words(words: &[OsString]) -> impl Iterator<Item = &OsString> {
+    let is_changed = |(at, word): &(usize, &OsString)| {
+        let word = word.as_bytes();
+        // The runner itself quotes an argument with a blank.
+        let is_quoted = *at > 0 && word.contains(&b' ');
+        let special: &[u8] = if is_quoted { b"$`\\%" } else { b" \t\n\"'\\$`;&|<>()*?{~#%" };
+        word.is_empty() || !is_quoted && word[0] == b'=' || word.iter().any(|byte| special.contains(byte))
+    };
+    words.iter().enumerate().filter(is_changed).map(|(_, word)| word)
+}
+
+/// Neither pdsh nor any shell reads more into these bytes.
 pub(crate) fn is_shell_safe(bytes: &[u8]) -> bool {
     let is_safe = |b: &u8| b.is_ascii_alphanumeric() || b"_-./=:,@+".contains(b);
     !bytes.is_empty() && !bytes.starts_with(b"=") && bytes.iter().all(is_safe)
-}
-
-/// A text for between double quotes, and through pdsh.
-pub(crate) fn in_double_quotes(text: &[u8], special: &[u8]) -> Vec<u8> {
-    let mut escaped = Vec::with_capacity(text.len() + 8);
-    for byte in text {
-        match byte {
-            b'%' => escaped.push(b'%'),
-            _ if special.contains(byte) => escaped.push(b'\\'),
-            _ => {}
-        }
-        escaped.push(*byte);
-    }
-    escaped
 }

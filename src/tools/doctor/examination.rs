@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use crate::check::machine::Wants;
 use crate::check::operators;
 use crate::command::python::Python;
+use crate::command::trainer;
 use crate::fit;
 use crate::host::Host;
 use crate::host::machine::Machine;
@@ -33,8 +34,8 @@ impl<'a> Examination<'a> {
     pub(super) fn new(launch: &'a Launch, host: &'a Host, machine: &'a Machine) -> Self {
         let (mut wants, mut offloaded, mut compiles) = (Wants::default(), None, false);
         let (plan, python) = if launch.command.is_empty() {
-            let swift = host.find_program(OsStr::new("swift"));
-            (None, swift.and_then(|path| Python::of_script(&path, host)))
+            let found = trainer::training_commands().find_map(|(console, _)| host.find_program(OsStr::new(console)));
+            (None, found.and_then(|path| Python::of_script(&path, host)))
         } else {
             let (plan, job) = Plan::with_job(launch, host);
             if let Ok(Plan { config: Some(config), topology, .. }) = &plan {

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """DeepSpeed's own runner over pdsh and ssh, and over `mpirun`: every word and every variable arrives as it was said. Over `srun` it is tried by slurm/run.py.
+pdsh gets the words that survive the shells; zlaunch refuses each of the others.
 
 The machines are names of this one, reached through an sshd of the test's own. The trainer records what it was given. Secrets must be in no
 argument of any process: a shell in the place of `pdsh` and `mpirun` keeps what each was given, DeepSpeed's log is searched as well.
@@ -22,6 +23,8 @@ from ssh import Sshd  # noqa: E402
 WORDS = ["--a", '{"a":1}', '{"a": 1, "b": "$HOME"}', "$(touch executed)", "`touch executed`", "", "it's", "two words", " ", 'a"b', '"', "\\", "\\\\ \\", "a\\ b", "$HOME",
          "~", "~/x", "*", "a;touch executed", "a&b", "a|b", "<x", ">executed", "(", ")", "#x", "!x", "!!", "100%", "%n", "%h %u", "%%n", "line\nfeed", "two\nlines here",
          "tab\there", "é数据", b"\xff\xfe".decode(errors="surrogateescape"), "--x=$(id)", "[a-z]*", "{a,b}", "=ls", "-", "--", "^a", "a=b", "'", "''", "$'x'", "\x1b[0m"]
+# Those that arrive behind pdsh and a shell: DeepSpeed itself quotes an argument with a blank.
+PLAIN = ["--a", '{"a": 1}', "two words", " ", 'a "b"', "it's here", "a; b", "!x", "!!", "two\nlines here", "é数据", "-", "--", "^a", "a=b", "\x1b.0m"]
 SECRET = "hf_Abc$x`y\"z 'q' \\ %n end"
 VARIABLES = {"PLAIN": "1", "SPACES": "  a  b ", "ODD": "a $HOME `id` \"q\" 'p' \\ %n %% ; #", "HF_TOKEN": SECRET, "MLFLOW_TRACKING_TOKEN": "ml-secret-123", "NCCL_DEBUG": "INFO",
              "NCCL_ODD": "a $HOME \"b\"", "EMPTY": "", "UNICODE": "é数", "TAB": "a\tb"}
@@ -59,7 +62,8 @@ class Lab:
         self.arguments, self.home = folder / "arguments", folder / "home"
         for name in ("home", "tmp", "keepers"):
             (folder / name).mkdir(parents=True)
-        (self.home / "train it's.py").write_text(RECORDER)
+        for name in ("train it's.py", "train.py"):
+            (self.home / name).write_text(RECORDER)
 
     def put(self, program, text):
         """Puts something in front of a program."""
@@ -70,7 +74,7 @@ class Lab:
         """It writes down its arguments."""
         self.put(program, KEEPER.format(kept=self.arguments, program=where, path=f"{self.sshd.bin}:{Path(where).parent}:$PATH"))
 
-    def launch(self, options, variables):
+    def launch(self, options, variables, words, script):
         path = f"{self.folder}/keepers:{self.sshd.bin}:{self.env}/bin:/usr/sbin:/usr/bin:/sbin:/bin"
         given = {"PATH": path, "HOME": str(self.home), "LANG": "C.UTF-8", "PYTHONPATH": "/a b/$c", "MLFLOW_TRACKING_PASSWORD": "pw-of-mlflow", "TMPDIR": str(self.folder / "tmp")} | AS_ROOT
         setting = [word for name, value in variables.items() for word in ("--env", f"{name}={value}")]
@@ -78,28 +82,36 @@ class Lab:
             shutil.rmtree(self.home / "seen", ignore_errors=True)
             self.arguments.unlink(missing_ok=True)
             command = [self.binary, "--hostfile", self.folder / "hosts", "--master-addr", "127.0.0.1", "--master-port", str(free_port()), *setting, *options,
-                       "--", f"{self.env}/bin/python", "train it's.py", *WORDS]
+                       "--", f"{self.env}/bin/python", script, *words]
             ran = subprocess.run([os.fspath(word) for word in command], env=given, cwd=self.home, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                  errors="surrogateescape", timeout=PATIENCE)
             if not port_was_taken(ran.stdout):
                 break
         return ran
 
-    def arrives(self, slots, options=(), variables=VARIABLES, secrets=("hf_Abc", "ml-secret", "pw-of-mlflow"), numbered=True):
+    def arrives(self, slots, options=(), variables=VARIABLES, secrets=("hf_Abc", "ml-secret", "pw-of-mlflow"), numbered=True, words=WORDS, script="train it's.py"):
         (self.folder / "hosts").write_text("".join(f"node{at} slots={count}\n" for at, count in enumerate(slots, 1)))
         with self.sshd:
-            ran = self.launch(options, variables)
-        came_whole(ran, self.home / "seen", sum(slots), WORDS, variables | {"MLFLOW_TRACKING_PASSWORD": "pw-of-mlflow"}, numbered)
+            ran = self.launch(options, variables, words, script)
+        came_whole(ran, self.home / "seen", sum(slots), words, variables | {"MLFLOW_TRACKING_PASSWORD": "pw-of-mlflow"}, numbered)
         shown = ran.stdout + self.arguments.read_text(errors="surrogateescape")
         assert not [secret for secret in secrets if secret in shown], f"a secret is shown:\n{shown[-3000:]}"
-        return f"{sum(slots)} ranks, {len(WORDS)} words and {len(variables)} variables each"
+        return f"{sum(slots)} ranks, {len(words)} words and {len(variables)} variables each"
+
+    def refuses(self, word):
+        ran = self.launch(["--dry-run"], {}, [word], "train.py")
+        assert ran.returncode == 125 and "would be read by the shell of every machine" in ran.stdout, f"{word}: {ran.stdout}"
 
 
 def pdsh(folder, options, shell, version=None):
     needs("pdsh", shell)
     lab = Lab(folder, options.bin, environment(f"deepspeed-{version}") if version else options.env, shell)
     lab.keep("pdsh", shutil.which("pdsh"))
-    return lab.arrives([1, 2])
+    arrived = lab.arrives([1, 2], words=PLAIN, script="train.py")
+    refused = [word for word in WORDS if word not in PLAIN and set(word) & set("\"'\\$`;&|<>()*?{~#%\n\t") or word in ("", "=ls")]
+    for word in refused:
+        lab.refuses(word)
+    return f"{arrived}, {len(refused)} words refused"
 
 
 def mpi(folder, options, name, runner=None):
