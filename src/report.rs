@@ -2,6 +2,7 @@
 //! files a user names. One function a sentence; the functions decide nothing but the words.
 
 mod effects;
+mod language;
 mod memory;
 mod printing;
 mod problem;
@@ -14,6 +15,7 @@ mod trainers;
 mod usage;
 
 pub(crate) use effects::*;
+pub(crate) use language::Language;
 pub(crate) use memory::*;
 pub use printing::*;
 pub use problem::*;

@@ -12,8 +12,7 @@ use super::values;
 use crate::base::layout::{Line, TextTable, wrapped, wrapped_help};
 use crate::base::options::{self, SUBCOMMANDS};
 use crate::host::{Host, terminal};
-use crate::report::{self, Problem, Rule};
-use crate::tools::explain::Language;
+use crate::report::{self, Language, Problem, Rule};
 
 /// The help of a sub-command, or the overview.
 pub(super) fn read(args: HelpArgs, mut reader: Reader) -> Result<String, Vec<Problem>> {

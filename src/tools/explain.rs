@@ -2,7 +2,6 @@
 
 mod explanation;
 mod glossary;
-mod language;
 mod versions;
 
 use super::output::{out, show};
@@ -12,12 +11,11 @@ use crate::base::vars;
 use crate::check;
 use crate::config::template::Search;
 use crate::host::{Host, terminal};
-use crate::report::{self, Problem, Rule};
+use crate::report::{self, Language, Problem, Rule};
 
 use explanation::Explanation;
 pub use glossary::{GlossaryEntry, entries};
 use glossary::{Topic, grouped};
-pub(crate) use language::Language;
 use versions::Versions;
 pub(crate) use versions::fate;
 

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::explain::{self, Language};
+use super::explain;
 use super::output::{err, out};
 use crate::base::recorded::Version;
 use crate::command::python::Python;
@@ -11,7 +11,7 @@ use crate::config::auto;
 use crate::config::schema::{self, KeySpec, Known, UnknownKeys, newest};
 use crate::config::template;
 use crate::host::Host;
-use crate::report::Problem;
+use crate::report::{Language, Problem};
 
 pub struct SchemaRequest {
     /// Instead of the one that is installed.

@@ -3,7 +3,6 @@
 use anstyle::{AnsiColor, Style};
 
 use super::glossary::{GlossaryEntry, Topic, keys_below, of_rules};
-use super::language::Language;
 use super::versions::{Versions, fate};
 use crate::base::layout::{Line, TextTable, columns, escape_controls, wrapped};
 use crate::base::options::{flag, launch_options, variable};
@@ -14,6 +13,7 @@ use crate::config::auto;
 use crate::config::schema::KeySpec;
 use crate::config::template::{self, Origin, Search};
 use crate::host::Host;
+use crate::report::Language;
 use crate::report::secrets::Secrets;
 
 pub(super) struct Explanation {
