@@ -31,17 +31,19 @@ pub mod check {
 }
 
 pub mod cli {
-    pub use crate::cli::{ABOUT_VARIABLES, EXAMPLE, EXIT_STATUS, FIRST, MORE, Request, foreign_options};
+    pub use crate::cli::{ABOUT_VARIABLES, Asked, EXAMPLE, EXIT_STATUS, FIRST, MORE, foreign_options};
     pub use crate::cli::{command, in_chinese, parse, shown_options};
+    pub use crate::tools::TOOLS;
+    pub use crate::tools::launch::all_problems;
 }
 
 pub mod doctor {
-    pub use crate::tools::doctor::examine;
+    pub use crate::tools::doctor::{DoctorRequest, examine};
 }
 
 pub mod fit {
     pub use crate::fit::{
-        View, algorithm, answer, architecture, cards, memory, need, optimizer, settings, strategy, workload,
+        FitRequest, View, algorithm, answer, architecture, cards, memory, need, optimizer, settings, strategy, workload,
     };
 }
 

@@ -1,5 +1,5 @@
 //! The options of a launch. clap derives the command line, its help, the completions, the man page and the tables in the
-//! documents from these structs; the options that only a sub-command has are in `cli`. Doc comments on the fields are the
+//! documents from these structs; the options that only a sub-command has are in its file in `tools`. Doc comments on the fields are the
 //! help. Other layers ask `launch_option` whether a word is one of ours.
 
 use std::ffi::{OsStr, OsString};
@@ -10,12 +10,6 @@ use clap::parser::ValueSource;
 use clap::{Arg, Args, Command, ValueHint};
 
 use super::source::{Source, Sourced};
-
-/// The words that are sub-commands in the place of the first argument.
-#[rustfmt::skip]
-pub const SUBCOMMANDS: &[&str] = &[
-    "check", "rehearse", "fit", "templates", "explain", "diff", "generate", "doctor", "shims", "schema", "completions", "help",
-];
 
 /// A value as it was given. It is read later: clap would stop at the first value that is wrong, while zlaunch tells all
 /// mistakes at once.

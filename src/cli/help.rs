@@ -5,34 +5,12 @@ use std::ffi::OsString;
 
 use clap::{Arg, Command};
 
-use super::commands::{FIRST, USAGE, about, command, command_of, place_of, shown_options, usage_of, value_of};
-use super::reader::Reader;
-use super::tools::HelpArgs;
-use super::values;
+use super::commands::{FIRST, USAGE, about, command, command_of, shown_options, usage_of, value_of};
+use super::reader::Tools;
 use crate::base::layout::{Line, TextTable, wrapped, wrapped_help};
-use crate::base::options::{self, SUBCOMMANDS};
+use crate::base::options;
 use crate::host::{Host, terminal};
-use crate::report::{self, Language, Problem, Rule};
-
-/// The help of a sub-command, or the overview.
-pub(super) fn read(args: HelpArgs, mut reader: Reader) -> Result<String, Vec<Problem>> {
-    let asked = reader.one(args.command, values::text).map(|asked| asked.value);
-    let text = match &asked {
-        None => overview(reader.host),
-        Some(name) if SUBCOMMANDS.contains(&name.as_str()) => page(name, reader.host),
-        Some(name) => {
-            let help = match report::nearest(name, SUBCOMMANDS.iter().copied()) {
-                Some(nearest) => format!("did you mean `zlaunch help {nearest}`?"),
-                None => format!(
-                    "`zlaunch help` lists the commands, `zlaunch --help` the launch options; try `zlaunch explain {name}`"
-                ),
-            };
-            let what = format!("zlaunch has no command `{name}`");
-            return Err(Problem::error(Rule::Usage, what).at(format!("help {name}")).help(help).into());
-        }
-    };
-    reader.finish(text)
-}
+use crate::report::Language;
 
 const EXAMPLES: &str = "  zlaunch --deepspeed zero3_offload -- swift sft --model Qwen/Qwen3-8B
   zlaunch -n --deepspeed zero2 -- python train.py  # only show it
@@ -40,28 +18,26 @@ const EXAMPLES: &str = "  zlaunch --deepspeed zero3_offload -- swift sft --model
 
 pub const MORE: &str = "See `zlaunch --help` for all options, `zlaunch help COMMAND` for a command.";
 
-/// The commands of every day.
-const FIRST_COMMANDS: &[&str] = &["check", "rehearse", "fit", "templates", "explain", "diff"];
-
 /// The options that `zlaunch -h` shows.
 const MOST_USED: &[&str] =
     &["deepspeed", "set", "nproc_per_node", "nnodes", "launcher", "env", "record", "dry_run", "quiet", "verbose"];
 
 /// The page that `-h` or `--help` among the words asks for: `zlaunch check --help`, `zlaunch --help check`.
-pub(super) fn asked_by(words: &[OsString], host: &Host) -> String {
-    let place = match words {
-        [_, second] if SUBCOMMANDS.iter().any(|name| second == name) => place_of(&words[1..]),
-        _ => place_of(words),
+pub(super) fn asked_by(words: &[OsString], host: &Host, tools: &Tools) -> String {
+    let second = words.get(1).filter(|_| words.len() == 2);
+    let place = match tools.named(second).name {
+        "" => tools.named(words.first()).name,
+        second => second,
     };
     let is_short = |word: &str| word.starts_with('-') && !word.starts_with("--") && word.contains('h');
     let asks = words.iter().filter_map(|word| word.to_str()).find(|word| *word == "--help" || is_short(word));
-    if place.is_empty() && asks.is_some_and(is_short) { overview(host) } else { page(place, host) }
+    if place.is_empty() && asks.is_some_and(is_short) { overview(host, tools) } else { page(place, host, tools) }
 }
 
 /// One screen, as wide as the terminal.
-pub(super) fn overview(host: &Host) -> String {
+pub(crate) fn overview(host: &Host, tools: &Tools) -> String {
     let page = Page::new(host);
-    let zlaunch = command();
+    let zlaunch = command(tools);
     // The first part of what `--help` says.
     let brief = |arg: &Arg| page.say(&about(arg)).split([';', '；']).next().unwrap_or_default().to_string();
     let options = MOST_USED.iter().filter_map(|id| zlaunch.get_arguments().find(|arg| arg.get_id() == id));
@@ -69,7 +45,7 @@ pub(super) fn overview(host: &Host) -> String {
         wrapped(page.say(FIRST), 0, page.width),
         format!("\n{} {USAGE}\n", page.title("Usage")),
         format!("\n{}\n{EXAMPLES}", page.title("Examples")),
-        page.commands(&zlaunch),
+        page.commands(&zlaunch, tools),
         page.section("Options", options.map(|arg| (spelled(arg), brief(arg)))),
         format!("\n{}", wrapped(page.say(MORE), 0, page.width)),
     ]
@@ -77,16 +53,16 @@ pub(super) fn overview(host: &Host) -> String {
 }
 
 /// Everything about the sub-command of this name, or else about a launch.
-pub(super) fn page(name: &str, host: &Host) -> String {
+pub(crate) fn page(name: &str, host: &Host, tools: &Tools) -> String {
     let page = Page::new(host);
-    let command = command_of(name);
+    let command = command_of(name, tools);
     let is_launch = name.is_empty();
     let mut usage = usage_of(&command);
     usage.extend(command.get_subcommands().map(|subcommand| format!("\n       {}", usage_of(subcommand))));
     let mut text = wrapped(page.say(&command.get_about().map(ToString::to_string).unwrap_or_default()), 0, page.width);
     text += &format!("\n{} {usage}\n", page.title("Usage"));
     if is_launch {
-        text += &page.commands(&command);
+        text += &page.commands(&command, tools);
     }
     let shown = |arg: &&Arg| !arg.is_hide_set() && arg.get_help().is_some();
     let arguments = command.get_positionals().filter(shown).map(|arg| (value_of(arg), page.help_of(arg)));
@@ -135,12 +111,12 @@ impl Page {
         format!("\x1b[1m\x1b[4m{}{}\x1b[0m", self.say(text), if self.chinese { "：" } else { ":" })
     }
 
-    fn commands(&self, zlaunch: &Command) -> String {
+    fn commands(&self, zlaunch: &Command, tools: &Tools) -> String {
         let about = |command: &Command| command.get_about().map(ToString::to_string).unwrap_or_default();
         let row = |command: &Command| (command.get_name().to_string(), self.say(&about(command)).to_string());
-        let (first, more): (Vec<_>, Vec<_>) =
-            zlaunch.get_subcommands().partition(|command| FIRST_COMMANDS.contains(&command.get_name()));
-        self.section("Commands", first.into_iter().map(row)) + &self.section("More commands", more.into_iter().map(row))
+        let common = tools.common.len();
+        let mut rows = zlaunch.get_subcommands().map(row);
+        self.section("Commands", rows.by_ref().take(common)) + &self.section("More commands", rows)
     }
 
     /// Names with what they are for, under a title; nothing where there are none.

@@ -1,12 +1,13 @@
-//! The values of options and arguments: each is read with where it came from, the command line or a `ZLAUNCH_*` variable,
-//! and what is wrong about them is gathered.
+//! What a sub-command is, and how it reads its arguments: every value with where it came from, the command line or a
+//! `ZLAUNCH_*` variable. What is wrong about them is gathered.
 
+use std::any::Any;
 use std::ffi::{OsStr, OsString};
 use std::ops::Bound;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
-use clap::{ArgAction, Command};
+use clap::{ArgAction, ArgMatches, Args, Command};
 
 use super::values;
 use crate::base::options::{Given, LayerOptions, SearchOptions, launch_options, variable, variable_of};
@@ -15,12 +16,39 @@ use crate::base::vars;
 use crate::config::layers::Layers;
 use crate::config::template::Search;
 use crate::host::{Host, names_in};
-use crate::plan::Plan;
-use crate::report::{self, Problem, Rule, Severity};
+use crate::report::{self, Problem, Rule};
 use crate::request::Launch;
 
 /// Variables of ours that are not options.
 const NOT_OPTIONS: &[&str] = &[vars::ZLAUNCH_LANG, vars::ZLAUNCH_SHIM, vars::ZLAUNCH_SHIM_OF];
+
+/// A sub-command: its file in `tools` has its arguments, as a struct that clap fills, and what is done.
+pub(crate) trait Tool: Args {
+    /// The arguments, where the struct alone does not say everything about them.
+    fn arguments(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+
+    /// The words as clap can read them.
+    fn in_order(words: &[OsString], _: &Host) -> Vec<OsString> {
+        words.to_vec()
+    }
+
+    fn read(self, reader: Reader) -> Requested;
+}
+
+/// What was asked for.
+pub trait Request: Any {
+    /// The exit status, where zlaunch does not become another program.
+    fn run(self: Box<Self>, host: &Host) -> Result<u8, Vec<Problem>>;
+
+    /// The launch, where it is about the plan of one.
+    fn into_launch(self: Box<Self>) -> Option<Box<Launch>> {
+        None
+    }
+}
+
+pub(crate) type Requested = Result<Box<dyn Request>, Refused>;
 
 /// Why the words are refused.
 pub struct Refused {
@@ -29,67 +57,92 @@ pub struct Refused {
     pub(crate) meant: Option<Box<Launch>>,
 }
 
-/// What can be wrong about a command and its config however zlaunch's own options are meant.
-const OF_THE_COMMAND: &[Rule] = &[
-    Rule::Template,
-    Rule::Json,
-    Rule::NotFound,
-    Rule::ScriptMissing,
-    Rule::ModuleMissing,
-    Rule::PathMissing,
-    Rule::RunFile,
-    Rule::Argument,
-];
-
-impl Refused {
-    /// The problems of the words, and those of the command behind them: all are told at once.
-    pub fn with_those_of_the_command(self, host: &Host) -> Vec<Problem> {
-        let Refused { mut problems, meant } = self;
-        let Some(mut launch) = meant else { return problems };
-        // A template may be in the folder that is not there.
-        let says_more = |problem: &Problem| !problems.iter().any(|known| known.rule == problem.rule);
-        let is_of_command = |problem: &Problem| OF_THE_COMMAND.contains(&problem.rule) && says_more(problem);
-        let planned =
-            launch.read_piped_config().map_err(|problem| vec![problem]).and_then(|()| Plan::new(&launch, host));
-        let found: Vec<Problem> = planned.err().into_iter().flatten().filter(is_of_command).collect();
-        problems.extend(found.into_iter().filter(|problem| problem.severity == Severity::Error));
-        problems
-    }
-}
-
 impl From<Vec<Problem>> for Refused {
     fn from(problems: Vec<Problem>) -> Self {
         Refused { problems, meant: None }
     }
 }
 
-pub(super) struct Reader<'a> {
+impl From<Problem> for Refused {
+    fn from(problem: Problem) -> Self {
+        vec![problem].into()
+    }
+}
+
+/// A row of the table of sub-commands.
+pub(crate) struct Subcommand {
+    pub(super) name: &'static str,
+    pub(super) arguments: fn(Command) -> Command,
+    pub(super) in_order: fn(&[OsString], &Host) -> Vec<OsString>,
+    pub(super) read: fn(&ArgMatches, Reader) -> Result<Requested, clap::Error>,
+}
+
+impl Subcommand {
+    pub(crate) const fn of<T: Tool>(name: &'static str) -> Self {
+        Subcommand {
+            name,
+            arguments: T::arguments,
+            in_order: T::in_order,
+            read: |matches, reader| Ok(T::from_arg_matches(matches)?.read(reader)),
+        }
+    }
+}
+
+/// Everything that zlaunch can be asked for.
+pub struct Tools {
+    /// A launch, which has no name.
+    pub(crate) launch: Subcommand,
+    /// The sub-commands of every day.
+    pub(crate) common: &'static [Subcommand],
+    pub(crate) more: &'static [Subcommand],
+}
+
+impl Tools {
+    pub(super) fn subcommands(&self) -> impl Iterator<Item = &Subcommand> {
+        self.common.iter().chain(self.more)
+    }
+
+    pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.subcommands().map(|subcommand| subcommand.name)
+    }
+
+    /// The sub-command that a word names, or else a launch.
+    pub(super) fn named(&self, word: Option<&OsString>) -> &Subcommand {
+        let is_it = |subcommand: &&Subcommand| word.is_some_and(|word| word == subcommand.name);
+        self.subcommands().find(is_it).unwrap_or(&self.launch)
+    }
+}
+
+pub(crate) struct Reader<'a> {
+    pub(crate) tools: &'static Tools,
+    /// The sub-command; empty for a launch.
+    pub(crate) place: &'static str,
     /// All words but the sub-command.
-    pub(super) words: &'a [OsString],
+    pub(crate) words: &'a [OsString],
     /// Those in front of the command, as they were given.
-    pub(super) options: &'a [OsString],
-    pub(super) host: &'a Host,
-    pub(super) problems: Vec<Problem>,
+    pub(crate) options: &'a [OsString],
+    pub(crate) host: &'a Host,
+    pub(crate) problems: Vec<Problem>,
     /// About variables that no option has.
-    pub(super) warnings: Vec<Problem>,
+    pub(crate) warnings: Vec<Problem>,
     reads_variables: bool,
     /// What clap has parsed the words by.
-    pub(super) command: Command,
+    pub(crate) command: Command,
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(words: &'a [OsString], host: &'a Host) -> Self {
+    pub(crate) fn new(place: &'static str, words: &'a [OsString], host: &'a Host, tools: &'static Tools) -> Self {
         let (problems, warnings, command) = (Vec::new(), Vec::new(), Command::default());
-        Reader { words, options: words, host, problems, warnings, reads_variables: false, command }
+        Reader { tools, place, words, options: words, host, problems, warnings, reads_variables: false, command }
     }
 
     /// Tells our words from those of the command.
-    pub(super) fn split_off(&mut self, command: &[OsString]) {
+    pub(crate) fn split_off(&mut self, command: &[OsString]) {
         self.options = &self.words[..self.words.len() - command.len()];
     }
 
     /// Makes the `ZLAUNCH_*` variables the defaults of their options. An empty one counts as unset.
-    pub(super) fn with_variables(&mut self, command: Command) -> Command {
+    pub(crate) fn with_variables(&mut self, command: Command) -> Command {
         self.reads_variables = true;
         let ours = (Bound::Included(OsStr::new("ZLAUNCH_")), Bound::Excluded(OsStr::new("ZLAUNCH`")));
         let set = self.host.env.range::<OsStr, _>(ours).filter_map(|(name, value)| Some((name.to_str()?, value)));
@@ -142,7 +195,7 @@ impl<'a> Reader<'a> {
     }
 
     /// What turned a switch on.
-    pub(super) fn source_of_switch(&self, flag: &str) -> Source {
+    pub(crate) fn source_of_switch(&self, flag: &str) -> Source {
         let flag = flag.to_string();
         if self.options.iter().any(|word| *word == *flag) {
             Source::Flag(flag)
@@ -152,12 +205,17 @@ impl<'a> Reader<'a> {
     }
 
     /// The value, unless something is wrong.
-    pub(super) fn finish<T>(self, value: T) -> Result<T, Vec<Problem>> {
+    pub(crate) fn finish<T>(self, value: T) -> Result<T, Vec<Problem>> {
         if self.problems.is_empty() { Ok(value) } else { Err(self.problems) }
     }
 
+    /// The request, unless something is wrong.
+    pub(crate) fn answer(self, request: impl Request) -> Requested {
+        Ok(Box::new(self.finish(request)?))
+    }
+
     /// The value of an option or argument.
-    pub(super) fn one<T>(
+    pub(crate) fn one<T>(
         &mut self,
         given: Option<Given>,
         read: impl Fn(&Given) -> Result<T, Problem>,
@@ -168,7 +226,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The values of an option that may be repeated. Those of its variable come first, since later ones win.
-    pub(super) fn many<T>(
+    pub(crate) fn many<T>(
         &mut self,
         given: Vec<Given>,
         read: impl Fn(&Given) -> Result<T, Problem>,
@@ -185,7 +243,7 @@ impl<'a> Reader<'a> {
         of_variable.chain(given).filter_map(|given| self.one(Some(given), &read)).collect()
     }
 
-    pub(super) fn search(&mut self, options: SearchOptions) -> Search {
+    pub(crate) fn search(&mut self, options: SearchOptions) -> Search {
         let folders: Vec<_> =
             options.template_dir.into_iter().filter_map(|folder| self.one(Some(folder), values::path)).collect();
         let missing = folders.iter().filter(|folder| !self.host.absolute(&folder.value).is_dir());
@@ -194,7 +252,7 @@ impl<'a> Reader<'a> {
         Search::new(folders.into_iter().map(|folder| folder.value).collect(), self.host)
     }
 
-    pub(super) fn layers(&mut self, options: LayerOptions) -> Layers {
+    pub(crate) fn layers(&mut self, options: LayerOptions) -> Layers {
         Layers {
             patch: self.many(options.patch, values::path),
             unset: self.many(options.unset, values::dotted_key),

@@ -1,13 +1,19 @@
 //! `zlaunch check`: what the rules find is the data here.
 
+use std::ffi::OsString;
 use std::io::Write;
 use std::path::Path;
 
+use clap::{Args, Command};
 use serde_json::Value;
 
 use super::output::{err, out_bytes, styled};
 use crate::base::json::Edit;
 use crate::base::layout::wrapped;
+use crate::cli::did_you_mean::options_first;
+use crate::cli::launch::{self, LaunchArgs};
+use crate::cli::{Reader, Request, Requested, Tool};
+use crate::config::template::Search;
 use crate::exec;
 use crate::host::{Host, terminal};
 use crate::plan::{Plan, configs, refused_json};
@@ -15,12 +21,97 @@ use crate::report::secrets::Secrets;
 use crate::report::{self, Problem, Rule, Severity, reading};
 use crate::request::{Format, Launch};
 
-/// `zlaunch check`: what was found is the data here.
-pub(crate) fn check_launch(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
+const ABOUT: &str = "Nothing is launched. All launch options work here: see `zlaunch --help`.
+Exit status: 1 if there is an error (with --strict: or a warning), else 0.
+
+Examples:
+  zlaunch check ds_config.json
+  zlaunch check --fix ds_config.json
+  zlaunch check --deepspeed zero3 -- swift sft --model Qwen/Qwen3-8B";
+
+/// The options of a launch in the help.
+pub(super) const SHOWN: &str = "deepspeed template_dir patch unset set no_fill nproc_per_node nnodes launcher trainer env \
+    format strict allow color quiet";
+
+/// Report problems with a launch or a config
+#[derive(Args)]
+#[command(override_usage = "zlaunch check [OPTIONS] FILE.json...|-- COMMAND [ARGS]...", after_help = ABOUT)]
+pub(crate) struct CheckArgs {
+    /// Make the safe corrections in the config files first
+    #[arg(long, help_heading = "Output")]
+    fix: bool,
+    #[command(flatten)]
+    launch: LaunchArgs,
+}
+
+impl Tool for CheckArgs {
+    fn arguments(command: Command) -> Command {
+        launch::as_report(Self::augment_args(command), SHOWN)
+    }
+
+    /// Behind configs, options are still ours.
+    fn in_order(words: &[OsString], host: &Host) -> Vec<OsString> {
+        options_first(words, |word| is_config(word, &Search::default(), host))
+    }
+
+    /// `check` looks at a launch, or at configs in the place of the command or in that of `--deepspeed` alone.
+    fn read(self, mut reader: Reader) -> Requested {
+        let config = self.launch.options.config.deepspeed.as_ref();
+        let has_config = config.is_some_and(|config| config.from.is_flag());
+        let mut launch = launch::read(self.launch, &mut reader);
+        (launch.output.check, launch.output.fix) = (true, self.fix);
+        if launch.command.is_empty() && !has_config {
+            reader.problems.push(Problem::error(Rule::Usage, "there is nothing to check").at("zlaunch check").help(
+                "zlaunch check ds_config.json, or zlaunch check --deepspeed zero2 -- swift sft --model Qwen/Qwen3-8B",
+            ));
+        }
+        let configs = is_configs(&launch, reader.host);
+        if self.fix && !configs {
+            let what = "`--fix` mends the files of configs, not a command";
+            let problem = Problem::error(Rule::Usage, what).at("--fix").help("zlaunch check --fix ds_config.json");
+            reader.problems.push(problem);
+        }
+        let launch = if configs { reader.finish(Box::new(launch))? } else { launch::finish(launch, reader)? };
+        Ok(Box::new(CheckRequest { launch, configs }))
+    }
+}
+
+/// Whether every word of the command is a config.
+fn is_configs(launch: &Launch, host: &Host) -> bool {
+    launch.command.iter().all(|word| is_config(word, &launch.search, host))
+}
+
+/// By its form, or because it is a file that nothing runs.
+fn is_config(word: &OsString, search: &Search, host: &Host) -> bool {
+    let path = host.absolute(Path::new(word));
+    let runs = path.extension().is_some_and(|ending| ["py", "sh", "yaml", "yml"].iter().any(|known| ending == *known));
+    let is_file = || path.is_file() && !runs && host.find_program(word).is_none();
+    word.to_str().is_some_and(|word| search.is_config(word)) || is_file()
+}
+
+struct CheckRequest {
+    launch: Box<Launch>,
+    /// The words of the command are configs.
+    configs: bool,
+}
+
+impl Request for CheckRequest {
+    fn run(mut self: Box<Self>, host: &Host) -> Result<u8, Vec<Problem>> {
+        self.launch.read_piped_config()?;
+        if self.configs { check_configs(&self.launch, host) } else { check_launch(&self.launch, host) }
+    }
+
+    fn into_launch(self: Box<Self>) -> Option<Box<Launch>> {
+        (!self.configs).then_some(self.launch)
+    }
+}
+
+/// What was found is the data here.
+pub(super) fn check_launch(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     let secrets = Secrets::of(host);
     if launch.output.dry_run == Some(Format::Json) {
         let (status, json) = in_json(launch, host, &secrets);
-        return out_bytes(&json).map(|()| status);
+        return out_bytes(&json).map(|_| status);
     }
     let problems = Plan::new(launch, host).map_or_else(|problems| problems, |plan| plan.all_diagnostics());
     show_checked(problems, None, launch, &secrets)
@@ -35,7 +126,7 @@ pub fn in_json(launch: &Launch, host: &Host, secrets: &Secrets) -> (u8, Vec<u8>)
 }
 
 /// `zlaunch check FILE.json…`.
-pub(crate) fn check_configs(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
+fn check_configs(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     let secrets = Secrets::of(host);
     let mut problems = configs::check_configs(launch, host);
     if launch.output.fix && fix(&problems, &secrets)? {
@@ -43,7 +134,7 @@ pub(crate) fn check_configs(launch: &Launch, host: &Host) -> Result<u8, Vec<Prob
     }
     problems.iter_mut().filter(|problem| !problem.help.is_empty()).for_each(speak_of_the_file);
     if launch.output.dry_run == Some(Format::Json) {
-        return out_bytes(&secrets.printed(configs::json(&problems))).map(|()| verdict(&problems, launch));
+        return out_bytes(&secrets.printed(configs::json(&problems))).map(|_| verdict(&problems, launch));
     }
     show_checked(problems, Some(configs::NOT_JUDGED), launch, &secrets)
 }

@@ -2,15 +2,21 @@
 //! A record is also compared with a launch in everything else.
 
 use std::cmp::Ordering;
+use std::ffi::OsString;
 
 use anstyle::{AnsiColor, Style};
+use clap::{Args, Command};
 use serde_json::{Value, json};
 
 use super::output::{out, show};
 use crate::base::json;
 use crate::base::layout::{Line, TextTable, columns, escape_controls, wrapped};
+use crate::base::options::{AnyValue, Given, LaunchOptions};
 use crate::base::recorded::Version;
 use crate::base::source::{Source, Sourced};
+use crate::cli::launch::{self, TEMPLATES};
+use crate::cli::values::{self, one_of};
+use crate::cli::{Reader, Request, Requested, Tool};
 use crate::command::python::Python;
 use crate::config::schema;
 use crate::config::template::{self, Search};
@@ -18,15 +24,73 @@ use crate::host::{Host, terminal};
 use crate::plan::Plan;
 use crate::plan::record;
 use crate::report::secrets::Secrets;
-use crate::report::{Problem, Rule};
-use crate::request::{self, Format, Launch};
+use crate::report::{self, Problem, Rule};
+use crate::request::{self, Format, Launch, Output};
 
-pub struct DiffRequest {
+const USAGE: &str = "zlaunch diff [OPTIONS] A B|A -- COMMAND [ARGS]...";
+
+const ABOUT: &str =
+    "A config is a template, a file, JSON, `-` (standard input) or the folder of a record. With a command, B is what \
+    this launch would use, and every launch option works. For a record, the environment, the arguments and the \
+    versions are compared too.
+~ differs, - only in A, + only in B, = only in one and the default anyway
+
+Examples:
+  zlaunch diff zero2 zero3
+  zlaunch diff zero3 ds_config.json
+  zlaunch diff zero3 --deepspeed zero3 -- swift sft --model Qwen/Qwen3-8B
+  zlaunch diff record --deepspeed zero3 -- swift sft --model Qwen/Qwen3-8B";
+
+/// Compare two configs key by key, or a record with a launch
+#[derive(Args)]
+#[command(override_usage = USAGE, after_help = ABOUT)]
+pub(crate) struct DiffArgs {
+    /// The configs to compare
+    #[arg(required = true, num_args = 1..=2, value_names = ["A", "B"], value_parser = AnyValue(TEMPLATES))]
+    configs: Vec<Given>,
+    #[command(flatten)]
+    launch: LaunchOptions,
+    #[arg(last = true, num_args = 1.., hide = true)]
+    command: Vec<OsString>,
+}
+
+impl Tool for DiffArgs {
+    fn arguments(command: Command) -> Command {
+        launch::as_report(Self::augment_args(command), "deepspeed template_dir set format")
+    }
+
+    fn read(self, mut reader: Reader) -> Requested {
+        let DiffArgs { configs, launch: mut options, command } = self;
+        reader.split_off(&command);
+        // ZLAUNCH_FORMAT is about plans.
+        let format = options.output.format.take().filter(|format| format.from.is_flag());
+        let specs: Vec<_> = configs.into_iter().filter_map(|config| reader.one(Some(config), values::text)).collect();
+        let launch = launch::read_described(options, command, &mut reader);
+        let wanted = if launch.command.is_empty() { 2 } else { 1 };
+        if specs.len() < wanted {
+            reader.problems.push(report::missing_argument("two configs", USAGE));
+        } else if specs.len() > wanted {
+            reader.problems.push(report::unexpected_argument(&specs[wanted].value, USAGE));
+        }
+        let format = reader.one(format, one_of(launch::REPORT_FORMATS)).map_or(Format::Text, |format| format.value);
+        let launch = Launch {
+            output: Output { dry_run: Some(format), ..Output::default() },
+            // What would be recorded is compared with a record; nothing is written.
+            record: Some(Sourced::new(".".into(), Source::Default)),
+            subcommand: "",
+            options: Vec::new(),
+            ..launch
+        };
+        reader.answer(DiffRequest { specs, launch, format })
+    }
+}
+
+struct DiffRequest {
     /// Two, or one if a command follows.
-    pub(crate) specs: Vec<Sourced<String>>,
+    specs: Vec<Sourced<String>>,
     /// What the other one is compared with, if it has a command.
-    pub(crate) launch: Launch,
-    pub(crate) format: Format,
+    launch: Launch,
+    format: Format,
 }
 
 /// One of the two configs.
@@ -59,12 +123,15 @@ struct Comparison<'h> {
 /// Columns of what is printed into a file or a pipe.
 const WIDEST: usize = 110;
 
-pub(crate) fn run(request: &DiffRequest, host: &Host) -> Result<(), Vec<Problem>> {
-    let comparison = compare(request, host)?;
-    if request.format == Format::Json {
-        return out(&format!("{:#}\n", comparison.json()));
+impl Request for DiffRequest {
+    fn run(mut self: Box<Self>, host: &Host) -> Result<u8, Vec<Problem>> {
+        self.launch.read_piped_config()?;
+        let comparison = compare(&self, host)?;
+        if self.format == Format::Json {
+            return out(&format!("{:#}\n", comparison.json()));
+        }
+        show(&comparison.text(terminal::width().unwrap_or(WIDEST)))
     }
-    show(&comparison.text(terminal::width().unwrap_or(WIDEST)))
 }
 
 /// Compares the two configs that were asked for.

@@ -4,11 +4,14 @@ mod explanation;
 mod glossary;
 mod versions;
 
+use clap::Args;
+
 use super::output::{out, show};
 use crate::base::layout::{escape_controls, filled, wrapped};
-use crate::base::options::{launch_option, launch_options, variable};
+use crate::base::options::{Given, SearchOptions, launch_option, launch_options, variable};
 use crate::base::vars;
 use crate::check;
+use crate::cli::{Reader, Request, Requested, Tool, values};
 use crate::config::template::Search;
 use crate::host::{Host, terminal};
 use crate::report::{self, Language, Problem, Rule};
@@ -19,16 +22,41 @@ use glossary::{Topic, grouped};
 use versions::Versions;
 pub(crate) use versions::fate;
 
+/// Explain a config key, a variable, a template or a rule
+#[derive(Args)]
+#[command(
+    override_usage = "zlaunch explain [OPTIONS] [WORD]...",
+    after_help = "Help and explanations are in Chinese, where translated, if ZLAUNCH_LANG or the locale is zh."
+)]
+pub(crate) struct ExplainArgs {
+    /// A key, `stage 3`, a variable, a template, a rule; without one, list what can be explained
+    word: Vec<Given>,
+    #[command(flatten, next_help_heading = "Config")]
+    search: SearchOptions,
+}
+
+impl Tool for ExplainArgs {
+    fn read(self, mut reader: Reader) -> Requested {
+        let words = self.word.into_iter().filter_map(|word| reader.one(Some(word), values::text));
+        let words: Vec<String> = words.map(|word| word.value).collect();
+        let words = Some(words.join(" ")).filter(|words| !words.trim().is_empty());
+        let search = reader.search(self.search);
+        reader.answer(ExplainRequest { words, search })
+    }
+}
+
 pub struct ExplainRequest {
     /// Without any, what can be explained is listed.
     pub words: Option<String>,
     pub search: Search,
 }
 
-pub(crate) fn run(request: &ExplainRequest, host: &Host) -> Result<(), Vec<Problem>> {
-    match &request.words {
-        Some(words) => show(&explain(words, &request.search, host)?),
-        None => out(&subjects(&request.search)),
+impl Request for ExplainRequest {
+    fn run(self: Box<Self>, host: &Host) -> Result<u8, Vec<Problem>> {
+        match &self.words {
+            Some(words) => show(&explain(words, &self.search, host)?),
+            None => out(&subjects(&self.search)),
+        }
     }
 }
 

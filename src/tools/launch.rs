@@ -1,43 +1,65 @@
 //! A launch: what was found and decided is said, then it is carried out.
 
+use clap::{Args, Command};
+
 use super::output::{err, out_bytes, show_plan};
+use crate::cli::launch::{self, LaunchArgs};
+use crate::cli::{Reader, Refused, Request, Requested, Tool};
 use crate::exec;
 use crate::host::Host;
 use crate::plan::Plan;
 use crate::ranks::launcher::Launcher;
 use crate::report::secrets::Secrets;
-use crate::report::{self, Problem};
+use crate::report::{self, Problem, Rule, Severity};
 use crate::request::{Format, Launch, Output};
 
-pub(crate) fn run(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
-    let secrets = Secrets::of(host);
-    let plan = Plan::new(launch, host)?;
-    let Output { dry_run, quiet, verbose, .. } = launch.output;
-    if dry_run.is_none() && matches!(plan.launcher, Launcher::Prefix(_)) {
-        // zlaunch reports everything again behind the prefix.
-        return carry_out(&plan, None);
+impl Tool for LaunchArgs {
+    fn arguments(command: Command) -> Command {
+        launch::with_words(Self::augment_args(command))
     }
-    if !quiet && (plan.topology.is_first() || verbose) {
-        report::report(&plan.diagnostics, &secrets);
+
+    fn read(self, mut reader: Reader) -> Requested {
+        let launch = launch::read(self, &mut reader);
+        reader.problems.extend(launch::without_command(&launch));
+        Ok(launch::finish(launch, reader)?)
     }
-    let chosen = plan.config.as_ref().and_then(|config| config.chosen.as_ref());
-    if let Some(chosen) = chosen.filter(|_| !quiet && plan.topology.is_first()) {
-        err(&format!("{chosen}\n"));
+}
+
+impl Request for Launch {
+    fn run(mut self: Box<Self>, host: &Host) -> Result<u8, Vec<Problem>> {
+        self.read_piped_config()?;
+        let secrets = Secrets::of(host);
+        let plan = Plan::new(&self, host)?;
+        let Output { dry_run, quiet, verbose, .. } = self.output;
+        if dry_run.is_none() && matches!(plan.launcher, Launcher::Prefix(_)) {
+            // zlaunch reports everything again behind the prefix.
+            return carry_out(&plan, None);
+        }
+        if !quiet && (plan.topology.is_first() || verbose) {
+            report::report(&plan.diagnostics, &secrets);
+        }
+        let chosen = plan.config.as_ref().and_then(|config| config.chosen.as_ref());
+        if let Some(chosen) = chosen.filter(|_| !quiet && plan.topology.is_first()) {
+            err(&format!("{chosen}\n"));
+        }
+        if let Some(format) = dry_run {
+            // A plan can be read on another machine than the one it is for.
+            let blocker = plan.blocker.clone().filter(|_| !quiet).map(Problem::into_warning);
+            report::report(blocker.as_slice(), &secrets);
+            let rendered = plan.render(format, &secrets);
+            let is_text = format == Format::Text;
+            return if is_text { show_plan(&String::from_utf8_lossy(&rendered)) } else { out_bytes(&rendered) };
+        }
+        if verbose && !quiet {
+            err(&plan.text(&secrets, report::width_of_stderr()));
+        }
+        let says = !quiet && !verbose;
+        carry_out(&plan, plan.headline().filter(|_| says).map(|line| secrets.hide_known(line)))
     }
-    if let Some(format) = dry_run {
-        // A plan can be read on another machine than the one it is for.
-        let blocker = plan.blocker.clone().filter(|_| !quiet).map(Problem::into_warning);
-        report::report(blocker.as_slice(), &secrets);
-        let rendered = plan.render(format, &secrets);
-        let shown =
-            if format == Format::Text { show_plan(&String::from_utf8_lossy(&rendered)) } else { out_bytes(&rendered) };
-        return shown.map(|()| 0);
+
+    fn into_launch(self: Box<Self>) -> Option<Box<Launch>> {
+        Some(self)
     }
-    if verbose && !quiet {
-        err(&plan.text(&secrets, report::width_of_stderr()));
-    }
-    let says = !quiet && !verbose;
-    carry_out(&plan, plan.headline().filter(|_| says).map(|line| secrets.hide_known(line)))
 }
 
 /// Prepares the launch, says in one line what it is, and becomes it.
@@ -47,4 +69,29 @@ fn carry_out(plan: &Plan, headline: Option<String>) -> Result<u8, Vec<Problem>> 
         err(&format!("zlaunch: {line}\n"));
     }
     Ok(exec::start(plan)?)
+}
+
+/// What can be wrong about a command and its config however zlaunch's own options are meant.
+const OF_THE_COMMAND: &[Rule] = &[
+    Rule::Template,
+    Rule::Json,
+    Rule::NotFound,
+    Rule::ScriptMissing,
+    Rule::ModuleMissing,
+    Rule::PathMissing,
+    Rule::RunFile,
+    Rule::Argument,
+];
+
+/// The problems of the words, and those of the command behind them: all are told at once.
+pub fn all_problems(refused: Refused, host: &Host) -> Vec<Problem> {
+    let Refused { mut problems, meant } = refused;
+    let Some(mut launch) = meant else { return problems };
+    // A template may be in the folder that is not there.
+    let says_more = |problem: &Problem| !problems.iter().any(|known| known.rule == problem.rule);
+    let is_of_command = |problem: &Problem| OF_THE_COMMAND.contains(&problem.rule) && says_more(problem);
+    let planned = launch.read_piped_config().map_err(|problem| vec![problem]).and_then(|()| Plan::new(&launch, host));
+    let found: Vec<Problem> = planned.err().into_iter().flatten().filter(is_of_command).collect();
+    problems.extend(found.into_iter().filter(|problem| problem.severity == Severity::Error));
+    problems
 }

@@ -9,11 +9,15 @@ use std::path::Path;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
+use clap::{Args, Command};
 use serde_json::{Value, json};
 
 use super::check;
 use super::output::{out, out_bytes, styled};
+use crate::base::options::Given;
 use crate::base::source::{Source, Sourced};
+use crate::cli::launch::{self, LaunchArgs};
+use crate::cli::{Reader, Request, Requested, Tool, values};
 use crate::exec;
 use crate::exec::rehearsal::Rehearsal;
 use crate::fit::{self, Accounting, FitFormat, FitRequest, TrainingArgs};
@@ -29,40 +33,88 @@ use answer::Answer;
 /// The program that the trainer's own interpreter runs.
 const PROGRAM: &str = include_str!("rehearse/rehearsal.py");
 
-pub struct RehearseRequest {
-    pub(crate) launch: Launch,
-    /// The trainer may use the network.
-    pub(crate) online: bool,
-    pub(crate) timeout: Duration,
+const ABOUT: &str =
+    "The installed trainer runs on the CPU as rank 0 of all ranks, without weights or GPUs, up to deepspeed.initialize and \
+    the first forward pass. Nothing is written or launched. All launch options work here: see `zlaunch --help`.
+Exit status: 1 if zlaunch or the trainer refuses the launch; 0 if it arrives, or gets as far as it can.
+
+Examples:
+  zlaunch rehearse --nnodes 2 --nproc-per-node 8 --deepspeed zero3 -- swift sft --model Qwen/Qwen3-8B
+  zlaunch rehearse --nproc-per-node 8 -- swift sft --model Qwen/Qwen3-8B --deepspeed zero3 && sbatch job.sh";
+
+/// Long enough for a slow file system.
+const TIMEOUT: u32 = 300;
+
+/// Try a launch with the real trainer, on the CPU
+#[derive(Args)]
+#[command(override_usage = "zlaunch rehearse [OPTIONS] -- COMMAND [ARGS]...", after_help = ABOUT)]
+pub(crate) struct RehearseArgs {
+    /// Let the trainer use the network for missing configs, tokenizers and datasets
+    #[arg(long, help_heading = "Rehearsal")]
+    online: bool,
+    /// Stop after this many seconds; 300 by default
+    #[arg(long, value_name = "SECONDS", help_heading = "Rehearsal")]
+    timeout: Option<Given>,
+    #[command(flatten)]
+    launch: LaunchArgs,
 }
 
-/// Exit status 1: the launch is refused.
-pub(crate) fn run(mut request: RehearseRequest, host: &Host) -> Result<u8, Vec<Problem>> {
-    stand_on_the_first_machine(&mut request.launch, host);
-    // Only their shapes are needed.
-    request.launch.allow.push(Rule::WeightsMissing);
-    let launch = &request.launch;
-    let Ok(plan) = Plan::new(launch, host) else { return check::check_launch(launch, host) };
-    if matches!(plan.launcher, Launcher::Prefix(_)) {
-        return Ok(exec::start(&plan)?);
+impl Tool for RehearseArgs {
+    fn arguments(command: Command) -> Command {
+        launch::as_report(Self::augment_args(command), check::SHOWN)
     }
-    let secrets = Secrets::of(host);
-    if !launch.output.quiet {
-        let told: Vec<Problem> =
-            plan.diagnostics.iter().filter(|problem| problem.severity != Severity::Note).cloned().collect();
-        report::report(&told, &secrets);
+
+    fn read(self, mut reader: Reader) -> Requested {
+        let timeout = reader.one(self.timeout, values::number(1, u32::MAX, "600")).map_or(TIMEOUT, |given| given.value);
+        let mut launch = launch::read(self.launch, &mut reader);
+        (launch.output.check, launch.rehearsed) = (true, true);
+        reader.problems.extend(launch::without_command(&launch));
+        let (launch, timeout) = (launch::finish(launch, reader)?, Duration::from_secs(timeout.into()));
+        Ok(Box::new(RehearseRequest { launch: *launch, online: self.online, timeout }))
     }
-    let mut answer = rehearse(&request, &plan, host)?;
-    let output = request.launch.output;
-    answer.memory = answer.parameters().and_then(|counted| memory(request.launch, counted, host));
-    if output.dry_run == Some(Format::Json) {
-        let mut json: Value = serde_json::from_slice(&plan.render(Format::Json, &secrets)).unwrap_or_default();
-        json["rehearsal"] = secrets.hide(answer.json());
-        out(&format!("{json:#}\n"))?;
-    } else {
-        out_bytes(&styled(|stream| answer.write(&secrets, output.quiet, terminal::width(), stream)))?;
+}
+
+struct RehearseRequest {
+    launch: Launch,
+    /// The trainer may use the network.
+    online: bool,
+    timeout: Duration,
+}
+
+impl Request for RehearseRequest {
+    /// Exit status 1: the launch is refused.
+    fn run(mut self: Box<Self>, host: &Host) -> Result<u8, Vec<Problem>> {
+        self.launch.read_piped_config()?;
+        stand_on_the_first_machine(&mut self.launch, host);
+        // Only their shapes are needed.
+        self.launch.allow.push(Rule::WeightsMissing);
+        let launch = &self.launch;
+        let Ok(plan) = Plan::new(launch, host) else { return check::check_launch(launch, host) };
+        if matches!(plan.launcher, Launcher::Prefix(_)) {
+            return Ok(exec::start(&plan)?);
+        }
+        let secrets = Secrets::of(host);
+        if !launch.output.quiet {
+            let told: Vec<Problem> =
+                plan.diagnostics.iter().filter(|problem| problem.severity != Severity::Note).cloned().collect();
+            report::report(&told, &secrets);
+        }
+        let mut answer = rehearse(&self, &plan, host)?;
+        let output = self.launch.output;
+        answer.memory = answer.parameters().and_then(|counted| memory(self.launch, counted, host));
+        if output.dry_run == Some(Format::Json) {
+            let mut json: Value = serde_json::from_slice(&plan.render(Format::Json, &secrets)).unwrap_or_default();
+            json["rehearsal"] = secrets.hide(answer.json());
+            out(&format!("{json:#}\n"))?;
+        } else {
+            out_bytes(&styled(|stream| answer.write(&secrets, output.quiet, terminal::width(), stream)))?;
+        }
+        Ok(u8::from(answer.is_refused()))
     }
-    Ok(u8::from(answer.is_refused()))
+
+    fn into_launch(self: Box<Self>) -> Option<Box<Launch>> {
+        Some(Box::new(self.launch))
+    }
 }
 
 /// Several machines meet nowhere here, and this is the first of them.

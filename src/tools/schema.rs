@@ -1,11 +1,14 @@
 //! `zlaunch schema`: a JSON Schema of DeepSpeed's config for editors, made from the keys that `check` knows, with the texts of
 //! `explain`. What `check` says about keys, types and ranges in a file alone is what a validator says by this schema.
 
+use clap::Args;
 use serde_json::{Map, Value, json};
 
 use super::explain;
 use super::output::{err, out};
+use crate::base::options::Given;
 use crate::base::recorded::Version;
+use crate::cli::{Reader, Request, Requested, Tool, values};
 use crate::command::python::Python;
 use crate::config::auto;
 use crate::config::schema::{self, KeySpec, Known, UnknownKeys, newest};
@@ -13,17 +16,42 @@ use crate::config::template;
 use crate::host::Host;
 use crate::report::{Language, Problem};
 
-pub struct SchemaRequest {
-    /// Instead of the one that is installed.
-    pub(crate) version: Option<Version>,
-    /// For files with a `$zlaunch` header, where null removes what is inherited.
-    pub(crate) template: bool,
+/// Print a JSON Schema of DeepSpeed's config, for editors
+#[derive(Args)]
+#[command(
+    next_help_heading = "Schema",
+    override_usage = "zlaunch schema [OPTIONS]",
+    after_help = "The descriptions are in Chinese if ZLAUNCH_LANG or the locale is zh. For editors, see docs/editors-and-python.md."
+)]
+pub(crate) struct SchemaArgs {
+    /// For this version of DeepSpeed; by default the one that is installed, else the newest known
+    #[arg(long, value_name = "VERSION")]
+    deepspeed_version: Option<Given>,
+    /// For templates: with the `$zlaunch` header, and null removes a key
+    #[arg(long)]
+    template: bool,
 }
 
-pub(crate) fn run(request: &SchemaRequest, host: &Host) -> Result<(), Vec<Problem>> {
-    let (schema, note) = schema(request, host)?;
-    err(&note.map(|note| note + "\n").unwrap_or_default());
-    out(&format!("{schema:#}\n"))
+impl Tool for SchemaArgs {
+    fn read(self, mut reader: Reader) -> Requested {
+        let version = reader.one(self.deepspeed_version, values::release).map(|version| version.value);
+        reader.answer(SchemaRequest { version, template: self.template })
+    }
+}
+
+struct SchemaRequest {
+    /// Instead of the one that is installed.
+    version: Option<Version>,
+    /// For files with a `$zlaunch` header, where null removes what is inherited.
+    template: bool,
+}
+
+impl Request for SchemaRequest {
+    fn run(self: Box<Self>, host: &Host) -> Result<u8, Vec<Problem>> {
+        let (schema, note) = schema(&self, host)?;
+        err(&note.map(|note| note + "\n").unwrap_or_default());
+        out(&format!("{schema:#}\n"))
+    }
 }
 
 /// The schema, and a word about it where another version stands in for the one that is wanted.

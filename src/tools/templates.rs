@@ -2,37 +2,76 @@
 
 use std::borrow::Cow;
 
+use clap::{Args, Command};
+
 use super::output::{err, out};
 use crate::base::json;
+use crate::base::options::{AnyValue, Given, LayerOptions, SearchOptions};
 use crate::base::source::Sourced;
+use crate::cli::launch::TEMPLATES;
+use crate::cli::{Reader, Request, Requested, Tool, values};
 use crate::config::layers::{Layers, with_layers};
 use crate::config::template::{self, Search};
 use crate::host::Host;
 use crate::report::secrets::Secrets;
 use crate::report::{self, Problem};
 
+/// List the templates, or print one
+#[derive(Args)]
+#[command(override_usage = "zlaunch templates [OPTIONS] [NAME]")]
+pub(crate) struct TemplatesArgs {
+    /// Print this template
+    #[arg(value_parser = AnyValue(TEMPLATES))]
+    name: Option<Given>,
+    /// Print the file as it is
+    #[arg(long, help_heading = "Output", requires = "name")]
+    raw: bool,
+    #[command(flatten, next_help_heading = "Config")]
+    search: SearchOptions,
+    #[command(flatten, next_help_heading = "Config")]
+    layers: LayerOptions,
+}
+
+impl Tool for TemplatesArgs {
+    fn arguments(command: Command) -> Command {
+        // Without a name the templates are listed, and nothing is changed.
+        Self::augment_args(command).mut_args(|arg| match arg.get_id().as_str() {
+            "patch" | "unset" | "set" => arg.requires("name"),
+            _ => arg,
+        })
+    }
+
+    fn read(self, mut reader: Reader) -> Requested {
+        let name = reader.one(self.name, values::text);
+        let (search, layers) = (reader.search(self.search), reader.layers(self.layers));
+        reader.answer(TemplatesRequest { name, raw: self.raw, search, layers })
+    }
+}
+
 pub struct TemplatesRequest {
     /// Without one, all are listed.
     pub name: Option<Sourced<String>>,
-    pub(crate) raw: bool,
+    raw: bool,
     pub search: Search,
-    pub(crate) layers: Layers,
+    layers: Layers,
 }
 
-pub(crate) fn run(request: &TemplatesRequest, host: &Host) -> Result<(), Vec<Problem>> {
-    let TemplatesRequest { name, raw, search, layers } = request;
-    let Some(name) = name else {
-        return out(&template::list(search, host));
-    };
-    if *raw {
-        return out(&template::raw(name, search, host)?);
+impl Request for TemplatesRequest {
+    fn run(self: Box<Self>, host: &Host) -> Result<u8, Vec<Problem>> {
+        let TemplatesRequest { name, raw, search, layers } = &*self;
+        let Some(name) = name else {
+            return out(&template::list(search, host));
+        };
+        if *raw {
+            return out(&template::raw(name, search, host)?);
+        }
+        let template = template::resolve(name, search, host)?;
+        let secrets = Secrets::of(host);
+        report::report(&template.notes, &secrets);
+        err(&template.summary(&secrets));
+        // Without them, keys that only the user can know may still be missing.
+        let config =
+            if layers.is_empty() { Cow::Borrowed(&template.config) } else { with_layers(&template, layers, host)? };
+        out(&json::write(&config))
     }
-    let template = template::resolve(name, search, host)?;
-    let secrets = Secrets::of(host);
-    report::report(&template.notes, &secrets);
-    err(&template.summary(&secrets));
-    // Without them, keys that only the user can know may still be missing.
-    let config =
-        if layers.is_empty() { Cow::Borrowed(&template.config) } else { with_layers(&template, layers, host)? };
-    out(&json::write(&config))
 }

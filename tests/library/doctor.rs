@@ -1,12 +1,13 @@
 //! What `zlaunch doctor` reports of machines that do not exist.
 
+use std::any::Any;
 use std::ffi::OsString;
 
 use serde_json::Value;
 
 use zlaunch::testing::Host;
-use zlaunch::testing::cli::{Request, parse};
-use zlaunch::testing::doctor::examine;
+use zlaunch::testing::cli::{Asked, TOOLS, parse};
+use zlaunch::testing::doctor::{DoctorRequest, examine};
 use zlaunch::testing::machine::Machine;
 
 use crate::invariants::fake::Sandbox;
@@ -14,8 +15,9 @@ use crate::invariants::fake::Sandbox;
 /// The report as words with one blank behind each, and as JSON.
 fn examined(host: &Host, sandbox: &Sandbox) -> (String, Value) {
     let argv = ["zlaunch", "doctor"].map(OsString::from);
-    let Ok(Request::Doctor(launch)) = parse(&argv, host) else { panic!("no doctor") };
-    let report = examine(&launch, host, &Machine::below(sandbox.root()));
+    let Ok(Asked::Request(request)) = parse(&argv, host, &TOOLS) else { panic!("no doctor") };
+    let request: Box<dyn Any> = request;
+    let report = examine(&request.downcast::<DoctorRequest>().unwrap().0, host, &Machine::below(sandbox.root()));
     let words = report.text(None).split_whitespace().map(|word| format!("{word} ")).collect();
     (words, report.json())
 }

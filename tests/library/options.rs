@@ -1,11 +1,11 @@
 //! The options as clap knows them: every text of the help in Chinese, and what to give instead of the options of other programs.
 
-use zlaunch::testing::cli::{FIRST, MORE, command, foreign_options, in_chinese};
+use zlaunch::testing::cli::{FIRST, MORE, TOOLS, command, foreign_options, in_chinese};
 use zlaunch::testing::options::{flag, takes_value};
 
 /// Every text of every page, but for names and examples.
 fn texts() -> Vec<String> {
-    let zlaunch = command();
+    let zlaunch = command(&TOOLS);
     let mut texts: Vec<String> = [
         FIRST,
         MORE,
@@ -64,7 +64,7 @@ fn untranslated(text: &str) -> Vec<&str> {
 /// The options that are to be given instead of those of other programs, with a value if they take one.
 #[test]
 fn what_is_given_instead_are_options() {
-    let zlaunch = command();
+    let zlaunch = command(&TOOLS);
     for (names, words) in foreign_options().filter(|(_, words)| words.starts_with("--") && !words.starts_with("-- ")) {
         let place = names.split(' ').next().unwrap();
         let command = zlaunch.find_subcommand(place).unwrap_or(&zlaunch);

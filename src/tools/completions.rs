@@ -1,0 +1,29 @@
+//! `zlaunch completions`: what clap knows, for a shell.
+
+use clap::Args;
+use clap_complete::Shell;
+
+use super::output::Page;
+use crate::base::options::{AnyValue, Given};
+use crate::cli::values::{Words, one_of};
+use crate::cli::{Reader, Requested, Tool, command};
+
+/// Print completions for a shell
+#[derive(Args)]
+#[command(override_usage = "zlaunch completions bash|zsh|fish")]
+pub(crate) struct CompletionsArgs {
+    #[arg(value_parser = AnyValue(SHELLS))]
+    shell: Given,
+}
+
+const SHELLS: Words<Shell> = || vec![("bash", Shell::Bash), ("zsh", Shell::Zsh), ("fish", Shell::Fish)];
+
+impl Tool for CompletionsArgs {
+    fn read(self, mut reader: Reader) -> Requested {
+        let mut script = Vec::new();
+        if let Some(shell) = reader.one(Some(self.shell), one_of(SHELLS)) {
+            clap_complete::generate(shell.value, &mut command(reader.tools), "zlaunch", &mut script);
+        }
+        reader.answer(Page(String::from_utf8_lossy(&script).into_owned()))
+    }
+}

@@ -1,0 +1,40 @@
+//! `zlaunch help`: the overview, or the page of a sub-command.
+
+use clap::Args;
+
+use super::output::Page;
+use crate::base::options::Given;
+use crate::cli::{Reader, Requested, Tool, help, values};
+use crate::report::{self, Problem, Rule};
+
+/// Print this overview, or the help of a command
+#[derive(Args)]
+#[command(
+    override_usage = "zlaunch help [COMMAND]",
+    after_help = "See `zlaunch --help` for all launch options, and `zlaunch explain` for DeepSpeed's keys and variables."
+)]
+pub(crate) struct HelpArgs {
+    /// A command of zlaunch; without one, the overview
+    command: Option<Given>,
+}
+
+impl Tool for HelpArgs {
+    fn read(self, mut reader: Reader) -> Requested {
+        let (host, tools) = (reader.host, reader.tools);
+        let text = match reader.one(self.command, values::text).map(|asked| asked.value) {
+            None => help::overview(host, tools),
+            Some(name) if tools.names().any(|known| known == name) => help::page(&name, host, tools),
+            Some(name) => {
+                let help = match report::nearest(&name, tools.names()) {
+                    Some(nearest) => format!("did you mean `zlaunch help {nearest}`?"),
+                    None => format!(
+                        "`zlaunch help` lists the commands, `zlaunch --help` the launch options; try `zlaunch explain {name}`"
+                    ),
+                };
+                let what = format!("zlaunch has no command `{name}`");
+                return Err(Problem::error(Rule::Usage, what).at(format!("help {name}")).help(help).into());
+            }
+        };
+        reader.answer(Page(text))
+    }
+}
