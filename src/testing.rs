@@ -18,7 +18,7 @@ pub use crate::ranks::topology::engines::hostlist;
 pub use crate::report::{Problem, Rule, RuleSubject, Severity, When, nearest, secrets, write};
 pub use crate::request::{Format, Launch};
 pub use crate::tools::check::in_json;
-pub use crate::tools::{explain, generate, templates};
+pub use crate::tools::{explain, generate};
 
 pub mod arguments {
     pub use crate::command::arguments::options_table::{names, recorded, row};
@@ -38,7 +38,7 @@ pub mod cli {
 }
 
 pub mod doctor {
-    pub use crate::tools::doctor::{DoctorRequest, examine};
+    pub use crate::tools::doctor::examine;
 }
 
 pub mod fit {

@@ -5,8 +5,8 @@ use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, Command};
 
 use super::reader::{Subcommand, Tools};
-use super::values::COLORS;
-use crate::base::options::{self, AnyValue};
+use super::values::{COLORS, CONFIGS, FORMATS, LAUNCHERS, REPORT_FORMATS, RULES, TRAINERS};
+use crate::base::options::{self, AnyValue, launch_options};
 
 pub const FIRST: &str = env!("CARGO_PKG_DESCRIPTION");
 
@@ -42,14 +42,35 @@ pub fn command(tools: &Tools) -> Command {
 /// A launch or a sub-command with what its struct does not say.
 pub(super) fn described(subcommand: &Subcommand) -> Command {
     let is_launch = subcommand.name.is_empty();
-    let command = Command::new(if is_launch { "zlaunch" } else { subcommand.name });
-    let command = options::spelled((subcommand.arguments)(command)).disable_help_flag(true).arg(help_flag());
+    let command = (subcommand.arguments)(Command::new(if is_launch { "zlaunch" } else { subcommand.name }));
+    let command = (subcommand.describe)(command.mut_args(|arg| as_in(subcommand, arg)));
+    let command = options::spelled(command).disable_help_flag(true).arg(help_flag());
     if is_launch {
         return command.version(env!("CARGO_PKG_VERSION"));
     }
     let has_colour = command.get_arguments().any(|arg| arg.get_id() == "color");
     let color = || Arg::new("color").long("color").value_parser(AnyValue(COLORS)).hide(true);
     command.args((!has_colour).then(color))
+}
+
+/// An option of a launch with the words that it takes, for the completions. The help of a sub-command shows a few; the
+/// others are accepted, so that a command can be pasted.
+fn as_in(subcommand: &Subcommand, arg: Arg) -> Arg {
+    let shown = subcommand.shown;
+    let id = arg.get_id().clone();
+    let is_hidden =
+        || launch_options().any(|option| *option.get_id() == id) && !shown.split(' ').any(|name| id == name);
+    let arg = if shown.is_empty() || !is_hidden() { arg } else { arg.hide(true) };
+    match id.as_str() {
+        "deepspeed" => arg.value_parser(AnyValue(CONFIGS)),
+        "launcher" => arg.value_parser(AnyValue(LAUNCHERS)),
+        "trainer" => arg.value_parser(AnyValue(TRAINERS)),
+        "format" if !shown.is_empty() => arg.help("text or json").value_parser(AnyValue(REPORT_FORMATS)),
+        "format" => arg.value_parser(AnyValue(FORMATS)),
+        "allow" => arg.value_parser(AnyValue(RULES)),
+        "color" => arg.value_parser(AnyValue(COLORS)),
+        _ => arg,
+    }
 }
 
 /// The flag that asks for a page. It has no heading, and is in no list of options.

@@ -2,19 +2,17 @@
 
 use std::ffi::OsString;
 
-use clap::{ArgAction, Args, Command, ValueHint};
+use clap::{ArgAction, Args, ValueHint};
 
 use super::did_you_mean::did_you_mean;
-use super::reader::{Reader, Refused};
-use super::values::{self, COLORS, Words, one_of};
-use crate::base::options::{AnyValue, Given, LaunchOptions, flag, launch_options, option_named, takes_value};
+use super::reader::{Reader, Refused, Request, Requested};
+use super::values::{self, COLORS, FORMATS, LAUNCHERS, REPORT_FORMATS, RULES, TRAINERS, one_of};
+use crate::base::options::{Given, LaunchOptions, flag, option_named, takes_value};
 use crate::base::size::parse_bytes;
 use crate::base::source::Sourced;
-use crate::check;
-use crate::command::trainer;
-use crate::config::template::search::BUILT_IN;
 use crate::fit::cards;
-use crate::ranks::launcher::{Launcher, OutputFlags};
+use crate::host::Host;
+use crate::ranks::launcher::OutputFlags;
 use crate::ranks::topology::{HostFlags, RankFlags};
 use crate::report::{self, Problem, Rule};
 use crate::request::{EnvironmentFlags, Format, Launch, MemoryFlags, Output};
@@ -27,41 +25,6 @@ pub(crate) struct LaunchArgs {
     #[arg(trailing_var_arg = true, num_args = 1.., hide = true, value_hint = ValueHint::CommandWithArguments)]
     pub(crate) command: Vec<OsString>,
 }
-
-/// The arguments of a sub-command that reports on a launch. Its help shows these options of a launch; the others are
-/// accepted, so that a command can be pasted.
-pub(crate) fn as_report(command: Command, shown: &str) -> Command {
-    let is_hidden = |id: &str| !shown.split(' ').any(|name| name == id);
-    with_words(command).mut_args(|arg| {
-        let id = arg.get_id().as_str();
-        match id {
-            "format" => arg.help("text or json").value_parser(AnyValue(REPORT_FORMATS)),
-            _ if launch_options().any(|option| option.get_id() == id) && is_hidden(id) => arg.hide(true),
-            _ => arg,
-        }
-    })
-}
-
-/// Names to the completions what some options of a launch take.
-pub(crate) fn with_words(command: Command) -> Command {
-    command.mut_args(|arg| match arg.get_id().as_str() {
-        "deepspeed" => arg.value_parser(AnyValue(CONFIGS)),
-        "launcher" => arg.value_parser(AnyValue(LAUNCHERS)),
-        "trainer" => arg.value_parser(AnyValue(TRAINERS)),
-        "format" => arg.value_parser(AnyValue(FORMATS)),
-        "allow" => arg.value_parser(AnyValue(RULES)),
-        "color" => arg.value_parser(AnyValue(COLORS)),
-        _ => arg,
-    })
-}
-
-const CONFIGS: Words<()> = || [("auto", ())].into_iter().chain(TEMPLATES()).collect();
-pub(crate) const TEMPLATES: Words<()> = || BUILT_IN.iter().map(|(name, _)| (*name, ())).collect();
-const FORMATS: Words<Format> = || vec![("text", Format::Text), ("json", Format::Json), ("shell", Format::Shell)];
-pub(crate) const REPORT_FORMATS: Words<Format> = || vec![("text", Format::Text), ("json", Format::Json)];
-const LAUNCHERS: Words<Option<Launcher>> = || Launcher::NAMES.to_vec();
-const TRAINERS: Words<&trainer::Trainer> = || trainer::ALL.iter().map(|trainer| (trainer.name, *trainer)).collect();
-const RULES: Words<Rule> = || check::allowable().into_iter().map(|rule| (rule.name(), rule)).collect();
 
 /// The launch that the arguments describe, and how it is shown.
 pub(crate) fn read(args: LaunchArgs, reader: &mut Reader) -> Launch {
@@ -77,16 +40,36 @@ pub(crate) fn without_command(launch: &Launch) -> Option<Problem> {
     launch.command.is_empty().then(|| report::nothing_to_launch(launch.subcommand, config))
 }
 
-/// The launch, unless something is wrong about the words or they begin with no program.
-pub(crate) fn finish(launch: Launch, mut reader: Reader) -> Result<Box<Launch>, Refused> {
+/// What is done with a launch, unless something is wrong about the words or they begin with no program.
+pub(crate) fn finish(
+    launch: Launch,
+    mut reader: Reader,
+    run: impl FnOnce(Launch, &Host) -> Result<u8, Vec<Problem>> + 'static,
+) -> Requested {
     let other = did_you_mean(&reader, &launch.command);
     let has_meaning = other.is_none() && !launch.command.is_empty();
     reader.problems.extend(other);
     let launch = Box::new(launch);
     if reader.problems.is_empty() {
-        return Ok(launch);
+        return Ok(Box::new(LaunchRequest { launch, run: Box::new(run) }));
     }
     Err(Refused { problems: reader.problems, meant: has_meaning.then_some(launch) })
+}
+
+struct LaunchRequest {
+    launch: Box<Launch>,
+    run: Box<dyn FnOnce(Launch, &Host) -> Result<u8, Vec<Problem>>>,
+}
+
+impl Request for LaunchRequest {
+    fn run(mut self: Box<Self>, host: &Host) -> Result<u8, Vec<Problem>> {
+        self.launch.read_piped_config()?;
+        (self.run)(*self.launch, host)
+    }
+
+    fn into_launch(self: Box<Self>) -> Option<Box<Launch>> {
+        Some(self.launch)
+    }
 }
 
 /// The launch as it is described, whether there is a command or not.

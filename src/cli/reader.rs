@@ -24,9 +24,12 @@ const NOT_OPTIONS: &[&str] = &[vars::ZLAUNCH_LANG, vars::ZLAUNCH_SHIM, vars::ZLA
 
 /// A sub-command: its file in `tools` has its arguments, as a struct that clap fills, and what is done.
 pub(crate) trait Tool: Args {
-    /// The arguments, where the struct alone does not say everything about them.
-    fn arguments(command: Command) -> Command {
-        Self::augment_args(command)
+    /// The options of a launch that its help shows, if it has them.
+    const SHOWN: &'static str = "";
+
+    /// Says what the struct alone does not say about the arguments.
+    fn describe(command: Command) -> Command {
+        command
     }
 
     /// The words as clap can read them.
@@ -48,6 +51,13 @@ pub trait Request: Any {
     }
 }
 
+/// A request that nobody looks into.
+impl<F: FnOnce(&Host) -> Result<u8, Vec<Problem>> + 'static> Request for F {
+    fn run(self: Box<Self>, host: &Host) -> Result<u8, Vec<Problem>> {
+        self(host)
+    }
+}
+
 pub(crate) type Requested = Result<Box<dyn Request>, Refused>;
 
 /// Why the words are refused.
@@ -63,16 +73,12 @@ impl From<Vec<Problem>> for Refused {
     }
 }
 
-impl From<Problem> for Refused {
-    fn from(problem: Problem) -> Self {
-        vec![problem].into()
-    }
-}
-
 /// A row of the table of sub-commands.
 pub(crate) struct Subcommand {
     pub(super) name: &'static str,
+    pub(super) shown: &'static str,
     pub(super) arguments: fn(Command) -> Command,
+    pub(super) describe: fn(Command) -> Command,
     pub(super) in_order: fn(&[OsString], &Host) -> Vec<OsString>,
     pub(super) read: fn(&ArgMatches, Reader) -> Result<Requested, clap::Error>,
 }
@@ -81,7 +87,9 @@ impl Subcommand {
     pub(crate) const fn of<T: Tool>(name: &'static str) -> Self {
         Subcommand {
             name,
-            arguments: T::arguments,
+            shown: T::SHOWN,
+            arguments: T::augment_args,
+            describe: T::describe,
             in_order: T::in_order,
             read: |matches, reader| Ok(T::from_arg_matches(matches)?.read(reader)),
         }

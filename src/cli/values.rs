@@ -11,13 +11,27 @@ use crate::base::recorded::Version;
 use crate::base::size::parse_count;
 use crate::base::source::Sourced;
 use crate::base::vars;
+use crate::check;
+use crate::command::trainer;
+use crate::config::template::search::BUILT_IN;
 use crate::fit::cards::{self, Cards};
+use crate::ranks::launcher::Launcher;
 use crate::ranks::topology::Processes;
-use crate::report::{self, Problem, nearest};
+use crate::report::{self, Problem, Rule, nearest};
+use crate::request::Format;
 
 /// The words that an option knows, and what they stand for.
 pub(crate) type Words<T> = fn() -> Vec<(&'static str, T)>;
 
+pub(super) const CONFIGS: Words<()> = || [("auto", ())].into_iter().chain(TEMPLATES()).collect();
+pub(crate) const TEMPLATES: Words<()> = || BUILT_IN.iter().map(|(name, _)| (*name, ())).collect();
+pub(super) const FORMATS: Words<Format> =
+    || vec![("text", Format::Text), ("json", Format::Json), ("shell", Format::Shell)];
+pub(crate) const REPORT_FORMATS: Words<Format> = || vec![("text", Format::Text), ("json", Format::Json)];
+pub(super) const LAUNCHERS: Words<Option<Launcher>> = || Launcher::NAMES.to_vec();
+pub(super) const TRAINERS: Words<&trainer::Trainer> =
+    || trainer::ALL.iter().map(|trainer| (trainer.name, *trainer)).collect();
+pub(super) const RULES: Words<Rule> = || check::allowable().into_iter().map(|rule| (rule.name(), rule)).collect();
 pub(super) const COLORS: Words<()> = || vec![("auto", ()), ("always", ()), ("never", ())];
 
 pub(crate) fn text(given: &Given) -> Result<String, Problem> {

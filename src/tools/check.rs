@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::path::Path;
 
-use clap::{Args, Command};
+use clap::Args;
 use serde_json::Value;
 
 use super::output::{err, out_bytes, styled};
@@ -12,7 +12,7 @@ use crate::base::json::Edit;
 use crate::base::layout::wrapped;
 use crate::cli::did_you_mean::options_first;
 use crate::cli::launch::{self, LaunchArgs};
-use crate::cli::{Reader, Request, Requested, Tool};
+use crate::cli::{Reader, Requested, Tool};
 use crate::config::template::Search;
 use crate::exec;
 use crate::host::{Host, terminal};
@@ -29,10 +29,6 @@ Examples:
   zlaunch check --fix ds_config.json
   zlaunch check --deepspeed zero3 -- swift sft --model Qwen/Qwen3-8B";
 
-/// The options of a launch in the help.
-pub(super) const SHOWN: &str = "deepspeed template_dir patch unset set no_fill nproc_per_node nnodes launcher trainer env \
-    format strict allow color quiet";
-
 /// Report problems with a launch or a config
 #[derive(Args)]
 #[command(override_usage = "zlaunch check [OPTIONS] FILE.json...|-- COMMAND [ARGS]...", after_help = ABOUT)]
@@ -45,9 +41,8 @@ pub(crate) struct CheckArgs {
 }
 
 impl Tool for CheckArgs {
-    fn arguments(command: Command) -> Command {
-        launch::as_report(Self::augment_args(command), SHOWN)
-    }
+    const SHOWN: &str = "deepspeed template_dir patch unset set no_fill nproc_per_node nnodes launcher trainer env \
+        format strict allow color quiet";
 
     /// Behind configs, options are still ours.
     fn in_order(words: &[OsString], host: &Host) -> Vec<OsString> {
@@ -71,8 +66,10 @@ impl Tool for CheckArgs {
             let problem = Problem::error(Rule::Usage, what).at("--fix").help("zlaunch check --fix ds_config.json");
             reader.problems.push(problem);
         }
-        let launch = if configs { reader.finish(Box::new(launch))? } else { launch::finish(launch, reader)? };
-        Ok(Box::new(CheckRequest { launch, configs }))
+        if configs {
+            return reader.answer(move |host: &Host| check_configs(launch, host));
+        }
+        launch::finish(launch, reader, |launch, host| check_launch(&launch, host))
     }
 }
 
@@ -87,23 +84,6 @@ fn is_config(word: &OsString, search: &Search, host: &Host) -> bool {
     let runs = path.extension().is_some_and(|ending| ["py", "sh", "yaml", "yml"].iter().any(|known| ending == *known));
     let is_file = || path.is_file() && !runs && host.find_program(word).is_none();
     word.to_str().is_some_and(|word| search.is_config(word)) || is_file()
-}
-
-struct CheckRequest {
-    launch: Box<Launch>,
-    /// The words of the command are configs.
-    configs: bool,
-}
-
-impl Request for CheckRequest {
-    fn run(mut self: Box<Self>, host: &Host) -> Result<u8, Vec<Problem>> {
-        self.launch.read_piped_config()?;
-        if self.configs { check_configs(&self.launch, host) } else { check_launch(&self.launch, host) }
-    }
-
-    fn into_launch(self: Box<Self>) -> Option<Box<Launch>> {
-        (!self.configs).then_some(self.launch)
-    }
 }
 
 /// What was found is the data here.
@@ -126,8 +106,9 @@ pub fn in_json(launch: &Launch, host: &Host, secrets: &Secrets) -> (u8, Vec<u8>)
 }
 
 /// `zlaunch check FILE.json…`.
-fn check_configs(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
-    let secrets = Secrets::of(host);
+fn check_configs(mut launch: Launch, host: &Host) -> Result<u8, Vec<Problem>> {
+    launch.read_piped_config()?;
+    let (launch, secrets) = (&launch, Secrets::of(host));
     let mut problems = configs::check_configs(launch, host);
     if launch.output.fix && fix(&problems, &secrets)? {
         problems = configs::check_configs(launch, host);

@@ -3,10 +3,11 @@
 use clap::Args;
 use clap_complete::Shell;
 
-use super::output::Page;
+use super::output::out_bytes;
 use crate::base::options::{AnyValue, Given};
 use crate::cli::values::{Words, one_of};
 use crate::cli::{Reader, Requested, Tool, command};
+use crate::host::Host;
 
 /// Print completions for a shell
 #[derive(Args)]
@@ -24,6 +25,6 @@ impl Tool for CompletionsArgs {
         if let Some(shell) = reader.one(Some(self.shell), one_of(SHELLS)) {
             clap_complete::generate(shell.value, &mut command(reader.tools), "zlaunch", &mut script);
         }
-        reader.answer(Page(String::from_utf8_lossy(&script).into_owned()))
+        reader.answer(move |_: &Host| out_bytes(&script))
     }
 }

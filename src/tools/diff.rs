@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use std::ffi::OsString;
 
 use anstyle::{AnsiColor, Style};
-use clap::{Args, Command};
+use clap::Args;
 use serde_json::{Value, json};
 
 use super::output::{out, show};
@@ -14,9 +14,9 @@ use crate::base::layout::{Line, TextTable, columns, escape_controls, wrapped};
 use crate::base::options::{AnyValue, Given, LaunchOptions};
 use crate::base::recorded::Version;
 use crate::base::source::{Source, Sourced};
-use crate::cli::launch::{self, TEMPLATES};
-use crate::cli::values::{self, one_of};
-use crate::cli::{Reader, Request, Requested, Tool};
+use crate::cli::launch;
+use crate::cli::values::{self, REPORT_FORMATS, TEMPLATES, one_of};
+use crate::cli::{Reader, Requested, Tool};
 use crate::command::python::Python;
 use crate::config::schema;
 use crate::config::template::{self, Search};
@@ -55,9 +55,7 @@ pub(crate) struct DiffArgs {
 }
 
 impl Tool for DiffArgs {
-    fn arguments(command: Command) -> Command {
-        launch::as_report(Self::augment_args(command), "deepspeed template_dir set format")
-    }
+    const SHOWN: &str = "deepspeed template_dir set format";
 
     fn read(self, mut reader: Reader) -> Requested {
         let DiffArgs { configs, launch: mut options, command } = self;
@@ -72,7 +70,7 @@ impl Tool for DiffArgs {
         } else if specs.len() > wanted {
             reader.problems.push(report::unexpected_argument(&specs[wanted].value, USAGE));
         }
-        let format = reader.one(format, one_of(launch::REPORT_FORMATS)).map_or(Format::Text, |format| format.value);
+        let format = reader.one(format, one_of(REPORT_FORMATS)).map_or(Format::Text, |format| format.value);
         let launch = Launch {
             output: Output { dry_run: Some(format), ..Output::default() },
             // What would be recorded is compared with a record; nothing is written.
@@ -81,7 +79,8 @@ impl Tool for DiffArgs {
             options: Vec::new(),
             ..launch
         };
-        reader.answer(DiffRequest { specs, launch, format })
+        let request = DiffRequest { specs, launch, format };
+        reader.answer(move |host: &Host| run(request, host))
     }
 }
 
@@ -123,15 +122,13 @@ struct Comparison<'h> {
 /// Columns of what is printed into a file or a pipe.
 const WIDEST: usize = 110;
 
-impl Request for DiffRequest {
-    fn run(mut self: Box<Self>, host: &Host) -> Result<u8, Vec<Problem>> {
-        self.launch.read_piped_config()?;
-        let comparison = compare(&self, host)?;
-        if self.format == Format::Json {
-            return out(&format!("{:#}\n", comparison.json()));
-        }
-        show(&comparison.text(terminal::width().unwrap_or(WIDEST)))
+fn run(mut request: DiffRequest, host: &Host) -> Result<u8, Vec<Problem>> {
+    request.launch.read_piped_config()?;
+    let comparison = compare(&request, host)?;
+    if request.format == Format::Json {
+        return out(&format!("{:#}\n", comparison.json()));
     }
+    show(&comparison.text(terminal::width().unwrap_or(WIDEST)))
 }
 
 /// Compares the two configs that were asked for.

@@ -6,15 +6,14 @@ mod launch;
 mod page;
 mod system;
 
-use clap::{Args, Command};
+use clap::Args;
 
 use super::output::show;
 use crate::base::layout::escape_controls;
 use crate::cli::launch::{self as arguments, LaunchArgs};
-use crate::cli::{Reader, Request, Requested, Tool};
+use crate::cli::{Reader, Requested, Tool};
 use crate::host::machine::Machine;
 use crate::host::{Host, terminal};
-use crate::report::Problem;
 use crate::request::{Format, Launch};
 
 use examination::Examination;
@@ -36,30 +35,21 @@ pub(crate) struct DoctorArgs {
 }
 
 impl Tool for DoctorArgs {
-    fn arguments(command: Command) -> Command {
-        const SHOWN: &str = "deepspeed template_dir nproc_per_node nnodes node_rank master_addr master_port launcher \
-            trainer env unset_env format";
-        arguments::as_report(Self::augment_args(command), SHOWN)
-    }
+    const SHOWN: &str = "deepspeed template_dir nproc_per_node nnodes node_rank master_addr master_port launcher trainer \
+        env unset_env format";
 
     fn read(self, mut reader: Reader) -> Requested {
         let launch = arguments::read(self.launch, &mut reader);
-        Ok(Box::new(DoctorRequest(arguments::finish(launch, reader)?)))
+        arguments::finish(launch, reader, |launch, host| show(&doctor(&launch, host)))
     }
 }
 
-/// The command may be empty.
-pub struct DoctorRequest(pub Box<Launch>);
-
-impl Request for DoctorRequest {
-    /// The whole report, as text that is safe to print, with colours, or as JSON.
-    fn run(mut self: Box<Self>, host: &Host) -> Result<u8, Vec<Problem>> {
-        self.0.read_piped_config()?;
-        let report = examine(&self.0, host, &Machine::here());
-        show(&match self.0.output.dry_run {
-            Some(Format::Json) => escape_controls(&format!("{:#}\n", report.json())),
-            _ => page::painted(&report.text(terminal::width())),
-        })
+/// The whole report, as text that is safe to print, with colours, or as JSON.
+fn doctor(launch: &Launch, host: &Host) -> String {
+    let report = examine(launch, host, &Machine::here());
+    match launch.output.dry_run {
+        Some(Format::Json) => escape_controls(&format!("{:#}\n", report.json())),
+        _ => page::painted(&report.text(terminal::width())),
     }
 }
 

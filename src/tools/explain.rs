@@ -11,7 +11,7 @@ use crate::base::layout::{escape_controls, filled, wrapped};
 use crate::base::options::{Given, SearchOptions, launch_option, launch_options, variable};
 use crate::base::vars;
 use crate::check;
-use crate::cli::{Reader, Request, Requested, Tool, values};
+use crate::cli::{Reader, Requested, Tool, values};
 use crate::config::template::Search;
 use crate::host::{Host, terminal};
 use crate::report::{self, Language, Problem, Rule};
@@ -41,22 +41,11 @@ impl Tool for ExplainArgs {
         let words: Vec<String> = words.map(|word| word.value).collect();
         let words = Some(words.join(" ")).filter(|words| !words.trim().is_empty());
         let search = reader.search(self.search);
-        reader.answer(ExplainRequest { words, search })
-    }
-}
-
-pub struct ExplainRequest {
-    /// Without any, what can be explained is listed.
-    pub words: Option<String>,
-    pub search: Search,
-}
-
-impl Request for ExplainRequest {
-    fn run(self: Box<Self>, host: &Host) -> Result<u8, Vec<Problem>> {
-        match &self.words {
-            Some(words) => show(&explain(words, &self.search, host)?),
-            None => out(&subjects(&self.search)),
-        }
+        reader.answer(move |host: &Host| match &words {
+            Some(words) => show(&explain(words, &search, host)?),
+            // What can be explained is listed.
+            None => out(&subjects(&search)),
+        })
     }
 }
 

@@ -108,10 +108,11 @@ const ATTENTIONS: Words<Attention> =
 const ACCOUNTINGS: Words<Accounting> = || vec![("real", Accounting::Real), ("textbook", Accounting::Textbook)];
 
 impl Tool for FitArgs {
+    const SHOWN: &str = "deepspeed template_dir gpu_memory host_memory seq_len nproc_per_node nnodes trainer format";
+
     /// The options of a launch under the names and with the formats of `fit`.
-    fn arguments(command: Command) -> Command {
-        let shown = "deepspeed template_dir gpu_memory host_memory seq_len nproc_per_node nnodes trainer format";
-        launch::as_report(Self::augment_args(command), shown).mut_args(|arg| match arg.get_id().as_str() {
+    fn describe(command: Command) -> Command {
+        command.mut_args(|arg| match arg.get_id().as_str() {
             "nproc_per_node" => {
                 arg.long("gpus").alias("nproc-per-node").help("Number of GPUs of each machine; also --nproc-per-node")
             }

@@ -2,9 +2,10 @@
 
 use clap::Args;
 
-use super::output::Page;
+use super::output::show;
 use crate::base::options::Given;
 use crate::cli::{Reader, Requested, Tool, help, values};
+use crate::host::Host;
 use crate::report::{self, Problem, Rule};
 
 /// Print this overview, or the help of a command
@@ -32,9 +33,10 @@ impl Tool for HelpArgs {
                     ),
                 };
                 let what = format!("zlaunch has no command `{name}`");
-                return Err(Problem::error(Rule::Usage, what).at(format!("help {name}")).help(help).into());
+                reader.problems.push(Problem::error(Rule::Usage, what).at(format!("help {name}")).help(help));
+                String::new()
             }
         };
-        reader.answer(Page(text))
+        reader.answer(move |_: &Host| show(&text))
     }
 }

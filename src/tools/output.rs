@@ -6,18 +6,7 @@ use anstream::{AutoStream, ColorChoice};
 use anstyle::Style;
 
 use crate::base::layout::escape_controls;
-use crate::cli::Request;
-use crate::host::Host;
 use crate::report::{self, Problem};
-
-/// A text that is all there is to show.
-pub(crate) struct Page(pub(crate) String);
-
-impl Request for Page {
-    fn run(self: Box<Self>, _: &Host) -> Result<u8, Vec<Problem>> {
-        show(&self.0)
-    }
-}
 
 /// Text with colours, unless standard output is not a terminal.
 pub(crate) fn styled(write: impl FnOnce(&mut AutoStream<Vec<u8>>) -> std::io::Result<()>) -> Vec<u8> {

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
-use clap::{Args, Command};
+use clap::Args;
 use serde_json::{Value, json};
 
 use super::check;
@@ -17,7 +17,7 @@ use super::output::{out, out_bytes, styled};
 use crate::base::options::Given;
 use crate::base::source::{Source, Sourced};
 use crate::cli::launch::{self, LaunchArgs};
-use crate::cli::{Reader, Request, Requested, Tool, values};
+use crate::cli::{Reader, Requested, Tool, values};
 use crate::exec;
 use crate::exec::rehearsal::Rehearsal;
 use crate::fit::{self, Accounting, FitFormat, FitRequest, TrainingArgs};
@@ -60,17 +60,16 @@ pub(crate) struct RehearseArgs {
 }
 
 impl Tool for RehearseArgs {
-    fn arguments(command: Command) -> Command {
-        launch::as_report(Self::augment_args(command), check::SHOWN)
-    }
+    const SHOWN: &str = check::CheckArgs::SHOWN;
 
     fn read(self, mut reader: Reader) -> Requested {
         let timeout = reader.one(self.timeout, values::number(1, u32::MAX, "600")).map_or(TIMEOUT, |given| given.value);
         let mut launch = launch::read(self.launch, &mut reader);
         (launch.output.check, launch.rehearsed) = (true, true);
         reader.problems.extend(launch::without_command(&launch));
-        let (launch, timeout) = (launch::finish(launch, reader)?, Duration::from_secs(timeout.into()));
-        Ok(Box::new(RehearseRequest { launch: *launch, online: self.online, timeout }))
+        launch::finish(launch, reader, move |launch, host| {
+            run(RehearseRequest { launch, online: self.online, timeout: Duration::from_secs(timeout.into()) }, host)
+        })
     }
 }
 
@@ -81,40 +80,33 @@ struct RehearseRequest {
     timeout: Duration,
 }
 
-impl Request for RehearseRequest {
-    /// Exit status 1: the launch is refused.
-    fn run(mut self: Box<Self>, host: &Host) -> Result<u8, Vec<Problem>> {
-        self.launch.read_piped_config()?;
-        stand_on_the_first_machine(&mut self.launch, host);
-        // Only their shapes are needed.
-        self.launch.allow.push(Rule::WeightsMissing);
-        let launch = &self.launch;
-        let Ok(plan) = Plan::new(launch, host) else { return check::check_launch(launch, host) };
-        if matches!(plan.launcher, Launcher::Prefix(_)) {
-            return Ok(exec::start(&plan)?);
-        }
-        let secrets = Secrets::of(host);
-        if !launch.output.quiet {
-            let told: Vec<Problem> =
-                plan.diagnostics.iter().filter(|problem| problem.severity != Severity::Note).cloned().collect();
-            report::report(&told, &secrets);
-        }
-        let mut answer = rehearse(&self, &plan, host)?;
-        let output = self.launch.output;
-        answer.memory = answer.parameters().and_then(|counted| memory(self.launch, counted, host));
-        if output.dry_run == Some(Format::Json) {
-            let mut json: Value = serde_json::from_slice(&plan.render(Format::Json, &secrets)).unwrap_or_default();
-            json["rehearsal"] = secrets.hide(answer.json());
-            out(&format!("{json:#}\n"))?;
-        } else {
-            out_bytes(&styled(|stream| answer.write(&secrets, output.quiet, terminal::width(), stream)))?;
-        }
-        Ok(u8::from(answer.is_refused()))
+/// Exit status 1: the launch is refused.
+fn run(mut request: RehearseRequest, host: &Host) -> Result<u8, Vec<Problem>> {
+    stand_on_the_first_machine(&mut request.launch, host);
+    // Only their shapes are needed.
+    request.launch.allow.push(Rule::WeightsMissing);
+    let launch = &request.launch;
+    let Ok(plan) = Plan::new(launch, host) else { return check::check_launch(launch, host) };
+    if matches!(plan.launcher, Launcher::Prefix(_)) {
+        return Ok(exec::start(&plan)?);
     }
-
-    fn into_launch(self: Box<Self>) -> Option<Box<Launch>> {
-        Some(Box::new(self.launch))
+    let secrets = Secrets::of(host);
+    if !launch.output.quiet {
+        let told: Vec<Problem> =
+            plan.diagnostics.iter().filter(|problem| problem.severity != Severity::Note).cloned().collect();
+        report::report(&told, &secrets);
     }
+    let mut answer = rehearse(&request, &plan, host)?;
+    let output = request.launch.output;
+    answer.memory = answer.parameters().and_then(|counted| memory(request.launch, counted, host));
+    if output.dry_run == Some(Format::Json) {
+        let mut json: Value = serde_json::from_slice(&plan.render(Format::Json, &secrets)).unwrap_or_default();
+        json["rehearsal"] = secrets.hide(answer.json());
+        out(&format!("{json:#}\n"))?;
+    } else {
+        out_bytes(&styled(|stream| answer.write(&secrets, output.quiet, terminal::width(), stream)))?;
+    }
+    Ok(u8::from(answer.is_refused()))
 }
 
 /// Several machines meet nowhere here, and this is the first of them.

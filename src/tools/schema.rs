@@ -8,7 +8,7 @@ use super::explain;
 use super::output::{err, out};
 use crate::base::options::Given;
 use crate::base::recorded::Version;
-use crate::cli::{Reader, Request, Requested, Tool, values};
+use crate::cli::{Reader, Requested, Tool, values};
 use crate::command::python::Python;
 use crate::config::auto;
 use crate::config::schema::{self, KeySpec, Known, UnknownKeys, newest};
@@ -35,34 +35,23 @@ pub(crate) struct SchemaArgs {
 impl Tool for SchemaArgs {
     fn read(self, mut reader: Reader) -> Requested {
         let version = reader.one(self.deepspeed_version, values::release).map(|version| version.value);
-        reader.answer(SchemaRequest { version, template: self.template })
-    }
-}
-
-struct SchemaRequest {
-    /// Instead of the one that is installed.
-    version: Option<Version>,
-    /// For files with a `$zlaunch` header, where null removes what is inherited.
-    template: bool,
-}
-
-impl Request for SchemaRequest {
-    fn run(self: Box<Self>, host: &Host) -> Result<u8, Vec<Problem>> {
-        let (schema, note) = schema(&self, host)?;
-        err(&note.map(|note| note + "\n").unwrap_or_default());
-        out(&format!("{schema:#}\n"))
+        reader.answer(move |host: &Host| {
+            let (schema, note) = schema(version, self.template, host)?;
+            err(&note.map(|note| note + "\n").unwrap_or_default());
+            out(&format!("{schema:#}\n"))
+        })
     }
 }
 
 /// The schema, and a word about it where another version stands in for the one that is wanted.
-fn schema(request: &SchemaRequest, host: &Host) -> Result<(Value, Option<String>), Problem> {
+fn schema(version: Option<Version>, template: bool, host: &Host) -> Result<(Value, Option<String>), Problem> {
     let installed = || Python::on_path(host)?.version("deepspeed");
-    let wanted = request.version.or_else(installed);
+    let wanted = version.or_else(installed);
     let version = wanted.map_or_else(newest, |wanted| schema::version_match(wanted).version());
     let note = wanted
         .filter(|wanted| *wanted != version)
         .map(|wanted| format!("note: DeepSpeed {wanted} was not recorded: this is the schema of {version}"));
-    let writer = Writer { version, language: Language::of(host)?, template: request.template };
+    let writer = Writer { version, language: Language::of(host)?, template };
     let mut document = writer.document();
     make_strict(&mut document);
     Ok((document, note))

@@ -13,7 +13,7 @@ use crate::base::options::{AnyValue, Given};
 use crate::base::shell::quoted;
 use crate::base::vars;
 use crate::cli::values::{self, Words, one_of};
-use crate::cli::{Reader, Request, Requested, Tool};
+use crate::cli::{Reader, Requested, Tool};
 use crate::command::trainer;
 use crate::exec;
 use crate::host::{Host, is_shim};
@@ -59,7 +59,8 @@ impl Tool for ShimsArgs {
         }
         let host = reader.host;
         let action = reader.finish(action)?.map_or(Action::List, |action| action.value);
-        Ok(Box::new(Shims::new(action, folder.as_deref(), host)?))
+        let shims = Shims::new(action, folder.as_deref(), host).map_err(|problem| vec![problem])?;
+        Ok(Box::new(move |host: &Host| shims.run(host)))
     }
 }
 
@@ -77,8 +78,26 @@ enum Action {
     List,
 }
 
-impl Request for Shims {
-    fn run(self: Box<Self>, host: &Host) -> Result<u8, Vec<Problem>> {
+impl Shims {
+    /// In this folder, or else in our own.
+    fn new(action: Action, folder: Option<&Path>, host: &Host) -> Result<Self, Problem> {
+        let is_default = folder.is_none();
+        let no_home = || {
+            Problem::error(Rule::Usage, "there is no home folder, so name a folder")
+                .at("HOME")
+                .help("zlaunch shims install|remove|list DIR")
+        };
+        let folder = match folder {
+            Some(folder) => host.absolute(folder),
+            None => host.data_home().ok_or_else(no_home)?.join("zlaunch/shims"),
+        };
+        if action == Action::Install && folder.as_os_str().as_encoded_bytes().contains(&b':') {
+            return Err(not_here("a folder with a `:` in its name cannot be on PATH", &folder));
+        }
+        Ok(Shims { action, folder, is_default })
+    }
+
+    fn run(&self, host: &Host) -> Result<u8, Vec<Problem>> {
         let folder = self.folder.display();
         let present: Vec<PathBuf> = self.files().filter(|file| is_ours(file)).collect();
         match self.action {
@@ -107,26 +126,6 @@ impl Request for Shims {
             }
         }
         Ok(0)
-    }
-}
-
-impl Shims {
-    /// In this folder, or else in our own.
-    fn new(action: Action, folder: Option<&Path>, host: &Host) -> Result<Self, Problem> {
-        let is_default = folder.is_none();
-        let no_home = || {
-            Problem::error(Rule::Usage, "there is no home folder, so name a folder")
-                .at("HOME")
-                .help("zlaunch shims install|remove|list DIR")
-        };
-        let folder = match folder {
-            Some(folder) => host.absolute(folder),
-            None => host.data_home().ok_or_else(no_home)?.join("zlaunch/shims"),
-        };
-        if action == Action::Install && folder.as_os_str().as_encoded_bytes().contains(&b':') {
-            return Err(not_here("a folder with a `:` in its name cannot be on PATH", &folder));
-        }
-        Ok(Shims { action, folder, is_default })
     }
 
     fn files(&self) -> impl Iterator<Item = PathBuf> {

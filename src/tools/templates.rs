@@ -8,8 +8,7 @@ use super::output::{err, out};
 use crate::base::json;
 use crate::base::options::{AnyValue, Given, LayerOptions, SearchOptions};
 use crate::base::source::Sourced;
-use crate::cli::launch::TEMPLATES;
-use crate::cli::{Reader, Request, Requested, Tool, values};
+use crate::cli::{Reader, Requested, Tool, values};
 use crate::config::layers::{Layers, with_layers};
 use crate::config::template::{self, Search};
 use crate::host::Host;
@@ -21,7 +20,7 @@ use crate::report::{self, Problem};
 #[command(override_usage = "zlaunch templates [OPTIONS] [NAME]")]
 pub(crate) struct TemplatesArgs {
     /// Print this template
-    #[arg(value_parser = AnyValue(TEMPLATES))]
+    #[arg(value_parser = AnyValue(values::TEMPLATES))]
     name: Option<Given>,
     /// Print the file as it is
     #[arg(long, help_heading = "Output", requires = "name")]
@@ -33,9 +32,9 @@ pub(crate) struct TemplatesArgs {
 }
 
 impl Tool for TemplatesArgs {
-    fn arguments(command: Command) -> Command {
+    fn describe(command: Command) -> Command {
         // Without a name the templates are listed, and nothing is changed.
-        Self::augment_args(command).mut_args(|arg| match arg.get_id().as_str() {
+        command.mut_args(|arg| match arg.get_id().as_str() {
             "patch" | "unset" | "set" => arg.requires("name"),
             _ => arg,
         })
@@ -44,34 +43,21 @@ impl Tool for TemplatesArgs {
     fn read(self, mut reader: Reader) -> Requested {
         let name = reader.one(self.name, values::text);
         let (search, layers) = (reader.search(self.search), reader.layers(self.layers));
-        reader.answer(TemplatesRequest { name, raw: self.raw, search, layers })
+        reader.answer(move |host: &Host| match name {
+            None => out(&template::list(&search, host)),
+            Some(name) if self.raw => out(&template::raw(&name, &search, host)?),
+            Some(name) => print(&name, &search, &layers, host),
+        })
     }
 }
 
-pub struct TemplatesRequest {
-    /// Without one, all are listed.
-    pub name: Option<Sourced<String>>,
-    raw: bool,
-    pub search: Search,
-    layers: Layers,
-}
-
-impl Request for TemplatesRequest {
-    fn run(self: Box<Self>, host: &Host) -> Result<u8, Vec<Problem>> {
-        let TemplatesRequest { name, raw, search, layers } = &*self;
-        let Some(name) = name else {
-            return out(&template::list(search, host));
-        };
-        if *raw {
-            return out(&template::raw(name, search, host)?);
-        }
-        let template = template::resolve(name, search, host)?;
-        let secrets = Secrets::of(host);
-        report::report(&template.notes, &secrets);
-        err(&template.summary(&secrets));
-        // Without them, keys that only the user can know may still be missing.
-        let config =
-            if layers.is_empty() { Cow::Borrowed(&template.config) } else { with_layers(&template, layers, host)? };
-        out(&json::write(&config))
-    }
+fn print(name: &Sourced<String>, search: &Search, layers: &Layers, host: &Host) -> Result<u8, Vec<Problem>> {
+    let template = template::resolve(name, search, host)?;
+    let secrets = Secrets::of(host);
+    report::report(&template.notes, &secrets);
+    err(&template.summary(&secrets));
+    // Without them, keys that only the user can know may still be missing.
+    let config =
+        if layers.is_empty() { Cow::Borrowed(&template.config) } else { with_layers(&template, layers, host)? };
+    out(&json::write(&config))
 }

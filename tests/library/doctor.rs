@@ -1,13 +1,12 @@
 //! What `zlaunch doctor` reports of machines that do not exist.
 
-use std::any::Any;
 use std::ffi::OsString;
 
 use serde_json::Value;
 
 use zlaunch::testing::Host;
 use zlaunch::testing::cli::{Asked, TOOLS, parse};
-use zlaunch::testing::doctor::{DoctorRequest, examine};
+use zlaunch::testing::doctor::examine;
 use zlaunch::testing::machine::Machine;
 
 use crate::invariants::fake::Sandbox;
@@ -16,8 +15,7 @@ use crate::invariants::fake::Sandbox;
 fn examined(host: &Host, sandbox: &Sandbox) -> (String, Value) {
     let argv = ["zlaunch", "doctor"].map(OsString::from);
     let Ok(Asked::Request(request)) = parse(&argv, host, &TOOLS) else { panic!("no doctor") };
-    let request: Box<dyn Any> = request;
-    let report = examine(&request.downcast::<DoctorRequest>().unwrap().0, host, &Machine::below(sandbox.root()));
+    let report = examine(&request.into_launch().unwrap(), host, &Machine::below(sandbox.root()));
     let words = report.text(None).split_whitespace().map(|word| format!("{word} ")).collect();
     (words, report.json())
 }

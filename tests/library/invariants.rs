@@ -16,9 +16,7 @@ use serde_json::{Value, json};
 use zlaunch::testing::cli::{self, Asked, TOOLS};
 use zlaunch::testing::source::{Source, Sourced};
 use zlaunch::testing::yaml::Dialect;
-use zlaunch::testing::{
-    Format, Host, Launch, Plan, explain, fit, generate, layers, patch, secrets::Secrets, template, templates,
-};
+use zlaunch::testing::{Format, Host, Launch, Plan, explain, fit, generate, layers, patch, secrets::Secrets, template};
 
 use fake::Sandbox;
 
@@ -167,12 +165,15 @@ fn requested(words: &[OsString], host: &Host) {
         drop(fit::answer(request, host).map(|it| (it.json(), it.text(view), it.svg())));
     } else if let Some(request) = any.downcast_ref::<generate::GenerateRequest>() {
         drop(generate::generate(request, host));
-    } else if let Some(explain::ExplainRequest { words: Some(words), search }) = any.downcast_ref() {
-        drop(explain::explain(words, search, host));
-    } else if let Some(templates::TemplatesRequest { name: Some(name), search, .. }) = any.downcast_ref() {
-        drop(template::resolve(name, search, host));
-    } else if let Some(launch) = request.into_launch() {
+    } else if let Some(launch) = request.into_launch().filter(|launch| !launch.command.is_empty()) {
         planned(*launch, host);
+    } else if let [tool, word] = words {
+        let (word, search) = (word.to_string_lossy().into_owned(), template::Search::default());
+        match tool.to_str() {
+            Some("explain") => drop(explain::explain(&word, &search, host)),
+            Some("templates") => drop(template::resolve(&Sourced::new(word, Source::Default), &search, host)),
+            _ => {}
+        }
     }
 }
 
