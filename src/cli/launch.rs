@@ -51,17 +51,17 @@ pub(crate) fn finish(
     reader.problems.extend(other);
     let launch = Box::new(launch);
     if reader.problems.is_empty() {
-        return Ok(Box::new(LaunchRequest { launch, run: Box::new(run) }));
+        return Ok(Box::new(LaunchRequest { launch, run }));
     }
     Err(Refused { problems: reader.problems, meant: has_meaning.then_some(launch) })
 }
 
-struct LaunchRequest {
+struct LaunchRequest<F> {
     launch: Box<Launch>,
-    run: Box<dyn FnOnce(Launch, &Host) -> Result<u8, Vec<Problem>>>,
+    run: F,
 }
 
-impl Request for LaunchRequest {
+impl<F: FnOnce(Launch, &Host) -> Result<u8, Vec<Problem>> + 'static> Request for LaunchRequest<F> {
     fn run(mut self: Box<Self>, host: &Host) -> Result<u8, Vec<Problem>> {
         self.launch.read_piped_config()?;
         (self.run)(*self.launch, host)
