@@ -1,7 +1,7 @@
 //! The whole command line as clap knows it: a launch and the sub-commands. The help, the completions, the man page and the
 //! tables in the documents are made from it.
 
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValuesParser, StyledStr};
 use clap::{Arg, ArgAction, Command};
 
 use super::reader::{Subcommand, Tools};
@@ -56,16 +56,15 @@ pub(super) fn described(subcommand: &Subcommand) -> Command {
 /// An option of a launch with the words that it takes, for the completions. The help of a sub-command shows a few; the
 /// others are accepted, so that a command can be pasted.
 fn as_in(subcommand: &Subcommand, arg: Arg) -> Arg {
-    let shown = subcommand.shown;
-    let id = arg.get_id().clone();
-    let is_hidden =
-        || launch_options().any(|option| *option.get_id() == id) && !shown.split(' ').any(|name| id == name);
-    let arg = if shown.is_empty() || !is_hidden() { arg } else { arg.hide(true) };
-    match id.as_str() {
+    let is_report = !subcommand.shown.is_empty();
+    let is_it = |arg: &Arg| launch_options().any(|option| option.get_id() == arg.get_id());
+    let is_hidden = is_report && is_it(&arg) && !subcommand.shown.split(' ').any(|name| arg.get_id() == name);
+    let arg = if is_hidden { arg.hide(true) } else { arg };
+    match arg.get_id().as_str() {
         "deepspeed" => arg.value_parser(AnyValue(CONFIGS)),
         "launcher" => arg.value_parser(AnyValue(LAUNCHERS)),
         "trainer" => arg.value_parser(AnyValue(TRAINERS)),
-        "format" if !shown.is_empty() => arg.help("text or json").value_parser(AnyValue(REPORT_FORMATS)),
+        "format" if is_report => arg.help("text or json").value_parser(AnyValue(REPORT_FORMATS)),
         "format" => arg.value_parser(AnyValue(FORMATS)),
         "allow" => arg.value_parser(AnyValue(RULES)),
         "color" => arg.value_parser(AnyValue(COLORS)),
@@ -94,18 +93,17 @@ pub(super) fn takes_command(command: &Command) -> bool {
     command.get_positionals().any(Arg::is_trailing_var_arg_set)
 }
 
+pub(super) fn said(text: Option<&StyledStr>) -> String {
+    text.map(ToString::to_string).unwrap_or_default()
+}
+
 pub(super) fn usage_of(command: &Command) -> String {
-    command.get_overridden_usage().map(ToString::to_string).unwrap_or_default()
+    said(command.get_overridden_usage())
 }
 
 /// The options in the help of a command, but for clap's own --help and --version, which have no heading.
 pub fn shown_options(command: &Command) -> impl Iterator<Item = &Arg> {
     command.get_arguments().filter(|arg| !arg.is_positional() && !arg.is_hide_set() && arg.get_help_heading().is_some())
-}
-
-/// What the help says about an option or argument.
-pub(super) fn about(arg: &Arg) -> String {
-    arg.get_help().map(ToString::to_string).unwrap_or_default()
 }
 
 /// `A B`; nothing of a switch.

@@ -1,11 +1,13 @@
 //! The help, laid out by us: `zlaunch -h` and `zlaunch help` say what zlaunch does on one screen, `--help` and the pages of the
-//! sub-commands everything. In Chinese where that is the language: `help.zh.txt` has a line for every line of ours.
+//! sub-commands everything. In Chinese where that is the language: a sub-command has it beside the English, where clap has
+//! the long help; `help.zh.txt` has a line for every other line.
 
 use std::ffi::OsString;
 
+use clap::builder::StyledStr;
 use clap::{Arg, Command};
 
-use super::commands::{FIRST, USAGE, about, command, command_of, shown_options, usage_of, value_of};
+use super::commands::{FIRST, USAGE, command, command_of, said, shown_options, usage_of, value_of};
 use super::reader::Tools;
 use crate::base::layout::{Line, TextTable, wrapped, wrapped_help};
 use crate::base::options;
@@ -39,7 +41,7 @@ pub(crate) fn overview(host: &Host, tools: &Tools) -> String {
     let page = Page::new(host);
     let zlaunch = command(tools);
     // The first part of what `--help` says.
-    let brief = |arg: &Arg| page.say(&about(arg)).split([';', '；']).next().unwrap_or_default().to_string();
+    let brief = |arg: &Arg| page.help_of(arg).split([';', '；']).next().unwrap_or_default().to_string();
     let options = MOST_USED.iter().filter_map(|id| zlaunch.get_arguments().find(|arg| arg.get_id() == id));
     [
         wrapped(page.say(FIRST), 0, page.width),
@@ -59,7 +61,7 @@ pub(crate) fn page(name: &str, host: &Host, tools: &Tools) -> String {
     let is_launch = name.is_empty();
     let mut usage = usage_of(&command);
     usage.extend(command.get_subcommands().map(|subcommand| format!("\n       {}", usage_of(subcommand))));
-    let mut text = wrapped(page.say(&command.get_about().map(ToString::to_string).unwrap_or_default()), 0, page.width);
+    let mut text = wrapped(&page.either(command.get_about(), command.get_long_about()), 0, page.width);
     text += &format!("\n{} {usage}\n", page.title("Usage"));
     if is_launch {
         text += &page.commands(&command, tools);
@@ -80,8 +82,8 @@ pub(crate) fn page(name: &str, host: &Host, tools: &Tools) -> String {
         let options = shown_options(&command).filter(|arg| arg.get_help_heading() == Some(heading));
         text += &page.section(heading, options.map(|arg| (spelled(arg), page.help_of(arg))));
     }
-    let more = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-    text + &page.paragraphs(&more)
+    let [more, chinese] = [command.get_after_help(), command.get_after_long_help()];
+    text + &page.paragraphs(&said(more), &said(chinese))
 }
 
 /// How the texts are laid out, and in which language.
@@ -103,8 +105,16 @@ impl Page {
         if self.chinese { in_chinese(english).unwrap_or(english) } else { english }
     }
 
+    /// A text that may have its translation beside it.
+    fn either(&self, english: Option<&StyledStr>, chinese: Option<&StyledStr>) -> String {
+        match chinese.filter(|_| self.chinese) {
+            Some(chinese) => chinese.to_string(),
+            None => self.say(&said(english)).to_string(),
+        }
+    }
+
     fn help_of(&self, arg: &Arg) -> String {
-        self.say(&about(arg)).to_string()
+        self.either(arg.get_help(), arg.get_long_help())
     }
 
     fn title(&self, text: &str) -> String {
@@ -112,8 +122,8 @@ impl Page {
     }
 
     fn commands(&self, zlaunch: &Command, tools: &Tools) -> String {
-        let about = |command: &Command| command.get_about().map(ToString::to_string).unwrap_or_default();
-        let row = |command: &Command| (command.get_name().to_string(), self.say(&about(command)).to_string());
+        let about = |command: &Command| self.either(command.get_about(), command.get_long_about());
+        let row = |command: &Command| (command.get_name().to_string(), about(command));
         let common = tools.common.len();
         let mut rows = zlaunch.get_subcommands().map(row);
         self.section("Commands", rows.by_ref().take(common)) + &self.section("More commands", rows)
@@ -126,13 +136,14 @@ impl Page {
         if table.lines.is_empty() { String::new() } else { format!("\n{}\n{table}", self.title(title)) }
     }
 
-    /// What stands below the options.
-    fn paragraphs(&self, text: &str) -> String {
+    /// What stands below the options. The sentences may have their translations beside them.
+    fn paragraphs(&self, text: &str, chinese: &str) -> String {
+        let mut chinese = chinese.lines().filter(|_| self.chinese);
         let laid_out = |line: &str| match line.strip_suffix(':') {
             _ if line.is_empty() => "\n".to_string(),
             _ if line.starts_with(' ') => wrapped_help(line.trim_start(), 2, self.width),
             Some(title) => format!("{}\n", self.title(title)),
-            None => wrapped(self.say(line), 0, self.width),
+            None => wrapped(chinese.next().unwrap_or(self.say(line)), 0, self.width),
         };
         if text.is_empty() { String::new() } else { format!("\n{}", text.lines().map(laid_out).collect::<String>()) }
     }

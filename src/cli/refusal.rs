@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command};
 
-use super::commands::{about, command_of, usage_of, value_of};
+use super::commands::{command_of, said, usage_of, value_of};
 use super::reader::Tools;
 use crate::base::options::flag;
 use crate::config::template::Search;
@@ -64,7 +64,8 @@ pub(super) fn refusal(why: &clap::Error, words: &[OsString], tools: &Tools) -> P
 fn needs_value(given: &str, command: &Command) -> Problem {
     let name = given.split(' ').next().unwrap_or(given);
     let option: Option<&Arg> = command.get_arguments().find(|arg| flag(arg) == name);
-    let text = option.map_or("`zlaunch --help`".to_string(), |arg| format!("{}: {}", value_of(arg), about(arg)));
+    let text =
+        option.map_or("`zlaunch --help`".to_string(), |arg| format!("{}: {}", value_of(arg), said(arg.get_help())));
     Problem::error(Rule::Usage, format!("`{name}` needs a value")).at(name).help(format!("{name} {text}"))
 }
 

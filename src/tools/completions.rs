@@ -11,7 +11,7 @@ use crate::host::Host;
 
 /// Print completions for a shell
 #[derive(Args)]
-#[command(override_usage = "zlaunch completions bash|zsh|fish")]
+#[command(long_about = "打印 shell 的补全脚本", override_usage = "zlaunch completions bash|zsh|fish")]
 pub(crate) struct CompletionsArgs {
     #[arg(value_parser = AnyValue(SHELLS))]
     shell: Given,

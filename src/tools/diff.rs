@@ -43,10 +43,16 @@ Examples:
 
 /// Compare two configs key by key, or a record with a launch
 #[derive(Args)]
-#[command(override_usage = USAGE, after_help = ABOUT)]
+#[command(
+    long_about = "逐键比较两个配置，或比较记录与一次启动",
+    override_usage = USAGE,
+    after_help = ABOUT,
+    after_long_help = "配置可以是模板、文件、JSON、`-`（标准输入）或记录的目录。给出命令时，B 是这次启动会用的配置，启动的所有选项都可以用。若是记录，还会比较环境变量、参数和版本。\n~ 不同，- 只在 A 里，+ 只在 B 里，= 只在一边、但正好是默认值"
+)]
 pub(crate) struct DiffArgs {
     /// The configs to compare
     #[arg(required = true, num_args = 1..=2, value_names = ["A", "B"], value_parser = AnyValue(TEMPLATES))]
+    #[arg(long_help = "要比较的配置")]
     configs: Vec<Given>,
     #[command(flatten)]
     launch: LaunchOptions,

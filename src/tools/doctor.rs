@@ -28,7 +28,12 @@ Examples:
 
 /// Report what zlaunch sees on this machine
 #[derive(Args)]
-#[command(override_usage = "zlaunch doctor [OPTIONS] [-- COMMAND [ARGS]...]", after_help = ABOUT)]
+#[command(
+    long_about = "报告 zlaunch 在这台机器上看到什么",
+    override_usage = "zlaunch doctor [OPTIONS] [-- COMMAND [ARGS]...]",
+    after_help = ABOUT,
+    after_long_help = "不含密钥，可以直接贴到 issue 里。启动的所有选项都可以用：`zlaunch --help`。"
+)]
 pub(crate) struct DoctorArgs {
     #[command(flatten)]
     launch: LaunchArgs,

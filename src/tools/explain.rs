@@ -25,11 +25,14 @@ pub(crate) use versions::fate;
 /// Explain a config key, a variable, a template or a rule
 #[derive(Args)]
 #[command(
+    long_about = "解释配置键、环境变量、模板或检查规则",
     override_usage = "zlaunch explain [OPTIONS] [WORD]...",
-    after_help = "Help and explanations are in Chinese, where translated, if ZLAUNCH_LANG or the locale is zh."
+    after_help = "Help and explanations are in Chinese, where translated, if ZLAUNCH_LANG or the locale is zh.",
+    after_long_help = "ZLAUNCH_LANG 或系统区域设置是 zh 时，帮助和已翻译的解释用中文。"
 )]
 pub(crate) struct ExplainArgs {
     /// A key, `stage 3`, a variable, a template, a rule; without one, list what can be explained
+    #[arg(long_help = "配置键、`stage 3`、环境变量、模板或规则；不写则列出可以解释的内容")]
     word: Vec<Given>,
     #[command(flatten, next_help_heading = "Config")]
     search: SearchOptions,

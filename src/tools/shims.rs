@@ -38,12 +38,12 @@ const USAGE: &str = "zlaunch shims install|remove|list [DIR]";
 
 /// Install shims that put zlaunch into existing scripts
 #[derive(Args)]
-#[command(override_usage = USAGE)]
+#[command(long_about = "安装 shim，现有脚本无需改动", override_usage = USAGE)]
 pub(crate) struct ShimsArgs {
     #[arg(value_parser = AnyValue(ACTIONS))]
     action: Given,
     /// Where the shims are; by default ~/.local/share/zlaunch/shims
-    #[arg(value_hint = ValueHint::DirPath)]
+    #[arg(value_hint = ValueHint::DirPath, long_help = "shim 所在的目录；默认 ~/.local/share/zlaunch/shims")]
     dir: Option<Given>,
 }
 

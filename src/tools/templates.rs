@@ -17,13 +17,13 @@ use crate::report::{self, Problem};
 
 /// List the templates, or print one
 #[derive(Args)]
-#[command(override_usage = "zlaunch templates [OPTIONS] [NAME]")]
+#[command(long_about = "列出模板，或打印解析后的某个模板", override_usage = "zlaunch templates [OPTIONS] [NAME]")]
 pub(crate) struct TemplatesArgs {
     /// Print this template
-    #[arg(value_parser = AnyValue(values::TEMPLATES))]
+    #[arg(value_parser = AnyValue(values::TEMPLATES), long_help = "打印这个模板")]
     name: Option<Given>,
     /// Print the file as it is
-    #[arg(long, help_heading = "Output", requires = "name")]
+    #[arg(long, help_heading = "Output", requires = "name", long_help = "原样打印文件")]
     raw: bool,
     #[command(flatten, next_help_heading = "Config")]
     search: SearchOptions,
