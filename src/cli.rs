@@ -117,9 +117,9 @@ fn ask(words: &[OsString], host: &Host, tools: &'static Tools) -> Result<Request
     let subcommand = tools.named(words.first());
     let words = (subcommand.in_order)(&words[usize::from(!subcommand.name.is_empty())..], host);
     let mut reader = Reader::new(subcommand.name, &words, host, tools);
-    let command = described(subcommand).no_binary_name(true);
-    reader.command = if describes_launch(&command) { reader.with_variables(command) } else { command };
-    let matches = reader.command.try_get_matches_from_mut(&words)?;
+    reader.command = described(subcommand).no_binary_name(true);
+    let variables = if describes_launch(&reader.command) { reader.words_of_variables() } else { Vec::new() };
+    let matches = reader.command.try_get_matches_from_mut(variables.iter().chain(&words))?;
     (subcommand.read)(&matches, reader)
 }
 

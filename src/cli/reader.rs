@@ -10,7 +10,9 @@ use std::path::PathBuf;
 use clap::{ArgAction, ArgMatches, Args, Command};
 
 use super::values;
-use crate::base::options::{Given, LayerOptions, SearchOptions, launch_options, variable, variable_of};
+use crate::base::options::{
+    FROM_VARIABLE, Given, LayerOptions, SearchOptions, flag, launch_options, variable, variable_of,
+};
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::config::layers::Layers;
@@ -133,7 +135,6 @@ pub(crate) struct Reader<'a> {
     pub(crate) problems: Vec<Problem>,
     /// About variables that no option has.
     pub(crate) warnings: Vec<Problem>,
-    reads_variables: bool,
     /// What clap has parsed the words by.
     pub(crate) command: Command,
 }
@@ -141,7 +142,7 @@ pub(crate) struct Reader<'a> {
 impl<'a> Reader<'a> {
     pub(crate) fn new(place: &'static str, words: &'a [OsString], host: &'a Host, tools: &'static Tools) -> Self {
         let (problems, warnings, command) = (Vec::new(), Vec::new(), Command::default());
-        Reader { tools, place, words, options: words, host, problems, warnings, reads_variables: false, command }
+        Reader { tools, place, words, options: words, host, problems, warnings, command }
     }
 
     /// Tells our words from those of the command.
@@ -149,57 +150,33 @@ impl<'a> Reader<'a> {
         self.options = &self.words[..self.words.len() - command.len()];
     }
 
-    /// Makes the `ZLAUNCH_*` variables the defaults of their options. An empty one counts as unset.
-    pub(crate) fn with_variables(&mut self, command: Command) -> Command {
-        self.reads_variables = true;
+    /// The options that `ZLAUNCH_*` variables give, as words to be read before ours, so that ours win. An empty variable
+    /// counts as unset.
+    pub(super) fn words_of_variables(&mut self) -> Vec<OsString> {
         let ours = (Bound::Included(OsStr::new("ZLAUNCH_")), Bound::Excluded(OsStr::new("ZLAUNCH`")));
         let set = self.host.env.range::<OsStr, _>(ours).filter_map(|(name, value)| Some((name.to_str()?, value)));
-        let set: Vec<_> = set.filter(|(name, _)| !NOT_OPTIONS.contains(name)).collect();
-        if set.is_empty() {
-            return command;
-        }
-        let known: Vec<String> = launch_options().map(variable).collect();
-        for (name, _) in set.iter().filter(|(name, _)| !known.iter().any(|known| known == name)) {
-            let nearest = report::nearest(name, known.iter().map(String::as_str));
-            let all = "`zlaunch --help` lists the options, and each has a variable";
-            self.warnings.push(
-                Problem::warning(Rule::UnknownVariable, format!("zlaunch does not read `{name}`"))
-                    .at(format!("variable {name}"))
-                    .help(report::did_you_mean(nearest, all)),
-            );
-        }
-        command.mut_args(|arg| {
-            let name = launch_options().find(|option| option.get_id() == arg.get_id()).map(variable);
-            let Some((name, value)) =
-                set.iter().find(|(set, value)| Some(*set) == name.as_deref() && !value.is_empty())
-            else {
-                return arg;
+        let mut words = Vec::new();
+        for (name, value) in set.filter(|(name, _)| !NOT_OPTIONS.contains(name)) {
+            let Some(option) = launch_options().find(|option| variable(option) == name) else {
+                self.warnings.push(unknown_variable(name));
+                continue;
             };
-            match arg.get_action() {
+            let word =
+                |value: &[u8]| OsString::from_vec([flag(option).as_bytes(), b"=", FROM_VARIABLE, value].concat());
+            match option.get_action() {
                 // A list with colons, which `Search` reads.
-                _ if *name == "ZLAUNCH_TEMPLATE_DIR" => arg,
-                ArgAction::SetTrue => match self.switch(name, value) {
-                    Some(true) => arg.default_value("true"),
-                    _ => arg,
-                },
-                ArgAction::Append => arg.default_values(lines(value)),
-                _ => arg.default_value((*value).clone()),
+                _ if value.is_empty() || option.get_id() == "template_dir" => {}
+                ArgAction::SetTrue => words.extend(self.is_on(name, value).then(|| flag(option).into())),
+                ArgAction::Append => words.extend(lines(value.as_bytes()).map(word)),
+                _ => words.push(word(value.as_bytes())),
             }
-        })
+        }
+        words
     }
 
-    fn switch(&mut self, name: &str, value: &OsStr) -> Option<bool> {
+    fn is_on(&mut self, name: &str, value: &OsStr) -> bool {
         let given = Sourced::new(value.to_os_string(), Source::Variable(name.to_string()));
-        let text = self.one(Some(given), values::text)?;
-        match text.value.to_ascii_lowercase().as_str() {
-            "1" | "true" | "yes" | "on" => Some(true),
-            "0" | "false" | "no" | "off" => Some(false),
-            _ => {
-                let what = format!("`{}` is neither on nor off", text.value);
-                self.problems.push(Problem::error(Rule::Usage, what).at(text.spelling()).help(text.from.with("1")));
-                None
-            }
-        }
+        self.one(Some(given), values::on_or_off).is_some_and(|given| given.value)
     }
 
     /// What turned a switch on.
@@ -233,27 +210,17 @@ impl<'a> Reader<'a> {
         Some(Sourced::new(value, given.from))
     }
 
-    /// The values of an option that may be repeated. Those of its variable come first, since later ones win.
+    /// The values of an option that may be repeated.
     pub(crate) fn many<T>(
         &mut self,
         given: Vec<Given>,
         read: impl Fn(&Given) -> Result<T, Problem>,
     ) -> Vec<Sourced<T>> {
-        let variable = match given.first().map(|given| &given.from) {
-            Some(Source::Flag(flag)) if self.reads_variables => Some(variable_of(flag)),
-            _ => None,
-        };
-        let host = self.host;
-        let value = variable.as_ref().and_then(|name| host.var_os(name)).filter(|value| !value.is_empty());
-        let of_variable = value.into_iter().flat_map(lines);
-        let from = Source::Variable(variable.clone().unwrap_or_default());
-        let of_variable = of_variable.map(|line| Sourced::new(line, from.clone()));
-        of_variable.chain(given).filter_map(|given| self.one(Some(given), &read)).collect()
+        given.into_iter().filter_map(|given| self.one(Some(given), &read)).collect()
     }
 
     pub(crate) fn search(&mut self, options: SearchOptions) -> Search {
-        let folders: Vec<_> =
-            options.template_dir.into_iter().filter_map(|folder| self.one(Some(folder), values::path)).collect();
+        let folders = self.many(options.template_dir, values::path);
         let missing = folders.iter().filter(|folder| !self.host.absolute(&folder.value).is_dir());
         self.problems.extend(missing.map(|folder| no_template_folder(folder, self.host)));
         self.warnings.extend(Search::missing_site(self.host));
@@ -287,9 +254,17 @@ fn no_template_folder(folder: &Sourced<PathBuf>, host: &Host) -> Problem {
     refused(format!("there is no folder `{shown}` with templates"), help)
 }
 
+fn unknown_variable(name: &str) -> Problem {
+    let known: Vec<String> = launch_options().map(variable).collect();
+    let nearest = report::nearest(name, known.iter().map(String::as_str));
+    let all = "`zlaunch --help` lists the options, and each has a variable";
+    Problem::warning(Rule::UnknownVariable, format!("zlaunch does not read `{name}`"))
+        .at(format!("variable {name}"))
+        .help(report::did_you_mean(nearest, all))
+}
+
 /// The values in the variable of an option that may be repeated, a line each.
-fn lines(value: &OsStr) -> Vec<OsString> {
-    let text = value.as_bytes();
+fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     let lines = text.strip_suffix(b"\n").unwrap_or(text).split(|byte| *byte == b'\n');
-    lines.map(|line| OsString::from_vec(line.strip_suffix(b"\r").unwrap_or(line).to_vec())).collect()
+    lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line))
 }

@@ -69,35 +69,45 @@ pub(crate) fn number<T: Copy + TryFrom<u64> + Into<u64>>(
     move |given| parse(given, read, |text| report::not_a_number(text, least, most, example))
 }
 
-/// Memory. Nobody means 24 bytes, so a small number without a unit is asked back.
+/// Memory. Nobody means 24 bytes.
 pub(crate) fn memory(read: fn(&str) -> Option<u64>, example: &'static str) -> impl Fn(&Given) -> Result<u64, Problem> {
-    let is_whole =
-        move |text: &str| text.trim().parse::<f64>().is_err() || read(text).is_some_and(|bytes| bytes >= 1 << 30);
-    move |given| {
-        parse(
-            given,
-            |text| read(text).filter(|_| is_whole(text)),
-            |text| {
-                if is_whole(&text.value) {
-                    report::is_not("a size", text, example)
-                } else {
-                    report::size_without_unit(text)
-                }
-            },
-        )
-    }
+    let is_small = move |_: f64, text: &str| read(text).is_none_or(|bytes| bytes < 1 << 30);
+    move |given| size(given, read, is_small, report::size_without_unit, example)
 }
 
-/// A number of parameters. Nobody trains eight, so a small number without a unit is asked back.
+/// A number of parameters. Nobody trains eight.
 pub(crate) fn parameters(given: &Given) -> Result<u64, Problem> {
-    let is_bare = |text: &str| text.trim().parse::<f64>().is_ok_and(|number| number < 1e4);
-    parse(
-        given,
-        |text| parse_count(text).filter(|_| !is_bare(text)),
-        |text| {
-            if is_bare(&text.value) { report::count_without_unit(text) } else { report::is_not("a size", text, "8B") }
-        },
-    )
+    size(given, parse_count, |number, _| number < 1e4, report::count_without_unit, "8B")
+}
+
+/// A size. A small number without a unit is asked back.
+fn size(
+    given: &Given,
+    read: fn(&str) -> Option<u64>,
+    is_small: impl Fn(f64, &str) -> bool,
+    without_unit: fn(&Sourced<String>) -> Problem,
+    example: &str,
+) -> Result<u64, Problem> {
+    let is_bare = |text: &str| text.trim().parse().is_ok_and(|number| is_small(number, text));
+    let refuse = |text: &Sourced<String>| match is_bare(&text.value) {
+        true => without_unit(text),
+        false => report::is_not("a size", text, example),
+    };
+    parse(given, |text| read(text).filter(|_| !is_bare(text)), refuse)
+}
+
+/// The value of a switch's variable.
+pub(super) fn on_or_off(given: &Given) -> Result<bool, Problem> {
+    let read = |text: &str| match text.to_ascii_lowercase().as_str() {
+        "1" | "true" | "yes" | "on" => Some(true),
+        "0" | "false" | "no" | "off" => Some(false),
+        _ => None,
+    };
+    let refuse = |text: &Sourced<String>| {
+        let what = format!("`{}` is neither on nor off", text.value);
+        Problem::error(Rule::Usage, what).at(text.spelling()).help(text.from.with("1"))
+    };
+    parse(given, read, refuse)
 }
 
 /// GPUs by the name of their card.
