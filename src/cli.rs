@@ -1,8 +1,10 @@
 //! The command line: argv and `ZLAUNCH_*` variables become a request. Which sub-commands there are is a table, which
-//! `tools` has. clap does the parsing; what it refuses is told in our words, all mistakes at once.
+//! `tools` has. Nothing is planned, written or started here. Files and PATH are looked at, to tell a config from a command
+//! and to suggest what was meant.
 //!
-//! Nothing is planned, written or started here. Files and PATH are looked at, to tell a config from a command and to
-//! suggest what was meant.
+//! clap parses, and the completions and the man page are made from what it knows. What it does not do well enough is done
+//! here: variables (its `env` reads the process, while the environment is the host's), values (it stops at the first wrong
+//! one, and forgets where it came from), the help (in two languages) and errors (all at once, each with a line to paste).
 
 mod commands;
 pub(crate) mod did_you_mean;
