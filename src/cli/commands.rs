@@ -26,6 +26,7 @@ pub fn command(tools: &Tools) -> Command {
     let after_help = format!("{ABOUT_VARIABLES}\n{EXIT_STATUS}\n\nExamples:\n  {EXAMPLE}");
     let names = PossibleValuesParser::new(tools.names());
     let mut zlaunch = described(&tools.launch)
+        .mut_args(|arg| as_in(&tools.launch, arg))
         .about(FIRST)
         .override_usage(USAGE)
         .after_help(after_help)
@@ -41,13 +42,12 @@ pub fn command(tools: &Tools) -> Command {
 
 /// A launch or a sub-command with what its struct does not say.
 pub(super) fn described(subcommand: &Subcommand) -> Command {
-    let is_launch = subcommand.name.is_empty();
-    let command = (subcommand.arguments)(Command::new(if is_launch { "zlaunch" } else { subcommand.name }));
-    let command = (subcommand.describe)(command.mut_args(|arg| as_in(subcommand, arg)));
-    let command = options::spelled(command).disable_help_flag(true).arg(help_flag());
-    if is_launch {
-        return command.version(env!("CARGO_PKG_VERSION"));
+    if subcommand.name.is_empty() {
+        let zlaunch = options::spelled((subcommand.arguments)(Command::new("zlaunch")));
+        return zlaunch.version(env!("CARGO_PKG_VERSION")).disable_help_flag(true).arg(help_flag());
     }
+    let command = (subcommand.arguments)(Command::new(subcommand.name)).mut_args(|arg| as_in(subcommand, arg));
+    let command = options::spelled((subcommand.describe)(command)).disable_help_flag(true).arg(help_flag());
     let has_colour = command.get_arguments().any(|arg| arg.get_id() == "color");
     let color = || Arg::new("color").long("color").value_parser(AnyValue(COLORS)).hide(true);
     command.args((!has_colour).then(color))
