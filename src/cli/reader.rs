@@ -166,7 +166,11 @@ impl<'a> Reader<'a> {
             match option.get_action() {
                 // A list with colons, which `Search` reads.
                 _ if value.is_empty() || option.get_id() == "template_dir" => {}
-                ArgAction::SetTrue => words.extend(self.is_on(name, value).then(|| flag(option).into())),
+                ArgAction::SetTrue => {
+                    let given = Sourced::new(value.clone(), Source::Variable(name.to_string()));
+                    let is_on = self.one(Some(given), values::on_or_off).is_some_and(|given| given.value);
+                    words.extend(is_on.then(|| flag(option).into()));
+                }
                 ArgAction::Append => words.extend(lines(value.as_bytes()).map(word)),
                 _ => words.push(word(value.as_bytes())),
             }
@@ -174,19 +178,10 @@ impl<'a> Reader<'a> {
         words
     }
 
-    fn is_on(&mut self, name: &str, value: &OsStr) -> bool {
-        let given = Sourced::new(value.to_os_string(), Source::Variable(name.to_string()));
-        self.one(Some(given), values::on_or_off).is_some_and(|given| given.value)
-    }
-
     /// What turned a switch on.
     pub(crate) fn source_of_switch(&self, flag: &str) -> Source {
-        let flag = flag.to_string();
-        if self.options.iter().any(|word| *word == *flag) {
-            Source::Flag(flag)
-        } else {
-            Source::Variable(variable_of(&flag))
-        }
+        let is_said = self.options.iter().any(|word| word == flag);
+        if is_said { Source::Flag(flag.to_string()) } else { Source::Variable(variable_of(flag)) }
     }
 
     /// The value, unless something is wrong.

@@ -69,31 +69,35 @@ pub(crate) fn number<T: Copy + TryFrom<u64> + Into<u64>>(
     move |given| parse(given, read, |text| report::not_a_number(text, least, most, example))
 }
 
-/// Memory. Nobody means 24 bytes.
+/// Memory. Nobody means 24 bytes, so a small number without a unit is asked back.
 pub(crate) fn memory(read: fn(&str) -> Option<u64>, example: &'static str) -> impl Fn(&Given) -> Result<u64, Problem> {
-    let is_small = move |_: f64, text: &str| read(text).is_none_or(|bytes| bytes < 1 << 30);
-    move |given| size(given, read, is_small, report::size_without_unit, example)
+    let is_whole =
+        move |text: &str| text.trim().parse::<f64>().is_err() || read(text).is_some_and(|bytes| bytes >= 1 << 30);
+    move |given| {
+        parse(
+            given,
+            |text| read(text).filter(|_| is_whole(text)),
+            |text| {
+                if is_whole(&text.value) {
+                    report::is_not("a size", text, example)
+                } else {
+                    report::size_without_unit(text)
+                }
+            },
+        )
+    }
 }
 
-/// A number of parameters. Nobody trains eight.
+/// A number of parameters. Nobody trains eight, so a small number without a unit is asked back.
 pub(crate) fn parameters(given: &Given) -> Result<u64, Problem> {
-    size(given, parse_count, |number, _| number < 1e4, report::count_without_unit, "8B")
-}
-
-/// A size. A small number without a unit is asked back.
-fn size(
-    given: &Given,
-    read: fn(&str) -> Option<u64>,
-    is_small: impl Fn(f64, &str) -> bool,
-    without_unit: fn(&Sourced<String>) -> Problem,
-    example: &str,
-) -> Result<u64, Problem> {
-    let is_bare = |text: &str| text.trim().parse().is_ok_and(|number| is_small(number, text));
-    let refuse = |text: &Sourced<String>| match is_bare(&text.value) {
-        true => without_unit(text),
-        false => report::is_not("a size", text, example),
-    };
-    parse(given, |text| read(text).filter(|_| !is_bare(text)), refuse)
+    let is_bare = |text: &str| text.trim().parse::<f64>().is_ok_and(|number| number < 1e4);
+    parse(
+        given,
+        |text| parse_count(text).filter(|_| !is_bare(text)),
+        |text| {
+            if is_bare(&text.value) { report::count_without_unit(text) } else { report::is_not("a size", text, "8B") }
+        },
+    )
 }
 
 /// The value of a switch's variable.
