@@ -45,17 +45,18 @@ const SWIFT: &[&str] = &[
 ];
 const OPTIONS: &[&str] = &["--deepspeed", "zero3_offload", "--nproc-per-node", "8", "--"];
 
-/// The parts of a launch, by how the name of the function that does it ends. Those further in are parts of the one before.
+/// The parts of a launch, by how the name of the function that does it ends, without the brackets of `<impl Plan>::render`.
+/// Those further in are parts of the one before.
 const PHASES: &[(&str, &str)] = &[
     ("the whole process", "(below main)"),
     ("  our part of it", "zlaunch::main"),
-    ("    reading argv", "cli::parse"),
-    ("    understanding the command", "trainer::recognise"),
-    ("    planning", "planner::<impl zlaunch::plan::decision::Plan>::new"),
-    ("      ranks", "topology::Topology>::decide"),
+    ("    reading argv", "cli::launch::read"),
+    ("    planning", "Plan::with_job"),
+    ("      understanding the command", "UnderstoodLaunch::new"),
+    ("      ranks", "Topology::decide"),
     ("      template and its chain", "resolve::resolve"),
-    ("      check", "planner::Planner>::check"),
-    ("    printing the plan", "Plan>::render"),
+    ("      check", "Planner::check"),
+    ("    printing the plan", "Plan::render"),
 ];
 
 /// Keys of `zero_optimization` that no text is right for.
@@ -244,7 +245,7 @@ fn phases(lab: &Lab) {
         let cost = listed.lines().find_map(|line| {
             let (cost, place) = line.trim().split_once(' ')?;
             let (_, name) = place.split(" [").next()?.split_once(':')?;
-            name.ends_with(function).then(|| cost.replace(',', "").parse::<u64>().ok())?
+            name.replace('>', "").ends_with(function).then(|| cost.replace(',', "").parse::<u64>().ok())?
         });
         let cost = cost.unwrap_or_else(|| panic!("no function {function}: renamed, or part of another one"));
         println!("{phase:<32}{cost:>9}  {:>3} %", cost * 100 / total);

@@ -5,10 +5,10 @@
 //!
 //! ```text
 //! testing   what the tests see of the layers below
-//! cli       argv and ZLAUNCH_* become a Request; help and completions
-//! tools     explain, doctor, generate, schema, shims
+//! tools     a launch and the sub-commands: one file each has its arguments and what it does, a table has them all
 //! exec      the effects: write files, exec, supervise the ranks of `--launcher local`
 //! plan      the decision as a value, its printing, the environment, the record
+//! cli       argv and ZLAUNCH_* become a request, by that table; help, and what was probably meant
 //! fit       memory, and the choice for `--deepspeed auto`
 //! check     the rules about configs and about the machine
 //! request   the launch as data; the command, understood
@@ -40,7 +40,7 @@ mod tools;
 
 use std::process::ExitCode;
 
-use cli::Request;
+use cli::Asked;
 use host::Host;
 use report::secrets::Secrets;
 use report::{Problem, REFUSED};
@@ -69,25 +69,9 @@ pub fn run() -> ExitCode {
 
 /// The exit status, where zlaunch does not become another program.
 fn respond(host: &Host) -> Result<u8, Vec<Problem>> {
-    let mut request = cli::parse(&host.words, host).map_err(|refused| refused.with_those_of_the_command(host))?;
-    if let Some(launch) = request.launch_mut() {
-        launch.read_piped_config()?;
+    match cli::parse(&host.words, host, &tools::TOOLS) {
+        Ok(Asked::Request(request)) => request.run(host),
+        Ok(Asked::Text(text, status)) => show(&text).map(|_| status),
+        Err(refused) => Err(tools::launch::all_problems(refused, host)),
     }
-    match request {
-        Request::Launch(launch) => return tools::launch::run(&launch, host),
-        Request::Check(launch) => return tools::check::check_launch(&launch, host),
-        Request::CheckConfigs(launch) => return tools::check::check_configs(&launch, host),
-        Request::Rehearse(request) => return tools::rehearse::run(*request, host),
-        Request::Fit(request) => return tools::fit::run(&request, host),
-        Request::Overview(text) => return show(&text).map(|()| REFUSED),
-        Request::Diff(request) => tools::diff::run(&request, host),
-        Request::Generate(request) => tools::generate::run(&request, host),
-        Request::Templates(request) => tools::templates::run(&request, host),
-        Request::Schema(request) => tools::schema::run(&request, host),
-        Request::Shims(shims) => shims.run(host),
-        Request::Explain(request) => tools::explain::run(&request, host),
-        Request::Doctor(launch) => show(&tools::doctor::doctor(&launch, host)),
-        Request::Show(text) => show(&text),
-    }
-    .map(|()| 0)
 }

@@ -3,6 +3,7 @@
 
 mod effects;
 pub(crate) mod fix;
+mod language;
 mod memory;
 mod place;
 mod printing;
@@ -16,6 +17,7 @@ mod trainers;
 mod usage;
 
 pub(crate) use effects::*;
+pub(crate) use language::Language;
 pub(crate) use memory::*;
 pub(crate) use place::Place;
 pub use printing::*;

@@ -20,7 +20,7 @@ pub use crate::ranks::topology::engines::table::all_variables;
 pub use crate::report::{Problem, Rule, RuleSubject, Severity, When, nearest, secrets, write};
 pub use crate::request::{Format, Launch};
 pub use crate::tools::check::in_json;
-pub use crate::tools::{explain, generate, templates};
+pub use crate::tools::{explain, generate};
 
 pub mod arguments {
     pub use crate::command::arguments::options_table::{names, recorded, row};
@@ -33,8 +33,10 @@ pub mod check {
 }
 
 pub mod cli {
-    pub use crate::cli::{ABOUT_VARIABLES, EXAMPLE, EXIT_STATUS, FIRST, MORE, Request, foreign_options};
+    pub use crate::cli::{ABOUT_VARIABLES, Asked, EXAMPLE, EXIT_STATUS, FIRST, MORE, foreign_options};
     pub use crate::cli::{command, in_chinese, parse, shown_options};
+    pub use crate::tools::TOOLS;
+    pub use crate::tools::launch::all_problems;
 }
 
 pub mod doctor {
@@ -43,7 +45,7 @@ pub mod doctor {
 
 pub mod fit {
     pub use crate::fit::{
-        View, algorithm, answer, architecture, cards, memory, need, optimizer, settings, strategy, workload,
+        FitRequest, View, algorithm, answer, architecture, cards, memory, need, optimizer, settings, strategy, workload,
     };
 }
 

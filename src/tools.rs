@@ -1,14 +1,40 @@
-//! What is done for each sub-command, and for a launch.
+//! The sub-commands: one file each has its arguments and what is done.
 
 pub(crate) mod check;
+pub(crate) mod completions;
 pub(crate) mod diff;
 pub(crate) mod doctor;
 pub mod explain;
 pub(crate) mod fit;
 pub mod generate;
+pub(crate) mod help;
 pub(crate) mod launch;
 pub(crate) mod output;
 pub(crate) mod rehearse;
 pub(crate) mod schema;
 pub(crate) mod shims;
-pub mod templates;
+pub(crate) mod templates;
+
+use crate::cli::launch::LaunchArgs;
+use crate::cli::{Subcommand, Tools};
+
+/// A row for each, in the order of the help.
+pub static TOOLS: Tools = Tools {
+    launch: Subcommand::of::<LaunchArgs>(""),
+    common: &[
+        Subcommand::of::<check::CheckArgs>("check"),
+        Subcommand::of::<rehearse::RehearseArgs>("rehearse"),
+        Subcommand::of::<fit::FitArgs>("fit"),
+        Subcommand::of::<templates::TemplatesArgs>("templates"),
+        Subcommand::of::<explain::ExplainArgs>("explain"),
+        Subcommand::of::<diff::DiffArgs>("diff"),
+    ],
+    more: &[
+        Subcommand::of::<generate::GenerateArgs>("generate"),
+        Subcommand::of::<doctor::DoctorArgs>("doctor"),
+        Subcommand::of::<shims::ShimsArgs>("shims"),
+        Subcommand::of::<schema::SchemaArgs>("schema"),
+        Subcommand::of::<completions::CompletionsArgs>("completions"),
+        Subcommand::of::<help::HelpArgs>("help"),
+    ],
+};

@@ -1,21 +1,15 @@
 //! The options of a launch. clap derives the command line, its help, the completions, the man page and the tables in the
-//! documents from these structs; the options that only a sub-command has are in `cli`. Doc comments on the fields are the
+//! documents from these structs; the options that only a sub-command has are in its file in `tools`. Doc comments on the fields are the
 //! help. Other layers ask `launch_option` whether a word is one of ours.
 
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::sync::LazyLock;
 
 use clap::builder::{PossibleValue, TypedValueParser, ValueParserFactory};
-use clap::parser::ValueSource;
 use clap::{Arg, Args, Command, ValueHint};
 
 use super::source::{Source, Sourced};
-
-/// The words that are sub-commands in the place of the first argument.
-#[rustfmt::skip]
-pub const SUBCOMMANDS: &[&str] = &[
-    "check", "rehearse", "fit", "templates", "explain", "diff", "generate", "doctor", "shims", "schema", "completions", "help",
-];
 
 /// A value as it was given. It is read later: clap would stop at the first value that is wrong, while zlaunch tells all
 /// mistakes at once.
@@ -167,6 +161,9 @@ pub(crate) struct OutputOptions {
     pub(crate) verbose: bool,
 }
 
+/// The value of an option begins with it if it is that of its variable. No word of a command line has this byte.
+pub(crate) const FROM_VARIABLE: &[u8] = b"\0";
+
 /// Takes any value, keeps where it came from, and names these words to the completions.
 #[derive(Clone)]
 pub struct AnyValue<T = ()>(pub(crate) fn() -> Vec<(&'static str, T)>);
@@ -183,23 +180,13 @@ impl<T: Clone + Send + Sync + 'static> TypedValueParser for AnyValue<T> {
     type Value = Given;
 
     fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<Given, clap::Error> {
-        self.parse_ref_(command, arg, value, ValueSource::CommandLine)
-    }
-
-    fn parse_ref_(
-        &self,
-        command: &Command,
-        arg: Option<&Arg>,
-        value: &OsStr,
-        source: ValueSource,
-    ) -> Result<Given, clap::Error> {
+        let of_variable = value.as_bytes().strip_prefix(FROM_VARIABLE);
         let from = match arg.filter(|arg| !arg.is_positional()) {
-            // No option has another default than its variable.
-            Some(arg) if source == ValueSource::DefaultValue => Source::Variable(variable(arg)),
+            Some(arg) if of_variable.is_some() => Source::Variable(variable(arg)),
             Some(arg) => Source::Flag(flag(arg)),
             None => Source::Operand(command.get_name().to_string()),
         };
-        Ok(Sourced::new(value.to_os_string(), from))
+        Ok(Sourced::new(of_variable.map_or(value, OsStr::from_bytes).to_os_string(), from))
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {

@@ -4,21 +4,24 @@
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-use crate::base::options::{SUBCOMMANDS, launch_option, launch_options, takes_value};
+use super::commands::{command_of, takes_command};
+use super::reader::Reader;
+use crate::base::options::{launch_option, launch_options, takes_value};
 use crate::base::shell;
 use crate::base::size::parse_count;
 use crate::base::vars;
 use crate::command::trainer;
 use crate::config::template::Search;
 use crate::fit::cards;
-use crate::host::{Host, names_in};
+use crate::host::names_in;
 use crate::report::{self, Problem};
 
 /// Words of other launchers' command lines that zlaunch has no need of.
 const NEEDLESS: &[&str] = &["launch", "run", "exec", "start", "train"];
 
-/// What was probably meant, where the first word of the command is no program. `mode` is the sub-command in front.
-pub(super) fn did_you_mean(mode: &str, options: &[OsString], command: &[OsString], host: &Host) -> Option<Problem> {
+/// What was probably meant, where the first word of the command is no program.
+pub(crate) fn did_you_mean(reader: &Reader, command: &[OsString]) -> Option<Problem> {
+    let Reader { tools, place: mode, options, host, .. } = *reader;
     let first = command.first()?;
     let word = first.to_str()?;
     // A program of that name is a command like any other.
@@ -46,7 +49,7 @@ pub(super) fn did_you_mean(mode: &str, options: &[OsString], command: &[OsString
     // `swfit` is not a typo of `fit`; another name is far from it.
     let is_slip =
         |near: &str| strsim::damerau_levenshtein(word, near) < 3 && near.chars().next() != word.chars().next();
-    let near = || report::nearest(word, SUBCOMMANDS.iter().copied()).filter(|near| !is_slip(near));
+    let near = || report::nearest(word, tools.names()).filter(|near| !is_slip(near));
     let near = near().filter(|_| mode.is_empty() && options.is_empty());
     let is_json = |word: &OsString| Path::new(word).extension().is_some_and(|ending| ending == "json");
     let configs: Vec<String> = names_in(&host.cwd).filter(|name| mode == "check" && is_json(&name.into())).collect();
@@ -74,7 +77,9 @@ pub(super) fn did_you_mean(mode: &str, options: &[OsString], command: &[OsString
             ("given without its option", mode, &[repeated, word], &[])
         }
         _ if !said.is_empty() => ("given without its option", mode, &said, &[]),
-        _ if SUBCOMMANDS.contains(&word) => ("a sub-command, which comes before the options", word, &[], &[]),
+        _ if tools.names().any(|name| name == word) => {
+            ("a sub-command, which comes before the options", word, &[], &[])
+        }
         _ if is_template() && alone => ("a template, not a command", "templates", &[], &[word]),
         _ if is_template() => ("a template, not a command", mode, &["--deepspeed", word], &[]),
         _ if !of_trainer.is_empty() => ("a sub-command of a trainer, not a command", mode, &[], &of_trainer),
@@ -85,7 +90,7 @@ pub(super) fn did_you_mean(mode: &str, options: &[OsString], command: &[OsString
     };
     let behind: Vec<OsString> = program.iter().map(OsString::from).chain(rest.iter().cloned()).collect();
     let mut words: Vec<OsString> = (!mode.is_empty()).then(|| mode.into()).into_iter().collect();
-    let takes_command = ["", "check", "doctor", "fit"].contains(&mode);
+    let takes_command = takes_command(&command_of(mode, tools));
     words.extend(options.iter().filter(|word| takes_command && *word != "--").chain(more).cloned());
     words.extend(option.iter().map(OsString::from));
     let stands_alone = behind.is_empty() || mode == "check" && behind.iter().all(is_json);
@@ -127,8 +132,8 @@ fn count_options(words: &[OsString]) -> usize {
 }
 
 /// The words of `check` with the options in front of the configs, where there is nothing else.
-pub(super) fn options_first(words: &[OsString], is_config: impl Fn(&OsString) -> bool) -> Vec<OsString> {
-    let (mut options, mut configs, mut at) = (vec![words[0].clone()], Vec::new(), 1);
+pub(crate) fn options_first(words: &[OsString], is_config: impl Fn(&OsString) -> bool) -> Vec<OsString> {
+    let (mut options, mut configs, mut at) = (Vec::new(), Vec::new(), 0);
     while at < words.len() {
         let count = count_options(&words[at..]);
         options.extend_from_slice(&words[at..at + count]);

@@ -17,13 +17,12 @@ pub fn table() -> impl Iterator<Item = (&'static str, &'static str)> {
 }
 
 /// What to give in a place instead of an option, by its name with `_`.
-pub(super) fn replacement(name: &str, place: &str) -> Option<Replacement> {
+pub(super) fn replacement(name: &str, place: &str, describes_launch: bool) -> Option<Replacement> {
     let find = |place: &str| {
         let is_it =
             |names: &str| names.split(' ').next() == Some(place) && names.split(' ').skip(1).any(|it| it == name);
         table().find(|(names, _)| is_it(names)).map(|(_, words)| words)
     };
-    let describes_launch = ["", "check", "rehearse", "doctor", "fit", "diff"].contains(&place);
     let words = find(place).or_else(|| find("launch").filter(|_| describes_launch))?;
     Some(match words.split_once(' ') {
         Some(("!", why)) => Replacement::Nothing(why),

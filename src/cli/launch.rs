@@ -1,191 +1,80 @@
-//! A launch, and its two reports: `zlaunch check` and `zlaunch doctor`.
+//! The arguments of a launch, which the sub-commands about one have too.
 
 use std::ffi::OsString;
-use std::path::Path;
 
-use clap::{ArgAction, Args, Command, ValueHint};
+use clap::{ArgAction, Args, ValueHint};
 
 use super::did_you_mean::did_you_mean;
-use super::reader::{Reader, Refused};
-use super::values::{self, Words, one_of};
-use crate::base::options::{AnyValue, Given, LaunchOptions, flag, launch_options, option_named, takes_value};
+use super::reader::{Reader, Refused, Request, Requested};
+use super::values::{self, COLORS, FORMATS, LAUNCHERS, REPORT_FORMATS, RULES, TRAINERS, one_of};
+use crate::base::options::{Given, LaunchOptions, flag, option_named, takes_value};
 use crate::base::size::parse_bytes;
 use crate::base::source::Sourced;
-use crate::check;
-use crate::command::trainer;
-use crate::config::template::Search;
-use crate::config::template::search::BUILT_IN;
 use crate::fit::cards;
 use crate::host::Host;
-use crate::ranks::launcher::{Launcher, OutputFlags};
+use crate::ranks::launcher::OutputFlags;
 use crate::ranks::topology::{HostFlags, RankFlags};
-use crate::report::fix::{drop_word, give, run};
+use crate::report::fix::{drop_word, give};
 use crate::report::{self, Place, Problem, Rule};
 use crate::request::{EnvironmentFlags, Format, Launch, MemoryFlags, Output};
 
 #[derive(Args)]
-pub(super) struct LaunchArgs {
+pub(crate) struct LaunchArgs {
     #[command(flatten)]
-    pub(super) options: LaunchOptions,
+    pub(crate) options: LaunchOptions,
     // Everything from the first word on that is not an option of ours.
     #[arg(trailing_var_arg = true, num_args = 1.., hide = true, value_hint = ValueHint::CommandWithArguments)]
-    pub(super) command: Vec<OsString>,
+    pub(crate) command: Vec<OsString>,
 }
 
-#[derive(Args)]
-pub(super) struct CheckArgs {
-    /// Make the safe corrections in the config files first
-    #[arg(long, help_heading = "Output")]
-    fix: bool,
-    #[command(flatten)]
-    launch: LaunchArgs,
-}
-
-pub(super) const ABOUT_CHECK: &str = "Nothing is launched. All launch options work here: see `zlaunch --help`.
-Exit status: 1 if there is an error (with --strict: or a warning), else 0.
-
-Examples:
-  zlaunch check ds_config.json
-  zlaunch check --fix ds_config.json
-  zlaunch check --deepspeed zero3 -- swift sft --model Qwen/Qwen3-8B";
-
-pub(super) const ABOUT_DOCTOR: &str =
-    "It shows no secrets, so you can paste it into an issue. All launch options work here: see `zlaunch --help`.
-
-Examples:
-  zlaunch doctor
-  zlaunch doctor --deepspeed zero3 -- swift sft --model Qwen/Qwen3-8B";
-
-/// The options of a launch that the help of a sub-command shows. The others are accepted, so that a command can be pasted.
-fn shown(subcommand: &str) -> &'static str {
-    match subcommand {
-        "check" | "rehearse" => {
-            "deepspeed template_dir patch unset set no_fill nproc_per_node nnodes launcher trainer env format strict allow color quiet"
-        }
-        "doctor" => {
-            "deepspeed template_dir nproc_per_node nnodes node_rank master_addr master_port launcher trainer env unset_env format"
-        }
-        "fit" => "deepspeed template_dir gpu_memory host_memory seq_len nproc_per_node nnodes trainer format",
-        _ => "deepspeed template_dir set format",
-    }
-}
-
-/// Of the options of a launch, the help of a sub-command shows a few, and a report is nothing to run.
-pub(super) fn as_report(command: Command) -> Command {
-    let shown = shown(command.get_name());
-    let is_hidden = |id: &str| !shown.split(' ').any(|name| name == id);
-    with_words(command).mut_args(|arg| {
-        let id = arg.get_id().as_str();
-        match id {
-            "format" => arg.help("text or json").value_parser(AnyValue(REPORT_FORMATS)),
-            _ if launch_options().any(|option| option.get_id() == id) && is_hidden(id) => arg.hide(true),
-            _ => arg,
-        }
-    })
-}
-
-/// Names to the completions what some options of a launch take.
-pub(super) fn with_words(command: Command) -> Command {
-    command.mut_args(|arg| match arg.get_id().as_str() {
-        "deepspeed" => arg.value_parser(AnyValue(CONFIGS)),
-        "launcher" => arg.value_parser(AnyValue(LAUNCHERS)),
-        "trainer" => arg.value_parser(AnyValue(TRAINERS)),
-        "format" => arg.value_parser(AnyValue(FORMATS)),
-        "allow" => arg.value_parser(AnyValue(RULES)),
-        "color" => arg.value_parser(AnyValue(COLORS)),
-        _ => arg,
-    })
-}
-
-const CONFIGS: Words<()> = || [("auto", ())].into_iter().chain(TEMPLATES()).collect();
-pub(super) const TEMPLATES: Words<()> = || BUILT_IN.iter().map(|(name, _)| (*name, ())).collect();
-const FORMATS: Words<Format> = || vec![("text", Format::Text), ("json", Format::Json), ("shell", Format::Shell)];
-pub(super) const REPORT_FORMATS: Words<Format> = || vec![("text", Format::Text), ("json", Format::Json)];
-pub(super) const COLORS: Words<()> = || vec![("auto", ()), ("always", ()), ("never", ())];
-const LAUNCHERS: Words<Option<Launcher>> = || Launcher::NAMES.to_vec();
-const TRAINERS: Words<&trainer::Trainer> = || trainer::ALL.iter().map(|trainer| (trainer.name, *trainer)).collect();
-const RULES: Words<Rule> = || check::allowable().into_iter().map(|rule| (rule.name(), rule)).collect();
-
-/// What is done with the launch.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mode {
-    Launch,
-    Check,
-    /// The command is missing.
-    CheckConfigs,
-    Rehearse,
-    /// The command may be missing.
-    Doctor,
-}
-
-impl Mode {
-    fn subcommand(self) -> &'static str {
-        match self {
-            Mode::Launch => "",
-            Mode::Check | Mode::CheckConfigs => "check",
-            Mode::Rehearse => "rehearse",
-            Mode::Doctor => "doctor",
-        }
-    }
-}
-
-pub(super) fn read(args: LaunchArgs, mut reader: Reader, mode: Mode) -> Result<Box<Launch>, Refused> {
+/// The launch that the arguments describe, and how it is shown.
+pub(crate) fn read(args: LaunchArgs, reader: &mut Reader) -> Launch {
     let LaunchArgs { mut options, command } = args;
     reader.split_off(&command);
-    let output = read_output(&mut options, &mut reader, mode);
-    let launch = read_described(options, command, &mut reader);
-    let has_command = !launch.command.is_empty();
-    if !has_command && matches!(mode, Mode::Launch | Mode::Rehearse) {
-        let config = launch.deepspeed.as_ref().map_or("zero2", |config| &config.value);
-        reader.problems.push(report::nothing_to_launch(mode.subcommand(), config));
-    } else if !has_command && mode == Mode::Check {
-        reader.problems.push(Problem::error(Rule::Usage, "there is nothing to check").at("zlaunch check").fix(
-            "zlaunch check ds_config.json, or zlaunch check --deepspeed zero2 -- swift sft --model Qwen/Qwen3-8B",
-        ));
-    }
-    let configs = mode == Mode::Check && is_configs(&launch, reader.host);
-    let other = did_you_mean(mode.subcommand(), reader.options, &launch.command, reader.host).filter(|_| !configs);
-    let has_meaning = has_command && mode != Mode::Doctor && !configs && other.is_none();
+    let output = read_output(&mut options, reader);
+    Launch { output, ..read_described(options, command, reader) }
+}
+
+/// A launch needs a command.
+pub(crate) fn without_command(launch: &Launch) -> Option<Problem> {
+    let config = launch.deepspeed.as_ref().map_or("zero2", |config| &config.value);
+    launch.command.is_empty().then(|| report::nothing_to_launch(launch.subcommand, config))
+}
+
+/// What is done with a launch, unless something is wrong about the words or they begin with no program.
+pub(crate) fn finish(
+    launch: Launch,
+    mut reader: Reader,
+    run: impl FnOnce(Launch, &Host) -> Result<u8, Vec<Problem>> + 'static,
+) -> Requested {
+    let other = did_you_mean(&reader, &launch.command);
+    let has_meaning = other.is_none() && !launch.command.is_empty();
     reader.problems.extend(other);
-    let (subcommand, options) = (mode.subcommand(), reader.options.to_vec());
-    let launch = Box::new(Launch { subcommand, options, output, ..launch });
+    let launch = Box::new(launch);
     if reader.problems.is_empty() {
-        return Ok(launch);
+        return Ok(Box::new(LaunchRequest { launch, run }));
     }
     Err(Refused { problems: reader.problems, meant: has_meaning.then_some(launch) })
 }
 
-/// `check` looks at a launch, or at configs in the place of the command or in that of `--deepspeed` alone.
-pub(super) fn read_check(CheckArgs { fix, launch: args }: CheckArgs, reader: Reader) -> Result<Box<Launch>, Refused> {
-    let host = reader.host;
-    let config = &args.options.config.deepspeed;
-    let alone = args.command.is_empty() && config.as_ref().is_some_and(|config| config.from.is_flag());
-    let mut launch = read(args, reader, if alone { Mode::CheckConfigs } else { Mode::Check })?;
-    launch.output.fix = fix;
-    if fix && !is_configs(&launch, host) {
-        let what = "`--fix` mends the files of configs, not a command";
-        return Err(
-            vec![Problem::error(Rule::Usage, what).at("--fix").fix(run("zlaunch check --fix ds_config.json"))].into()
-        );
+struct LaunchRequest<F> {
+    launch: Box<Launch>,
+    run: F,
+}
+
+impl<F: FnOnce(Launch, &Host) -> Result<u8, Vec<Problem>> + 'static> Request for LaunchRequest<F> {
+    fn run(mut self: Box<Self>, host: &Host) -> Result<u8, Vec<Problem>> {
+        self.launch.read_piped_config()?;
+        (self.run)(*self.launch, host)
     }
-    Ok(launch)
-}
 
-/// Whether every word of the command is a config.
-pub(super) fn is_configs(launch: &Launch, host: &Host) -> bool {
-    launch.command.iter().all(|word| is_config(word, &launch.search, host))
-}
-
-/// By its form, or because it is a file that nothing runs.
-pub(super) fn is_config(word: &OsString, search: &Search, host: &Host) -> bool {
-    let path = host.absolute(Path::new(word));
-    let runs = path.extension().is_some_and(|ending| ["py", "sh", "yaml", "yml"].iter().any(|known| ending == *known));
-    let is_file = || path.is_file() && !runs && host.find_program(word).is_none();
-    word.to_str().is_some_and(|word| search.is_config(word)) || is_file()
+    fn into_launch(self: Box<Self>) -> Option<Box<Launch>> {
+        Some(self.launch)
+    }
 }
 
 /// The launch as it is described, whether there is a command or not.
-pub(super) fn read_described(options: LaunchOptions, command: Vec<OsString>, reader: &mut Reader) -> Launch {
+pub(crate) fn read_described(options: LaunchOptions, command: Vec<OsString>, reader: &mut Reader) -> Launch {
     let LaunchOptions { config, ranks, environment, output } = options;
     Launch {
         deepspeed: reader.one(config.deepspeed, values::text),
@@ -228,8 +117,8 @@ pub(super) fn read_described(options: LaunchOptions, command: Vec<OsString>, rea
         allow: reader.many(output.allow, one_of(RULES)).into_iter().map(|rule| rule.value).collect(),
         warnings: std::mem::take(&mut reader.warnings).into_iter().chain(given_twice(reader)).collect(),
         command,
-        subcommand: "",
-        options: Vec::new(),
+        subcommand: reader.place,
+        options: reader.options.to_vec(),
         output: Output::default(),
         rehearsed: false,
     }
@@ -258,9 +147,9 @@ fn given_twice(reader: &Reader) -> Vec<Problem> {
     problems
 }
 
-fn read_output(options: &mut LaunchOptions, reader: &mut Reader, mode: Mode) -> Output {
+fn read_output(options: &mut LaunchOptions, reader: &mut Reader) -> Output {
     let given: Option<Given> = options.output.format.take();
-    let is_launch = mode == Mode::Launch;
+    let is_launch = reader.place.is_empty();
     let dry_run = !is_launch || options.output.dry_run;
     if given.as_ref().is_some_and(|format| format.from.is_flag()) && !dry_run {
         reader.problems.push(
@@ -276,7 +165,7 @@ fn read_output(options: &mut LaunchOptions, reader: &mut Reader, mode: Mode) -> 
         dry_run: dry_run.then(|| format.map_or(Format::Text, |format| format.value)),
         quiet: options.output.quiet,
         verbose: options.output.verbose,
-        check: matches!(mode, Mode::Check | Mode::CheckConfigs | Mode::Rehearse),
+        check: false,
         fix: false,
     }
 }

@@ -1,27 +1,67 @@
-//! The values of options and arguments: each is read with where it came from, the command line or a `ZLAUNCH_*` variable,
-//! and what is wrong about them is gathered.
+//! What a sub-command is, and how it reads its arguments: every value with where it came from, the command line or a
+//! `ZLAUNCH_*` variable. What is wrong about them is gathered.
 
+use std::any::Any;
 use std::ffi::{OsStr, OsString};
 use std::ops::Bound;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
-use clap::{ArgAction, Command};
+use clap::{ArgAction, ArgMatches, Args, Command};
 
 use super::values;
-use crate::base::options::{Given, LayerOptions, SearchOptions, launch_options, variable, variable_of};
+use crate::base::options::{
+    FROM_VARIABLE, Given, LayerOptions, SearchOptions, flag, launch_options, variable, variable_of,
+};
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::config::layers::Layers;
 use crate::config::template::Search;
 use crate::host::{Host, names_in};
-use crate::plan::Plan;
 use crate::report::fix::{Fix, give, give_as, say};
-use crate::report::{self, Place, Problem, Rule, Severity};
+use crate::report::{self, Place, Problem, Rule};
 use crate::request::Launch;
 
 /// Variables of ours that are not options.
 const NOT_OPTIONS: &[&str] = &[vars::ZLAUNCH_LANG, vars::ZLAUNCH_SHIM, vars::ZLAUNCH_SHIM_OF];
+
+/// A sub-command: its file in `tools` has its arguments, as a struct that clap fills, and what is done.
+pub(crate) trait Tool: Args {
+    /// The options of a launch that its help shows, if it has them.
+    const SHOWN: &'static str = "";
+
+    /// Says what the struct alone does not say about the arguments.
+    fn describe(command: Command) -> Command {
+        command
+    }
+
+    /// The words as clap can read them.
+    fn in_order(words: &[OsString], _: &Host) -> Vec<OsString> {
+        words.to_vec()
+    }
+
+    fn read(self, reader: Reader) -> Requested;
+}
+
+/// What was asked for.
+pub trait Request: Any {
+    /// The exit status, where zlaunch does not become another program.
+    fn run(self: Box<Self>, host: &Host) -> Result<u8, Vec<Problem>>;
+
+    /// The launch, where it is about the plan of one.
+    fn into_launch(self: Box<Self>) -> Option<Box<Launch>> {
+        None
+    }
+}
+
+/// A request that nobody looks into.
+impl<F: FnOnce(&Host) -> Result<u8, Vec<Problem>> + 'static> Request for F {
+    fn run(self: Box<Self>, host: &Host) -> Result<u8, Vec<Problem>> {
+        self(host)
+    }
+}
+
+pub(crate) type Requested = Result<Box<dyn Request>, Refused>;
 
 /// Why the words are refused.
 pub struct Refused {
@@ -30,135 +70,133 @@ pub struct Refused {
     pub(crate) meant: Option<Box<Launch>>,
 }
 
-/// What can be wrong about a command and its config however zlaunch's own options are meant.
-const OF_THE_COMMAND: &[Rule] = &[
-    Rule::Template,
-    Rule::Json,
-    Rule::NotFound,
-    Rule::ScriptMissing,
-    Rule::ModuleMissing,
-    Rule::PathMissing,
-    Rule::RunFile,
-    Rule::Argument,
-];
-
-impl Refused {
-    /// The problems of the words, and those of the command behind them: all are told at once.
-    pub fn with_those_of_the_command(self, host: &Host) -> Vec<Problem> {
-        let Refused { mut problems, meant } = self;
-        let Some(mut launch) = meant else { return problems };
-        // A template may be in the folder that is not there.
-        let says_more = |problem: &Problem| !problems.iter().any(|known| known.rule == problem.rule);
-        let is_of_command = |problem: &Problem| OF_THE_COMMAND.contains(&problem.rule) && says_more(problem);
-        let planned =
-            launch.read_piped_config().map_err(|problem| vec![problem]).and_then(|()| Plan::new(&launch, host));
-        let found: Vec<Problem> = planned.err().into_iter().flatten().filter(is_of_command).collect();
-        problems.extend(found.into_iter().filter(|problem| problem.severity == Severity::Error));
-        problems
-    }
-}
-
 impl From<Vec<Problem>> for Refused {
     fn from(problems: Vec<Problem>) -> Self {
         Refused { problems, meant: None }
     }
 }
 
-pub(super) struct Reader<'a> {
+/// A row of the table of sub-commands.
+pub(crate) struct Subcommand {
+    pub(super) name: &'static str,
+    pub(super) shown: &'static str,
+    pub(super) arguments: fn(Command) -> Command,
+    pub(super) describe: fn(Command) -> Command,
+    pub(super) in_order: fn(&[OsString], &Host) -> Vec<OsString>,
+    pub(super) read: fn(&ArgMatches, Reader) -> Result<Requested, clap::Error>,
+}
+
+impl Subcommand {
+    pub(crate) const fn of<T: Tool>(name: &'static str) -> Self {
+        Subcommand {
+            name,
+            shown: T::SHOWN,
+            arguments: T::augment_args,
+            describe: T::describe,
+            in_order: T::in_order,
+            read: |matches, reader| Ok(T::from_arg_matches(matches)?.read(reader)),
+        }
+    }
+}
+
+/// Everything that zlaunch can be asked for.
+pub struct Tools {
+    /// A launch, which has no name.
+    pub(crate) launch: Subcommand,
+    /// The sub-commands of every day.
+    pub(crate) common: &'static [Subcommand],
+    pub(crate) more: &'static [Subcommand],
+}
+
+impl Tools {
+    pub(super) fn subcommands(&self) -> impl Iterator<Item = &Subcommand> {
+        self.common.iter().chain(self.more)
+    }
+
+    pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.subcommands().map(|subcommand| subcommand.name)
+    }
+
+    /// The sub-command that a word names, or else a launch.
+    pub(super) fn named(&self, word: Option<&OsString>) -> &Subcommand {
+        let is_it = |subcommand: &&Subcommand| word.is_some_and(|word| word == subcommand.name);
+        self.subcommands().find(is_it).unwrap_or(&self.launch)
+    }
+}
+
+pub(crate) struct Reader<'a> {
+    pub(crate) tools: &'static Tools,
+    /// The sub-command; empty for a launch.
+    pub(crate) place: &'static str,
     /// All words but the sub-command.
-    pub(super) words: &'a [OsString],
+    pub(crate) words: &'a [OsString],
     /// Those in front of the command, as they were given.
-    pub(super) options: &'a [OsString],
-    pub(super) host: &'a Host,
-    pub(super) problems: Vec<Problem>,
+    pub(crate) options: &'a [OsString],
+    pub(crate) host: &'a Host,
+    pub(crate) problems: Vec<Problem>,
     /// About variables that no option has.
-    pub(super) warnings: Vec<Problem>,
-    reads_variables: bool,
+    pub(crate) warnings: Vec<Problem>,
     /// What clap has parsed the words by.
-    pub(super) command: Command,
+    pub(crate) command: Command,
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(words: &'a [OsString], host: &'a Host) -> Self {
+    pub(crate) fn new(place: &'static str, words: &'a [OsString], host: &'a Host, tools: &'static Tools) -> Self {
         let (problems, warnings, command) = (Vec::new(), Vec::new(), Command::default());
-        Reader { words, options: words, host, problems, warnings, reads_variables: false, command }
+        Reader { tools, place, words, options: words, host, problems, warnings, command }
     }
 
     /// Tells our words from those of the command.
-    pub(super) fn split_off(&mut self, command: &[OsString]) {
+    pub(crate) fn split_off(&mut self, command: &[OsString]) {
         self.options = &self.words[..self.words.len() - command.len()];
     }
 
-    /// Makes the `ZLAUNCH_*` variables the defaults of their options. An empty one counts as unset.
-    pub(super) fn with_variables(&mut self, command: Command) -> Command {
-        self.reads_variables = true;
+    /// The options that `ZLAUNCH_*` variables give, as words to be read before ours, so that ours win. An empty variable
+    /// counts as unset.
+    pub(super) fn words_of_variables(&mut self) -> Vec<OsString> {
         let ours = (Bound::Included(OsStr::new("ZLAUNCH_")), Bound::Excluded(OsStr::new("ZLAUNCH`")));
         let set = self.host.env.range::<OsStr, _>(ours).filter_map(|(name, value)| Some((name.to_str()?, value)));
-        let set: Vec<_> = set.filter(|(name, _)| !NOT_OPTIONS.contains(name)).collect();
-        if set.is_empty() {
-            return command;
-        }
-        let known: Vec<String> = launch_options().map(variable).collect();
-        for (name, _) in set.iter().filter(|(name, _)| !known.iter().any(|known| known == name)) {
-            let nearest = report::nearest(name, known.iter().map(String::as_str));
-            let all = "`zlaunch --help` lists the options, and each has a variable";
-            self.warnings.push(
-                Problem::warning(Rule::UnknownVariable, format!("zlaunch does not read `{name}`"))
-                    .at(format!("variable {name}"))
-                    .fix(report::did_you_mean(nearest, all)),
-            );
-        }
-        command.mut_args(|arg| {
-            let name = launch_options().find(|option| option.get_id() == arg.get_id()).map(variable);
-            let Some((name, value)) =
-                set.iter().find(|(set, value)| Some(*set) == name.as_deref() && !value.is_empty())
-            else {
-                return arg;
+        let mut words = Vec::new();
+        for (name, value) in set.filter(|(name, _)| !NOT_OPTIONS.contains(name)) {
+            let Some(option) = launch_options().find(|option| variable(option) == name) else {
+                self.warnings.push(unknown_variable(name));
+                continue;
             };
-            match arg.get_action() {
+            let word =
+                |value: &[u8]| OsString::from_vec([flag(option).as_bytes(), b"=", FROM_VARIABLE, value].concat());
+            match option.get_action() {
                 // A list with colons, which `Search` reads.
-                _ if *name == "ZLAUNCH_TEMPLATE_DIR" => arg,
-                ArgAction::SetTrue => match self.switch(name, value) {
-                    Some(true) => arg.default_value("true"),
-                    _ => arg,
-                },
-                ArgAction::Append => arg.default_values(lines(value)),
-                _ => arg.default_value((*value).clone()),
-            }
-        })
-    }
-
-    fn switch(&mut self, name: &str, value: &OsStr) -> Option<bool> {
-        let given = Sourced::new(value.to_os_string(), Source::Variable(name.to_string()));
-        let text = self.one(Some(given), values::text)?;
-        match text.value.to_ascii_lowercase().as_str() {
-            "1" | "true" | "yes" | "on" => Some(true),
-            "0" | "false" | "no" | "off" => Some(false),
-            _ => {
-                let what = format!("`{}` is neither on nor off", text.value);
-                self.problems.push(Problem::error(Rule::Usage, what).at(&text).fix(text.from.with("1")));
-                None
+                _ if value.is_empty() || option.get_id() == "template_dir" => {}
+                ArgAction::SetTrue => {
+                    let given = Sourced::new(value.clone(), Source::Variable(name.to_string()));
+                    let is_on = self.one(Some(given), values::on_or_off).is_some_and(|given| given.value);
+                    words.extend(is_on.then(|| flag(option).into()));
+                }
+                ArgAction::Append => words.extend(lines(value.as_bytes()).map(word)),
+                _ => words.push(word(value.as_bytes())),
             }
         }
+        words
     }
 
     /// What turned a switch on.
-    pub(super) fn source_of_switch(&self, flag: &str) -> Source {
-        let flag = flag.to_string();
-        if self.options.iter().any(|word| *word == *flag) {
-            Source::Flag(flag)
-        } else {
-            Source::Variable(variable_of(&flag))
-        }
+    pub(crate) fn source_of_switch(&self, flag: &str) -> Source {
+        let is_said = self.options.iter().any(|word| word == flag);
+        if is_said { Source::Flag(flag.to_string()) } else { Source::Variable(variable_of(flag)) }
     }
 
     /// The value, unless something is wrong.
-    pub(super) fn finish<T>(self, value: T) -> Result<T, Vec<Problem>> {
+    pub(crate) fn finish<T>(self, value: T) -> Result<T, Vec<Problem>> {
         if self.problems.is_empty() { Ok(value) } else { Err(self.problems) }
     }
 
+    /// The request, unless something is wrong.
+    pub(crate) fn answer(self, request: impl Request) -> Requested {
+        Ok(Box::new(self.finish(request)?))
+    }
+
     /// The value of an option or argument.
-    pub(super) fn one<T>(
+    pub(crate) fn one<T>(
         &mut self,
         given: Option<Given>,
         read: impl Fn(&Given) -> Result<T, Problem>,
@@ -168,34 +206,24 @@ impl<'a> Reader<'a> {
         Some(Sourced::new(value, given.from))
     }
 
-    /// The values of an option that may be repeated. Those of its variable come first, since later ones win.
-    pub(super) fn many<T>(
+    /// The values of an option that may be repeated.
+    pub(crate) fn many<T>(
         &mut self,
         given: Vec<Given>,
         read: impl Fn(&Given) -> Result<T, Problem>,
     ) -> Vec<Sourced<T>> {
-        let variable = match given.first().map(|given| &given.from) {
-            Some(Source::Flag(flag)) if self.reads_variables => Some(variable_of(flag)),
-            _ => None,
-        };
-        let host = self.host;
-        let value = variable.as_ref().and_then(|name| host.var_os(name)).filter(|value| !value.is_empty());
-        let of_variable = value.into_iter().flat_map(lines);
-        let from = Source::Variable(variable.clone().unwrap_or_default());
-        let of_variable = of_variable.map(|line| Sourced::new(line, from.clone()));
-        of_variable.chain(given).filter_map(|given| self.one(Some(given), &read)).collect()
+        given.into_iter().filter_map(|given| self.one(Some(given), &read)).collect()
     }
 
-    pub(super) fn search(&mut self, options: SearchOptions) -> Search {
-        let folders: Vec<_> =
-            options.template_dir.into_iter().filter_map(|folder| self.one(Some(folder), values::path)).collect();
+    pub(crate) fn search(&mut self, options: SearchOptions) -> Search {
+        let folders = self.many(options.template_dir, values::path);
         let missing = folders.iter().filter(|folder| !self.host.absolute(&folder.value).is_dir());
         self.problems.extend(missing.map(|folder| no_template_folder(folder, self.host)));
         self.warnings.extend(Search::missing_site(self.host));
         Search::new(folders.into_iter().map(|folder| folder.value).collect(), self.host)
     }
 
-    pub(super) fn layers(&mut self, options: LayerOptions) -> Layers {
+    pub(crate) fn layers(&mut self, options: LayerOptions) -> Layers {
         Layers {
             patch: self.many(options.patch, values::path),
             unset: self.many(options.unset, values::dotted_key),
@@ -207,7 +235,7 @@ impl<'a> Reader<'a> {
 fn no_template_folder(folder: &Sourced<PathBuf>, host: &Host) -> Problem {
     let (path, shown) = (host.absolute(&folder.value), folder.value.display());
     let given = folder.clone().map(|path| path.display().to_string());
-    let refused = |what: String, fix: Fix| Problem::error(Rule::Template, what).at(Place::from(&given)).fix(fix);
+    let refused = |what: String, fix: Fix| Problem::error(Rule::Template, what).at(&given).fix(fix);
     if path.is_file() {
         let what = format!("`{shown}` is a file, not a folder with templates");
         return refused(what, give("--deepspeed", shown));
@@ -222,9 +250,17 @@ fn no_template_folder(folder: &Sourced<PathBuf>, host: &Host) -> Problem {
     refused(format!("there is no folder `{shown}` with templates"), help)
 }
 
+fn unknown_variable(name: &str) -> Problem {
+    let known: Vec<String> = launch_options().map(variable).collect();
+    let nearest = report::nearest(name, known.iter().map(String::as_str));
+    let all = "`zlaunch --help` lists the options, and each has a variable";
+    Problem::warning(Rule::UnknownVariable, format!("zlaunch does not read `{name}`"))
+        .at(Place::bare_variable(name))
+        .fix(report::did_you_mean(nearest, all))
+}
+
 /// The values in the variable of an option that may be repeated, a line each.
-fn lines(value: &OsStr) -> Vec<OsString> {
-    let text = value.as_bytes();
+fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     let lines = text.strip_suffix(b"\n").unwrap_or(text).split(|byte| *byte == b'\n');
-    lines.map(|line| OsString::from_vec(line.strip_suffix(b"\r").unwrap_or(line).to_vec())).collect()
+    lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line))
 }

@@ -1,9 +1,12 @@
 //! What clap refuses, in our words.
 
-use clap::Arg;
-use clap::error::{ContextKind, ContextValue, ErrorKind};
+use std::ffi::OsString;
 
-use super::commands::{about, command_of, usage_of, value_of};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, Command};
+
+use super::commands::{command_of, said, usage_of, value_of};
+use super::reader::Tools;
 use crate::base::options::flag;
 use crate::config::template::Search;
 use crate::report::fix::{drop_word, give};
@@ -22,10 +25,12 @@ fn context(why: &clap::Error, kind: ContextKind) -> Option<String> {
     }
 }
 
-/// A refusal of clap as a problem of ours. `place`: the sub-command.
-pub(super) fn refusal(why: &clap::Error, place: &str) -> Problem {
+/// A refusal of clap as a problem of ours.
+pub(super) fn refusal(why: &clap::Error, words: &[OsString], tools: &Tools) -> Problem {
+    let place = tools.named(words.first()).name;
     let given = refused_argument(why).unwrap_or_default();
-    let usage = usage_of(&command_of(place));
+    let command = command_of(place, tools);
+    let usage = usage_of(&command);
     match why.kind() {
         ErrorKind::UnknownArgument if place == "generate" && Search::default().knows(&given) => {
             report::meant(&given, "a template", &format!("--from {given}"))
@@ -42,7 +47,7 @@ pub(super) fn refusal(why: &clap::Error, place: &str) -> Problem {
                 report::unexpected_argument(&value, &usage)
             }
         }
-        ErrorKind::InvalidValue | ErrorKind::TooFewValues => needs_value(&given, place),
+        ErrorKind::InvalidValue | ErrorKind::TooFewValues => needs_value(&given, &command),
         ErrorKind::MissingRequiredArgument => {
             report::missing_argument(given.trim_matches(['<', '>', '[', ']']), &usage)
         }
@@ -57,11 +62,11 @@ pub(super) fn refusal(why: &clap::Error, place: &str) -> Problem {
 }
 
 /// `given` is the option as clap shows it: `--set <KEY=VALUE>`.
-fn needs_value(given: &str, place: &str) -> Problem {
+fn needs_value(given: &str, command: &Command) -> Problem {
     let name = given.split(' ').next().unwrap_or(given);
-    let command = command_of(place);
     let option: Option<&Arg> = command.get_arguments().find(|arg| flag(arg) == name);
-    let text = option.map_or("`zlaunch --help`".to_string(), |arg| format!("{}: {}", value_of(arg), about(arg)));
+    let text =
+        option.map_or("`zlaunch --help`".to_string(), |arg| format!("{}: {}", value_of(arg), said(arg.get_help())));
     Problem::error(Rule::Usage, format!("`{name}` needs a value")).at(name).fix(format!("{name} {text}"))
 }
 

@@ -2,10 +2,11 @@
 
 use std::ffi::OsString;
 
-use clap::Arg;
+use clap::{Arg, Command};
 
-use super::commands::{command_of, place_of};
+use super::commands::{command_of, describes_launch, takes_command};
 use super::foreign_options::{Replacement, replacement};
+use super::reader::Tools;
 use crate::base::options::{flag, launch_option, option_named, takes_value};
 use crate::command::arguments;
 use crate::config::template::Search;
@@ -16,8 +17,9 @@ use crate::report::{self, Problem, Rule};
 
 /// The refusal. The words become what was probably meant, so that the rest of them can be judged. Where that is not only
 /// another spelling, the refusal has no help: that is the whole line as it is in the end.
-pub(super) fn unknown_option(given: &str, at: usize, words: &mut Vec<OsString>, host: &Host) -> Problem {
-    let place = place_of(words);
+pub(super) fn unknown_option(given: &str, at: usize, words: &mut Vec<OsString>, host: &Host, tools: &Tools) -> Problem {
+    let place = tools.named(words.first()).name;
+    let of_place = command_of(place, tools);
     let name = given.trim_start_matches('-').replace('-', "_");
     let command = if place.is_empty() { "zlaunch".to_string() } else { format!("`zlaunch {place}`") };
     let refused = |why: &str| Problem::error(Rule::Usage, format!("{command} has no option `{given}`{why}")).at(given);
@@ -26,7 +28,7 @@ pub(super) fn unknown_option(given: &str, at: usize, words: &mut Vec<OsString>, 
         words.splice(at..=at, parts);
         return refused(": leave out the quotes");
     }
-    let meant = meant(given, &name, place);
+    let meant = meant(given, &name, place, &of_place);
     let text = words[at].to_string_lossy().into_owned();
     let joined = text.split_once('=').map(|(_, value)| value.to_string());
     let next = words.get(at + 1).filter(|_| joined.is_none() && next_is_value(words, at, host));
@@ -50,7 +52,7 @@ pub(super) fn unknown_option(given: &str, at: usize, words: &mut Vec<OsString>, 
             refused("").fix(rename_option(given, meant))
         }
         Some(Replacement::Nothing(why)) => refused(&format!(": {why}")).fix(drop_word(given)),
-        behind if has_command(words, place, host) => {
+        behind if takes_command(&of_place) && has_command(words, host) => {
             match behind {
                 Some(Replacement::Behind(template)) => words.extend(filled(template).split(' ').map(OsString::from)),
                 _ => words.extend(taken),
@@ -71,7 +73,7 @@ pub(super) fn unknown_option(given: &str, at: usize, words: &mut Vec<OsString>, 
 }
 
 /// What to give instead.
-fn meant(given: &str, name: &str, place: &str) -> Option<Replacement> {
+fn meant(given: &str, name: &str, place: &str, command: &Command) -> Option<Replacement> {
     let ours = |arg: &Arg| Replacement::Words(flag(arg) + if takes_value(arg) { " {}" } else { "" });
     let bare = given.trim_start_matches('-');
     if bare.is_empty() {
@@ -84,7 +86,7 @@ fn meant(given: &str, name: &str, place: &str) -> Option<Replacement> {
     if let Some(option) = launch_option(bare).filter(|_| !given.starts_with("--") && place.is_empty()) {
         return Some(ours(option));
     }
-    if let Some(found) = replacement(name, place) {
+    if let Some(found) = replacement(name, place, describes_launch(command)) {
         return Some(found);
     }
     if let Some(takes_value) = launcher::torchrun_option(name).filter(|_| place.is_empty()) {
@@ -93,7 +95,6 @@ fn meant(given: &str, name: &str, place: &str) -> Option<Replacement> {
     if arguments::is_recorded(name) {
         return None;
     }
-    let command = command_of(place);
     let options = || command.get_arguments().filter(|arg| arg.get_long().is_some());
     let spellings: Vec<&str> =
         options().flat_map(|arg| arg.get_all_aliases().unwrap_or_default().into_iter().chain(arg.get_long())).collect();
@@ -112,9 +113,8 @@ fn next_is_value(words: &[OsString], at: usize, host: &Host) -> bool {
 }
 
 /// Whether a command stands behind the options.
-fn has_command(words: &[OsString], place: &str, host: &Host) -> bool {
+fn has_command(words: &[OsString], host: &Host) -> bool {
     let dashes = words.iter().position(|word| word == "--").map(|at| at + 1);
     let program = || words.iter().position(|word| !word.is_empty() && host.find_program(word).is_some());
-    let takes_command = ["", "check", "doctor", "fit"].contains(&place);
-    takes_command && dashes.or_else(program).is_some_and(|at| at < words.len())
+    dashes.or_else(program).is_some_and(|at| at < words.len())
 }

@@ -11,25 +11,42 @@ use crate::base::recorded::Version;
 use crate::base::size::parse_count;
 use crate::base::source::Sourced;
 use crate::base::vars;
+use crate::check;
+use crate::command::trainer;
+use crate::config::template::search::BUILT_IN;
 use crate::fit::cards::{self, Cards};
+use crate::ranks::launcher::Launcher;
 use crate::ranks::topology::Processes;
-use crate::report::{self, Problem, nearest};
+use crate::report::fix::give_as;
+use crate::report::{self, Problem, Rule, nearest};
+use crate::request::Format;
 
 /// The words that an option knows, and what they stand for.
-pub(super) type Words<T> = fn() -> Vec<(&'static str, T)>;
+pub(crate) type Words<T> = fn() -> Vec<(&'static str, T)>;
 
-pub(super) fn text(given: &Given) -> Result<String, Problem> {
+pub(super) const CONFIGS: Words<()> = || [("auto", ())].into_iter().chain(TEMPLATES()).collect();
+pub(crate) const TEMPLATES: Words<()> = || BUILT_IN.iter().map(|(name, _)| (*name, ())).collect();
+pub(super) const FORMATS: Words<Format> =
+    || vec![("text", Format::Text), ("json", Format::Json), ("shell", Format::Shell)];
+pub(crate) const REPORT_FORMATS: Words<Format> = || vec![("text", Format::Text), ("json", Format::Json)];
+pub(super) const LAUNCHERS: Words<Option<Launcher>> = || Launcher::NAMES.to_vec();
+pub(super) const TRAINERS: Words<&trainer::Trainer> =
+    || trainer::ALL.iter().map(|trainer| (trainer.name, *trainer)).collect();
+pub(super) const RULES: Words<Rule> = || check::allowable().into_iter().map(|rule| (rule.name(), rule)).collect();
+pub(super) const COLORS: Words<()> = || vec![("auto", ()), ("always", ()), ("never", ())];
+
+pub(crate) fn text(given: &Given) -> Result<String, Problem> {
     let text = given.value.to_str().map(str::to_string);
     text.ok_or_else(|| report::not_text(&given.from.to_string(), &given.value))
 }
 
 /// Any bytes.
 #[expect(clippy::unnecessary_wraps, reason = "as the others")]
-pub(super) fn raw(given: &Given) -> Result<OsString, Problem> {
+pub(crate) fn raw(given: &Given) -> Result<OsString, Problem> {
     Ok(given.value.clone())
 }
 
-pub(super) fn path(given: &Given) -> Result<PathBuf, Problem> {
+pub(crate) fn path(given: &Given) -> Result<PathBuf, Problem> {
     raw(given).map(PathBuf::from)
 }
 
@@ -43,7 +60,7 @@ fn parse<T>(
 }
 
 /// A whole number in a range, with an example of one.
-pub(super) fn number<T: Copy + TryFrom<u64> + Into<u64>>(
+pub(crate) fn number<T: Copy + TryFrom<u64> + Into<u64>>(
     least: T,
     most: T,
     example: &'static str,
@@ -54,7 +71,7 @@ pub(super) fn number<T: Copy + TryFrom<u64> + Into<u64>>(
 }
 
 /// Memory. Nobody means 24 bytes, so a small number without a unit is asked back.
-pub(super) fn memory(read: fn(&str) -> Option<u64>, example: &'static str) -> impl Fn(&Given) -> Result<u64, Problem> {
+pub(crate) fn memory(read: fn(&str) -> Option<u64>, example: &'static str) -> impl Fn(&Given) -> Result<u64, Problem> {
     let is_whole =
         move |text: &str| text.trim().parse::<f64>().is_err() || read(text).is_some_and(|bytes| bytes >= 1 << 30);
     move |given| {
@@ -73,7 +90,7 @@ pub(super) fn memory(read: fn(&str) -> Option<u64>, example: &'static str) -> im
 }
 
 /// A number of parameters. Nobody trains eight, so a small number without a unit is asked back.
-pub(super) fn parameters(given: &Given) -> Result<u64, Problem> {
+pub(crate) fn parameters(given: &Given) -> Result<u64, Problem> {
     let is_bare = |text: &str| text.trim().parse::<f64>().is_ok_and(|number| number < 1e4);
     parse(
         given,
@@ -84,25 +101,39 @@ pub(super) fn parameters(given: &Given) -> Result<u64, Problem> {
     )
 }
 
+/// The value of a switch's variable.
+pub(super) fn on_or_off(given: &Given) -> Result<bool, Problem> {
+    let read = |text: &str| match text.to_ascii_lowercase().as_str() {
+        "1" | "true" | "yes" | "on" => Some(true),
+        "0" | "false" | "no" | "off" => Some(false),
+        _ => None,
+    };
+    let refuse = |text: &Sourced<String>| {
+        let what = format!("`{}` is neither on nor off", text.value);
+        Problem::error(Rule::Usage, what).at(text).fix(give_as(&text.from, "1"))
+    };
+    parse(given, read, refuse)
+}
+
 /// GPUs by the name of their card.
-pub(super) fn cards(given: &Given) -> Result<Cards, Problem> {
+pub(crate) fn cards(given: &Given) -> Result<Cards, Problem> {
     parse(given, cards::parse, |text| report::unknown_card(text, nearest(&text.value, cards::names())))
 }
 
 /// A number of processes, or what to count.
-pub(super) fn processes(given: &Given) -> Result<Processes, Problem> {
+pub(crate) fn processes(given: &Given) -> Result<Processes, Problem> {
     parse(given, |text| text.parse().ok(), report::not_a_number_of_ranks)
 }
 
 /// One of a few words.
-pub(super) fn one_of<T>(known: Words<T>) -> impl Fn(&Given) -> Result<T, Problem> {
+pub(crate) fn one_of<T>(known: Words<T>) -> impl Fn(&Given) -> Result<T, Problem> {
     let find = move |text: &str| known().into_iter().find(|(word, _)| *word == text).map(|(_, value)| value);
     let words = move || known().into_iter().map(|(word, _)| word).collect::<Vec<_>>();
     move |given| parse(given, find, |text| report::not_one_of(text, &words()))
 }
 
 /// A version of DeepSpeed: `0.19.8`, `v0.19`.
-pub(super) fn release(given: &Given) -> Result<Version, Problem> {
+pub(crate) fn release(given: &Given) -> Result<Version, Problem> {
     let read = |text: &str| {
         let mut parts = text.strip_prefix('v').unwrap_or(text).split('.').map(|part| part.parse().ok());
         let numbers = [parts.next()??, parts.next()??, parts.next().unwrap_or(Some(0))?];
@@ -112,13 +143,13 @@ pub(super) fn release(given: &Given) -> Result<Version, Problem> {
 }
 
 /// A key of a config: `zero_optimization.stage`.
-pub(super) fn dotted_key(given: &Given) -> Result<String, Problem> {
+pub(crate) fn dotted_key(given: &Given) -> Result<String, Problem> {
     let read = |text: &str| is_dotted_key(text).then(|| text.to_string());
     parse(given, read, |text| report::is_not("a dotted key", text, "zero_optimization.overlap_comm"))
 }
 
 /// `KEY=VALUE` for a config; the value is JSON, or else a string.
-pub(super) fn config_assignment(words: &[OsString]) -> impl Fn(&Given) -> Result<(String, Json), Problem> {
+pub(crate) fn config_assignment(words: &[OsString]) -> impl Fn(&Given) -> Result<(String, Json), Problem> {
     let read = |text: &str| {
         let (key, value) = text.split_once('=').filter(|(key, _)| is_dotted_key(key))?;
         Some((key.to_string(), json::parse(value).unwrap_or_else(|_| Json::from(value))))
@@ -127,7 +158,7 @@ pub(super) fn config_assignment(words: &[OsString]) -> impl Fn(&Given) -> Result
 }
 
 /// `NAME=VALUE` for the environment.
-pub(super) fn variable_assignment(words: &[OsString]) -> impl Fn(&Given) -> Result<(String, OsString), Problem> {
+pub(crate) fn variable_assignment(words: &[OsString]) -> impl Fn(&Given) -> Result<(String, OsString), Problem> {
     let read = |text: &str| {
         let (name, value) = text.split_once('=').filter(|(name, _)| vars::is_name(name))?;
         Some((name.to_string(), OsString::from(value)))
@@ -142,7 +173,7 @@ fn word_behind<'a>(given: &Given, words: &'a [OsString]) -> Option<&'a str> {
     behind.find(|word| !word.is_empty()).filter(|word| !word.starts_with('-'))
 }
 
-pub(super) fn variable_name(given: &Given) -> Result<String, Problem> {
+pub(crate) fn variable_name(given: &Given) -> Result<String, Problem> {
     let read = |text: &str| vars::is_name(text).then(|| text.to_string());
     parse(given, read, |text| report::is_not("a valid name for a variable", text, "NCCL_DEBUG"))
 }

@@ -3,7 +3,6 @@
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-use crate::base::options::SUBCOMMANDS;
 use crate::base::source::Sourced;
 use crate::base::vars;
 use crate::command::arguments::DASHES_SINCE;
@@ -207,13 +206,9 @@ fn no_such_program(path: &str, exists: bool) -> Problem {
     Problem::error(Rule::NotFound, format!("`{path}` does not exist")).at(path).fix("check the path").status(NOT_FOUND)
 }
 
-/// The sub-command of zlaunch or the program of a trainer that a misspelt name is close to.
-fn nearest_command(name: &str) -> Option<String> {
-    let mut known = SUBCOMMANDS.to_vec();
-    for trainer in ALL {
-        known.extend(trainer.launch.consoles);
-    }
-    known.extend(["torchrun", "deepspeed", "accelerate", "python"]);
-    let nearest = report::nearest(name, known.iter().copied()).filter(|nearest| *nearest != name)?;
-    Some(if SUBCOMMANDS.contains(&nearest) { format!("zlaunch {nearest}") } else { nearest.to_string() })
+/// The program of a trainer or a launcher that a misspelt name is close to.
+fn nearest_command(name: &str) -> Option<&'static str> {
+    let consoles = ALL.iter().flat_map(|trainer| trainer.launch.consoles);
+    let known = consoles.copied().chain(["torchrun", "deepspeed", "accelerate", "python"]);
+    report::nearest(name, known).filter(|nearest| *nearest != name)
 }

@@ -1,24 +1,105 @@
 //! `zlaunch check`: what the rules find is the data here.
 
+use std::ffi::OsString;
 use std::io::Write;
 use std::path::Path;
+
+use clap::Args;
 
 use super::output::{err, out_bytes, styled};
 use crate::base::json::Edit;
 use crate::base::layout::wrapped;
+use crate::cli::did_you_mean::options_first;
+use crate::cli::launch::{self, LaunchArgs};
+use crate::cli::{Reader, Requested, Tool};
+use crate::config::template::Search;
 use crate::exec;
 use crate::host::{Host, terminal};
 use crate::plan::{Plan, configs, refused_json};
+use crate::report::fix::run;
 use crate::report::secrets::Secrets;
-use crate::report::{self, Place, Problem, Severity, reading};
+use crate::report::{self, Place, Problem, Rule, Severity, reading};
 use crate::request::{Format, Launch};
 
-/// `zlaunch check`: what was found is the data here.
-pub(crate) fn check_launch(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
+const ABOUT: &str = "Nothing is launched. All launch options work here: see `zlaunch --help`.
+Exit status: 1 if there is an error (with --strict: or a warning), else 0.
+
+Examples:
+  zlaunch check ds_config.json
+  zlaunch check --fix ds_config.json
+  zlaunch check --deepspeed zero3 -- swift sft --model Qwen/Qwen3-8B";
+
+/// Report problems with a launch or a config
+#[derive(Args)]
+#[command(
+    long_about = "检查一次启动或一个配置有什么错误和可疑之处",
+    override_usage = "zlaunch check [OPTIONS] FILE.json...|-- COMMAND [ARGS]...",
+    after_help = ABOUT,
+    after_long_help = "不会启动任何东西。启动的所有选项都可以用：`zlaunch --help`。\n退出码：有错误（加 --strict 时也包括警告）为 1，否则为 0。"
+)]
+pub(crate) struct CheckArgs {
+    /// Make the safe corrections in the config files first
+    #[arg(long, help_heading = "Output", long_help = "先在配置文件中直接改正可以放心改的地方")]
+    fix: bool,
+    #[command(flatten)]
+    launch: LaunchArgs,
+}
+
+impl Tool for CheckArgs {
+    const SHOWN: &str = "deepspeed template_dir patch unset set no_fill nproc_per_node nnodes launcher trainer env \
+        format strict allow color quiet";
+
+    /// Behind configs, options are still ours.
+    fn in_order(words: &[OsString], host: &Host) -> Vec<OsString> {
+        options_first(words, |word| is_config(word, &Search::default(), host))
+    }
+
+    /// `check` looks at a launch, or at configs in the place of the command or in that of `--deepspeed` alone.
+    fn read(self, mut reader: Reader) -> Requested {
+        let config = self.launch.options.config.deepspeed.as_ref();
+        let has_config = config.is_some_and(|config| config.from.is_flag());
+        let mut launch = launch::read(self.launch, &mut reader);
+        (launch.output.check, launch.output.fix) = (true, self.fix);
+        if launch.command.is_empty() && !has_config {
+            reader.problems.push(
+                Problem::error(Rule::Usage, "there is nothing to check").at("zlaunch check").fix(
+                    run("zlaunch check ds_config.json")
+                        .or(run("zlaunch check --deepspeed zero2 -- swift sft --model Qwen/Qwen3-8B")),
+                ),
+            );
+        }
+        let configs = is_configs(&launch, reader.host);
+        if self.fix && !configs {
+            let what = "`--fix` mends the files of configs, not a command";
+            let problem = Problem::error(Rule::Usage, what).at("--fix").fix(run("zlaunch check --fix ds_config.json"));
+            reader.problems.push(problem);
+        }
+        if configs {
+            return reader.answer(move |host: &Host| check_configs(launch, host));
+        }
+        launch::finish(launch, reader, |launch, host| check_launch(&launch, host))
+    }
+}
+
+/// Whether every word of the command is a config.
+fn is_configs(launch: &Launch, host: &Host) -> bool {
+    launch.command.iter().all(|word| is_config(word, &launch.search, host))
+}
+
+/// By its form, or because it is a file that nothing runs.
+fn is_config(word: &OsString, search: &Search, host: &Host) -> bool {
+    let path = host.absolute(Path::new(word));
+    let runs = path.extension().is_some_and(|ending| ["py", "sh", "yaml", "yml"].iter().any(|known| ending == *known));
+    let is_file = || path.is_file() && !runs && host.find_program(word).is_none();
+    word.to_str().is_some_and(|word| search.is_config(word)) || is_file()
+}
+
+/// What was found is the data here.
+pub(super) fn check_launch(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     let secrets = Secrets::of(host);
     if launch.output.dry_run == Some(Format::Json) {
         let (status, json) = in_json(launch, host, &secrets);
-        return out_bytes(&json).map(|()| status);
+        return out_bytes(&json).map(|_| status);
     }
     let problems = Plan::new(launch, host).map_or_else(|problems| problems, |plan| plan.all_diagnostics());
     show_checked(problems, None, launch, &secrets)
@@ -33,8 +114,9 @@ pub fn in_json(launch: &Launch, host: &Host, secrets: &Secrets) -> (u8, Vec<u8>)
 }
 
 /// `zlaunch check FILE.json…`.
-pub(crate) fn check_configs(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
-    let secrets = Secrets::of(host);
+fn check_configs(mut launch: Launch, host: &Host) -> Result<u8, Vec<Problem>> {
+    launch.read_piped_config()?;
+    let (launch, secrets) = (&launch, Secrets::of(host));
     let mut problems = configs::check_configs(launch, host);
     if launch.output.fix && fix(&problems, &secrets)? {
         problems = configs::check_configs(launch, host);
@@ -43,7 +125,7 @@ pub(crate) fn check_configs(launch: &Launch, host: &Host) -> Result<u8, Vec<Prob
         problem.is_about_file = true;
     }
     if launch.output.dry_run == Some(Format::Json) {
-        return out_bytes(&secrets.printed(configs::json(&problems))).map(|()| verdict(&problems, launch));
+        return out_bytes(&secrets.printed(configs::json(&problems))).map(|_| verdict(&problems, launch));
     }
     show_checked(problems, Some(configs::NOT_JUDGED), launch, &secrets)
 }

@@ -2,15 +2,21 @@
 //! A record is also compared with a launch in everything else.
 
 use std::cmp::Ordering;
+use std::ffi::OsString;
 
 use anstyle::{AnsiColor, Style};
+use clap::Args;
 use serde_json::{Value, json};
 
 use super::output::{out, show};
 use crate::base::json;
 use crate::base::layout::{Line, TextTable, columns, escape_controls, wrapped};
+use crate::base::options::{AnyValue, Given, LaunchOptions};
 use crate::base::recorded::Version;
 use crate::base::source::{Source, Sourced};
+use crate::cli::launch;
+use crate::cli::values::{self, REPORT_FORMATS, TEMPLATES, one_of};
+use crate::cli::{Reader, Requested, Tool};
 use crate::command::python::Python;
 use crate::config::schema;
 use crate::config::template::{self, Search};
@@ -19,15 +25,78 @@ use crate::plan::Plan;
 use crate::plan::record;
 use crate::report::fix::give;
 use crate::report::secrets::Secrets;
-use crate::report::{Problem, Rule};
-use crate::request::{self, Format, Launch};
+use crate::report::{self, Problem, Rule};
+use crate::request::{self, Format, Launch, Output};
 
-pub struct DiffRequest {
+const USAGE: &str = "zlaunch diff [OPTIONS] A B|A -- COMMAND [ARGS]...";
+
+const ABOUT: &str =
+    "A config is a template, a file, JSON, `-` (standard input) or the folder of a record. With a command, B is what \
+    this launch would use, and every launch option works. For a record, the environment, the arguments and the \
+    versions are compared too.
+~ differs, - only in A, + only in B, = only in one and the default anyway
+
+Examples:
+  zlaunch diff zero2 zero3
+  zlaunch diff zero3 ds_config.json
+  zlaunch diff zero3 --deepspeed zero3 -- swift sft --model Qwen/Qwen3-8B
+  zlaunch diff record --deepspeed zero3 -- swift sft --model Qwen/Qwen3-8B";
+
+/// Compare two configs key by key, or a record with a launch
+#[derive(Args)]
+#[command(
+    long_about = "逐键比较两个配置，或比较记录与一次启动",
+    override_usage = USAGE,
+    after_help = ABOUT,
+    after_long_help = "配置可以是模板、文件、JSON、`-`（标准输入）或记录的目录。给出命令时，B 是这次启动会用的配置，启动的所有选项都可以用。若是记录，还会比较环境变量、参数和版本。\n~ 不同，- 只在 A 里，+ 只在 B 里，= 只在一边、但正好是默认值"
+)]
+pub(crate) struct DiffArgs {
+    /// The configs to compare
+    #[arg(required = true, num_args = 1..=2, value_names = ["A", "B"], value_parser = AnyValue(TEMPLATES))]
+    #[arg(long_help = "要比较的配置")]
+    configs: Vec<Given>,
+    #[command(flatten)]
+    launch: LaunchOptions,
+    #[arg(last = true, num_args = 1.., hide = true)]
+    command: Vec<OsString>,
+}
+
+impl Tool for DiffArgs {
+    const SHOWN: &str = "deepspeed template_dir set format";
+
+    fn read(self, mut reader: Reader) -> Requested {
+        let DiffArgs { configs, launch: mut options, command } = self;
+        reader.split_off(&command);
+        // ZLAUNCH_FORMAT is about plans.
+        let format = options.output.format.take().filter(|format| format.from.is_flag());
+        let specs: Vec<_> = configs.into_iter().filter_map(|config| reader.one(Some(config), values::text)).collect();
+        let launch = launch::read_described(options, command, &mut reader);
+        let wanted = if launch.command.is_empty() { 2 } else { 1 };
+        if specs.len() < wanted {
+            reader.problems.push(report::missing_argument("two configs", USAGE));
+        } else if specs.len() > wanted {
+            reader.problems.push(report::unexpected_argument(&specs[wanted].value, USAGE));
+        }
+        let format = reader.one(format, one_of(REPORT_FORMATS)).map_or(Format::Text, |format| format.value);
+        let launch = Launch {
+            output: Output { dry_run: Some(format), ..Output::default() },
+            // What would be recorded is compared with a record; nothing is written.
+            record: Some(Sourced::new(".".into(), Source::Default)),
+            subcommand: "",
+            options: Vec::new(),
+            ..launch
+        };
+        let request = DiffRequest { specs, launch, format };
+        reader.answer(move |host: &Host| run(request, host))
+    }
+}
+
+struct DiffRequest {
     /// Two, or one if a command follows.
-    pub(crate) specs: Vec<Sourced<String>>,
+    specs: Vec<Sourced<String>>,
     /// What the other one is compared with, if it has a command.
-    pub(crate) launch: Launch,
-    pub(crate) format: Format,
+    launch: Launch,
+    format: Format,
 }
 
 /// One of the two configs.
@@ -60,8 +129,9 @@ struct Comparison<'h> {
 /// Columns of what is printed into a file or a pipe.
 const WIDEST: usize = 110;
 
-pub(crate) fn run(request: &DiffRequest, host: &Host) -> Result<(), Vec<Problem>> {
-    let comparison = compare(request, host)?;
+fn run(mut request: DiffRequest, host: &Host) -> Result<u8, Vec<Problem>> {
+    request.launch.read_piped_config()?;
+    let comparison = compare(&request, host)?;
     if request.format == Format::Json {
         return out(&format!("{:#}\n", comparison.json()));
     }

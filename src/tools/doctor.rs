@@ -6,7 +6,12 @@ mod launch;
 mod page;
 mod system;
 
+use clap::Args;
+
+use super::output::show;
 use crate::base::layout::escape_controls;
+use crate::cli::launch::{self as arguments, LaunchArgs};
+use crate::cli::{Reader, Requested, Tool};
 use crate::host::machine::Machine;
 use crate::host::{Host, terminal};
 use crate::request::{Format, Launch};
@@ -14,8 +19,38 @@ use crate::request::{Format, Launch};
 use examination::Examination;
 use page::DoctorReport;
 
+const ABOUT: &str =
+    "It shows no secrets, so you can paste it into an issue. All launch options work here: see `zlaunch --help`.
+
+Examples:
+  zlaunch doctor
+  zlaunch doctor --deepspeed zero3 -- swift sft --model Qwen/Qwen3-8B";
+
+/// Report what zlaunch sees on this machine
+#[derive(Args)]
+#[command(
+    long_about = "报告 zlaunch 在这台机器上看到什么",
+    override_usage = "zlaunch doctor [OPTIONS] [-- COMMAND [ARGS]...]",
+    after_help = ABOUT,
+    after_long_help = "不含密钥，可以直接贴到 issue 里。启动的所有选项都可以用：`zlaunch --help`。"
+)]
+pub(crate) struct DoctorArgs {
+    #[command(flatten)]
+    launch: LaunchArgs,
+}
+
+impl Tool for DoctorArgs {
+    const SHOWN: &str = "deepspeed template_dir nproc_per_node nnodes node_rank master_addr master_port launcher trainer \
+        env unset_env format";
+
+    fn read(self, mut reader: Reader) -> Requested {
+        let launch = arguments::read(self.launch, &mut reader);
+        arguments::finish(launch, reader, |launch, host| show(&doctor(&launch, host)))
+    }
+}
+
 /// The whole report, as text that is safe to print, with colours, or as JSON.
-pub(crate) fn doctor(launch: &Launch, host: &Host) -> String {
+fn doctor(launch: &Launch, host: &Host) -> String {
     let report = examine(launch, host, &Machine::here());
     match launch.output.dry_run {
         Some(Format::Json) => escape_controls(&format!("{:#}\n", report.json())),

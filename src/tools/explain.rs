@@ -2,36 +2,54 @@
 
 mod explanation;
 mod glossary;
-mod language;
 mod versions;
+
+use clap::Args;
 
 use super::output::{out, show};
 use crate::base::layout::{escape_controls, filled, wrapped};
-use crate::base::options::{launch_option, launch_options, variable};
+use crate::base::options::{Given, SearchOptions, launch_option, launch_options, variable};
 use crate::base::vars;
 use crate::check;
+use crate::cli::{Reader, Requested, Tool, values};
 use crate::config::template::Search;
 use crate::host::{Host, terminal};
 use crate::ranks::topology::engines::table::all_variables;
-use crate::report::{self, Problem, Rule};
+use crate::report::{self, Language, Problem, Rule};
 
 use explanation::Explanation;
 pub use glossary::{GlossaryEntry, entries};
 use glossary::{Topic, grouped};
-pub(crate) use language::Language;
 use versions::Versions;
 pub(crate) use versions::fate;
 
-pub struct ExplainRequest {
-    /// Without any, what can be explained is listed.
-    pub words: Option<String>,
-    pub search: Search,
+/// Explain a config key, a variable, a template or a rule
+#[derive(Args)]
+#[command(
+    long_about = "解释配置键、环境变量、模板或检查规则",
+    override_usage = "zlaunch explain [OPTIONS] [WORD]...",
+    after_help = "Help and explanations are in Chinese, where translated, if ZLAUNCH_LANG or the locale is zh.",
+    after_long_help = "ZLAUNCH_LANG 或系统区域设置是 zh 时，帮助和已翻译的解释用中文。"
+)]
+pub(crate) struct ExplainArgs {
+    /// A key, `stage 3`, a variable, a template, a rule; without one, list what can be explained
+    #[arg(long_help = "配置键、`stage 3`、环境变量、模板或规则；不写则列出可以解释的内容")]
+    word: Vec<Given>,
+    #[command(flatten, next_help_heading = "Config")]
+    search: SearchOptions,
 }
 
-pub(crate) fn run(request: &ExplainRequest, host: &Host) -> Result<(), Vec<Problem>> {
-    match &request.words {
-        Some(words) => show(&explain(words, &request.search, host)?),
-        None => out(&subjects(&request.search)),
+impl Tool for ExplainArgs {
+    fn read(self, mut reader: Reader) -> Requested {
+        let words = self.word.into_iter().filter_map(|word| reader.one(Some(word), values::text));
+        let words: Vec<String> = words.map(|word| word.value).collect();
+        let words = Some(words.join(" ")).filter(|words| !words.trim().is_empty());
+        let search = reader.search(self.search);
+        reader.answer(move |host: &Host| match &words {
+            Some(words) => show(&explain(words, &search, host)?),
+            // What can be explained is listed.
+            None => out(&subjects(&search)),
+        })
     }
 }
 

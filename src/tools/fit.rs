@@ -1,37 +1,246 @@
-//! `zlaunch fit`: the answer in the format that was asked for.
+//! `zlaunch fit`: the options of a launch and what the training is, and the answer in the format that was asked for.
+
+use std::ffi::OsString;
 
 use anstream::{AutoStream, ColorChoice};
+use clap::{Args, Command};
 
 use super::output::out_bytes;
 use crate::base::layout::escape_controls;
-use crate::fit::{self, FitFormat, FitRequest};
+use crate::base::options::{AnyValue, Given, LaunchOptions};
+use crate::base::source::{Source, Sourced};
+use crate::cli::did_you_mean::did_you_mean;
+use crate::cli::launch;
+use crate::cli::values::{self, Words, one_of};
+use crate::cli::{Reader, Request, Requested, Tool};
+use crate::fit::cards::Cards;
+use crate::fit::{self, Accounting, Attention, Dtype, FitFormat, FitRequest, Optimizer, TrainingArgs, Tuner};
 use crate::host::{Host, terminal};
+use crate::ranks::topology::Processes;
 use crate::report::fix::give;
 use crate::report::secrets::Secrets;
 use crate::report::{self, Problem};
+use crate::request::Launch;
 
-/// Exit status 1: it does not fit.
-pub(crate) fn run(request: &FitRequest, host: &Host) -> Result<u8, Vec<Problem>> {
-    // It is asked about GPUs that need not be here.
-    let gpus = || give("--gpus", 8);
-    let fixes = || match request.card {
-        None => give("--gpu", "H100x8").or(gpus().and(give("--gpu-memory", "80GiB"))),
-        Some(_) => gpus().into(),
-    };
-    let in_its_words = |problem: Problem| {
-        if !problem.asks_for_gpu_count {
-            return problem;
+const ABOUT: &str = "What you don't set here comes from the training command. Exit status: 0, or 1 if it does not fit.
+
+Examples:
+  zlaunch fit --params 8B --gpu H100x8
+  zlaunch fit --gpus 8 -- swift sft --model Qwen/Qwen3-8B --tuner_type full --max_length 4096";
+
+/// Estimate memory, and find a template that fits
+#[derive(Args)]
+#[command(
+    long_about = "判断显存够不够，该用哪个模板",
+    override_usage = "zlaunch fit [OPTIONS] [-- COMMAND [ARGS]...]",
+    after_help = ABOUT,
+    after_long_help = "这里没有给出的，从训练命令里读取。退出码：0；放不下为 1。"
+)]
+pub(crate) struct FitArgs {
+    #[command(flatten)]
+    model: ModelOptions,
+    #[command(flatten)]
+    training: TrainingOptions,
+    /// real: what DeepSpeed allocates; textbook: 2 + 2 + 8 bytes per parameter
+    #[arg(long, value_name = "NAME", help_heading = "Output", value_parser = AnyValue(ACCOUNTINGS))]
+    #[arg(long_help = "real：DeepSpeed 实际分配的；textbook：每个参数 2 + 2 + 8 字节")]
+    accounting: Option<Given>,
+    #[command(flatten)]
+    launch: LaunchOptions,
+    #[arg(trailing_var_arg = true, num_args = 1.., hide = true)]
+    command: Vec<OsString>,
+}
+
+#[derive(Args)]
+#[command(next_help_heading = "Model")]
+struct ModelOptions {
+    /// A folder, or a name in the Hugging Face or ModelScope cache
+    #[arg(long, value_name = "MODEL", long_help = "目录，或 Hugging Face、ModelScope 缓存里的模型名")]
+    model: Option<Given>,
+    /// The number of parameters: 8B, 350M
+    #[arg(long, value_name = "N", long_help = "参数量：8B、350M")]
+    params: Option<Given>,
+    /// GPUs by name and number: H100x8, "RTX 4090"
+    #[arg(long, value_name = "NAME", long_help = "GPU 型号和数量：H100x8、\"RTX 4090\"")]
+    gpu: Option<Given>,
+}
+
+#[derive(Args)]
+#[command(next_help_heading = "Training")]
+struct TrainingOptions {
+    /// full, lora or qlora
+    #[arg(long, value_name = "NAME", value_parser = AnyValue(TUNERS), long_help = "full、lora 或 qlora")]
+    tuner: Option<Given>,
+    /// Rank of the adapters
+    #[arg(long, value_name = "N", long_help = "LoRA 的 rank")]
+    lora_rank: Option<Given>,
+    /// Layers with an adapter: all-linear, or names separated by commas
+    #[arg(long, value_name = "NAMES", long_help = "加 LoRA 的层：all-linear，或用逗号分隔的名称")]
+    lora_targets: Option<Given>,
+    /// Bits of the frozen weights: 4 or 8
+    #[arg(long, value_name = "N", value_parser = AnyValue(BITS), long_help = "冻结权重的位数：4 或 8")]
+    quant_bits: Option<Given>,
+    /// bf16, fp16 or fp32
+    #[arg(long, value_name = "NAME", value_parser = AnyValue(DTYPES), long_help = "bf16、fp16 或 fp32")]
+    dtype: Option<Given>,
+    /// adamw, adamw_8bit, adafactor, lion, muon or sgd
+    #[arg(long, value_name = "NAME", value_parser = AnyValue(OPTIMIZERS))]
+    #[arg(long_help = "adamw、adamw_8bit、adafactor、lion、muon 或 sgd")]
+    optimizer: Option<Given>,
+    /// Sequences in one forward pass on one GPU
+    #[arg(long, value_name = "N", long_help = "一张 GPU 一次前向的序列数")]
+    micro_batch: Option<Given>,
+    /// Micro batches in one step
+    #[arg(long, value_name = "N", long_help = "一步里的 micro batch 数（梯度累积）")]
+    grad_accum: Option<Given>,
+    /// true or false: activations are recomputed in the backward pass
+    #[arg(long, value_name = "BOOL", value_parser = AnyValue(BOOLS))]
+    #[arg(long_help = "true 或 false：反向时是否重新计算激活")]
+    gradient_checkpointing: Option<Given>,
+    /// flash (or sdpa), or eager
+    #[arg(long, value_name = "NAME", value_parser = AnyValue(ATTENTIONS), long_help = "flash（或 sdpa），或 eager")]
+    attention: Option<Given>,
+    /// The loss never holds all logits at once (Liger)
+    #[arg(long, long_help = "计算 loss 时不同时保存全部 logits（Liger）")]
+    fused_loss: bool,
+}
+
+const FORMATS: Words<FitFormat> =
+    || vec![("text", FitFormat::Text), ("json", FitFormat::Json), ("svg", FitFormat::Svg)];
+const TUNERS: Words<Tuner> = || vec![("full", Tuner::Full), ("lora", Tuner::Lora), ("qlora", Tuner::Quantised(4))];
+const BITS: Words<u64> = || vec![("4", 4), ("8", 8)];
+const DTYPES: Words<Dtype> = || Dtype::NAMES.to_vec();
+const OPTIMIZERS: Words<Optimizer> = || Optimizer::of_trainers().collect();
+const BOOLS: Words<bool> = || vec![("true", true), ("false", false)];
+const ATTENTIONS: Words<Attention> =
+    || vec![("flash", Attention::Flash), ("sdpa", Attention::Flash), ("eager", Attention::Eager)];
+const ACCOUNTINGS: Words<Accounting> = || vec![("real", Accounting::Real), ("textbook", Accounting::Textbook)];
+
+impl Tool for FitArgs {
+    const SHOWN: &str = "deepspeed template_dir gpu_memory host_memory seq_len nproc_per_node nnodes trainer format";
+
+    /// The options of a launch under the names and with the formats of `fit`.
+    fn describe(command: Command) -> Command {
+        command.mut_args(|arg| match arg.get_id().as_str() {
+            "nproc_per_node" => {
+                let arg =
+                    arg.long("gpus").alias("nproc-per-node").long_help("每台机器的 GPU 数；也可写 --nproc-per-node");
+                arg.help("Number of GPUs of each machine; also --nproc-per-node")
+            }
+            "format" => arg.help("text, json or svg").long_help("text、json 或 svg").value_parser(AnyValue(FORMATS)),
+            _ => arg,
+        })
+    }
+
+    fn read(self, mut reader: Reader) -> Requested {
+        let FitArgs { model, training, accounting, launch: mut options, command } = self;
+        reader.split_off(&command);
+        // ZLAUNCH_FORMAT is about plans.
+        let format = options.output.format.take().filter(|format| format.from.is_flag());
+        // The option as it was typed.
+        let is_gpus = |word: &OsString| word.to_string_lossy().starts_with("--gpus");
+        if let Some(given) = options.ranks.nproc_per_node.as_mut().filter(|given| given.from.is_flag())
+            && reader.words.iter().any(is_gpus)
+        {
+            given.from = Source::Flag("--gpus".to_string());
         }
-        Problem { what: "the number of GPUs is unknown".to_string(), ..problem }.fix(fixes())
-    };
-    let report =
-        fit::answer(request, host).map_err(|problems| problems.into_iter().map(in_its_words).collect::<Vec<_>>())?;
-    report::report(&request.launch.warnings, &Secrets::of(host));
-    let colour = AutoStream::choice(&std::io::stdout()) != ColorChoice::Never;
-    let text = match request.format {
-        FitFormat::Json => escape_controls(&format!("{:#}\n", report.json())),
-        FitFormat::Svg => report.svg(),
-        FitFormat::Text => report.text(fit::View { width: terminal::width(), colour }),
-    };
-    out_bytes(text.as_bytes()).map(|()| u8::from(report.does_not_fit()))
+        let mut launch = launch::read_described(options, command, &mut reader);
+        let card = read_cards(model.gpu, &mut reader, &mut launch);
+        let format = reader.one(format, one_of(FORMATS)).map_or(FitFormat::Text, |format| format.value);
+        let accounting = reader.one(accounting, one_of(ACCOUNTINGS)).map_or(Accounting::Real, |given| given.value);
+        if launch.command.is_empty() && model.model.is_none() && model.params.is_none() {
+            reader.problems.push(report::nothing_to_fit());
+        }
+        let training = TrainingArgs {
+            model: reader.one(model.model, values::text),
+            params: reader.one(model.params, values::parameters),
+            ..read_training(training, &mut reader)
+        };
+        reader.problems.extend(did_you_mean(&reader, &launch.command));
+        reader.answer(FitRequest { launch, card, training, accounting, format })
+    }
+}
+
+/// `--gpu H100x8` says what `--gpus 8 --gpu-memory …` says too. The more exact word counts: a card can be divided. Where
+/// nothing else counts them, a card is one.
+fn read_cards(given: Option<Given>, reader: &mut Reader, launch: &mut Launch) -> Option<&'static str> {
+    let Sourced { value: Cards { card, count }, from } = reader.one(given, values::cards)?;
+    let said = launch.memory.gpu.take().filter(|memory| memory.from.is_flag());
+    launch.memory.gpu = said.or_else(|| Some(Sourced::new(card.memory(), from.clone())));
+    let is_counted = launch.topology.nproc_per_node.is_some() || !launch.command.is_empty();
+    let Some(count) = count.or((!is_counted).then_some(1)).map(Processes::Count) else { return Some(card.name) };
+    match launch.topology.nproc_per_node.as_ref().filter(|nproc| nproc.from.is_flag() && nproc.value != count) {
+        Some(nproc) => {
+            let one = format!("--gpu {}x{count}", card.name);
+            reader.problems.push(report::contradicting_options(&one, &nproc.spelling(), &one));
+        }
+        None => launch.topology.nproc_per_node = Some(Sourced::new(count, from)),
+    }
+    Some(card.name)
+}
+
+fn read_training(options: TrainingOptions, reader: &mut Reader) -> TrainingArgs {
+    let number = || values::number(1, u64::from(u32::MAX), "1");
+    TrainingArgs {
+        model: None,
+        params: None,
+        micro_batch: reader.one(options.micro_batch, number()),
+        grad_accum: reader.one(options.grad_accum, number()),
+        seq_len: None,
+        sequence_parallel: None,
+        tuner: read_tuner(options.tuner, options.quant_bits, reader),
+        lora_rank: reader.one(options.lora_rank, values::number(1, u64::from(u16::MAX), "1")),
+        lora_targets: reader.one(options.lora_targets, values::text),
+        dtype: reader.one(options.dtype, one_of(DTYPES)),
+        loaded: None,
+        optimizer: reader.one(options.optimizer, one_of(OPTIMIZERS)),
+        checkpointing: reader.one(options.gradient_checkpointing, one_of(BOOLS)),
+        attention: reader.one(options.attention, one_of(ATTENTIONS)),
+        fused_loss: options.fused_loss.then(|| Sourced::new(true, Source::Flag("--fused-loss".to_string()))),
+        dropout: None,
+        algorithm: None,
+    }
+}
+
+/// `qlora` is LoRA on weights of 4 bits, unless other bits are given; `lora` with bits is QLoRA, too.
+fn read_tuner(tuner: Option<Given>, bits: Option<Given>, reader: &mut Reader) -> Option<Sourced<Tuner>> {
+    let bits = reader.one(bits, one_of(BITS));
+    match (reader.one(tuner, one_of(TUNERS)), bits) {
+        (Some(Sourced { value: Tuner::Full, .. }), Some(bits)) => {
+            reader.problems.push(report::contradicting_options("--tuner full", &bits.spelling(), "--tuner qlora"));
+            None
+        }
+        (Some(tuner), Some(bits)) => Some(tuner.map(|_| Tuner::Quantised(bits.value))),
+        (None, Some(bits)) => Some(bits.map(Tuner::Quantised)),
+        (tuner, None) => tuner,
+    }
+}
+
+impl Request for FitRequest {
+    /// Exit status 1: it does not fit.
+    fn run(mut self: Box<Self>, host: &Host) -> Result<u8, Vec<Problem>> {
+        self.launch.read_piped_config()?;
+        // It is asked about GPUs that need not be here.
+        let gpus = || give("--gpus", 8);
+        let fixes = || match self.card {
+            None => give("--gpu", "H100x8").or(gpus().and(give("--gpu-memory", "80GiB"))),
+            Some(_) => gpus().into(),
+        };
+        let in_its_words = |problem: Problem| {
+            if !problem.asks_for_gpu_count {
+                return problem;
+            }
+            Problem { what: "the number of GPUs is unknown".to_string(), ..problem }.fix(fixes())
+        };
+        let report =
+            fit::answer(&self, host).map_err(|problems| problems.into_iter().map(in_its_words).collect::<Vec<_>>())?;
+        report::report(&self.launch.warnings, &Secrets::of(host));
+        let colour = AutoStream::choice(&std::io::stdout()) != ColorChoice::Never;
+        let text = match self.format {
+            FitFormat::Json => escape_controls(&format!("{:#}\n", report.json())),
+            FitFormat::Svg => report.svg(),
+            FitFormat::Text => report.text(fit::View { width: terminal::width(), colour }),
+        };
+        out_bytes(text.as_bytes()).map(|_| u8::from(report.does_not_fit()))
+    }
 }

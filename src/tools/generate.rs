@@ -2,39 +2,137 @@
 
 use std::path::PathBuf;
 
+use clap::Args;
 use serde_json::{Value, json};
 
 use super::output::{err, out};
 use crate::base::json;
 use crate::base::layout::{plural, wrapped};
+use crate::base::options::{AnyValue, Given, SearchOptions};
 use crate::base::source::Sourced;
+use crate::cli::values::{self, TEMPLATES, Words, one_of};
+use crate::cli::{Reader, Request, Requested, Tool};
 use crate::config::layers::{self, Layers};
 use crate::config::template::{self, Search};
 use crate::exec;
 use crate::host::{Host, terminal};
-use crate::report::{self, Problem};
+use crate::report::fix::give;
+use crate::report::{self, Problem, Rule};
+
+/// Write a complete DeepSpeed config from a few numbers
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
+#[derive(Args)]
+#[command(
+    long_about = "用几个数字生成可直接使用的 DeepSpeed 配置",
+    next_help_heading = "Training",
+    override_usage = "zlaunch generate [OPTIONS]",
+    after_help = "Examples:
+  zlaunch generate --micro-batch 2 --grad-accum 32 --world-size 4 --offload -o ds_zero3.json
+  zlaunch generate --micro-batch 2 --grad-accum 32 --world-size 8 --tiers -o configs"
+)]
+pub(crate) struct GenerateArgs {
+    /// Sequences in one forward pass on one GPU (1)
+    #[arg(long, value_name = "N", long_help = "一张 GPU 一次前向的序列数（1）")]
+    micro_batch: Option<Given>,
+    /// Micro batches in one step (1)
+    #[arg(long, value_name = "N", long_help = "一步里的 micro batch 数（1）")]
+    grad_accum: Option<Given>,
+    /// Total number of GPUs (1)
+    #[arg(long, value_name = "N", long_help = "所有机器的 GPU 总数（1）")]
+    world_size: Option<Given>,
+    /// ZeRO stage, 0 to 3 (3)
+    #[arg(long, value_name = "N", help_heading = "Config", value_parser = AnyValue(STAGES))]
+    #[arg(long_help = "ZeRO 的 stage，0 到 3（3）")]
+    stage: Option<Given>,
+    /// Keep the optimizer, and at stage 3 the parameters, in host memory
+    #[arg(long, help_heading = "Config", long_help = "把优化器（stage 3 时还有参数）放在内存里")]
+    offload: bool,
+    /// Mixed precision with bf16 (the default)
+    #[arg(long, help_heading = "Config", long_help = "bf16 混合精度（默认）")]
+    bf16: bool,
+    /// Mixed precision with fp16 and dynamic loss scaling
+    #[arg(long, help_heading = "Config", long_help = "fp16 混合精度，动态 loss scale")]
+    fp16: bool,
+    /// Start from this template, which decides the stage and the offloading
+    #[arg(long, value_name = "TEMPLATE", help_heading = "Config", value_parser = AnyValue(TEMPLATES))]
+    #[arg(long_help = "从这个模板开始，stage 和 offload 由它决定")]
+    from: Option<Given>,
+    /// Write the config to this file instead of printing it
+    #[arg(long, short, value_name = "FILE", help_heading = "Output", long_help = "把配置写到这个文件，而不是打印")]
+    out: Option<Given>,
+    /// Write three configs to the folder -o, for small, medium and large GPU memory
+    #[arg(long, help_heading = "Output", long_help = "往 -o 指定的目录写三份配置：显存小、中、大")]
+    tiers: bool,
+    /// Overwrite existing files
+    #[arg(long, help_heading = "Output", long_help = "覆盖已有的文件")]
+    force: bool,
+    #[command(flatten, next_help_heading = "Config")]
+    search: SearchOptions,
+}
+
+/// Of each of the three numbers: their product is a number of DeepSpeed's, and no batch is larger.
+const MOST: u64 = 1 << 20;
+
+const STAGES: Words<u64> = || vec![("0", 0), ("1", 1), ("2", 2), ("3", 3)];
+
+impl Tool for GenerateArgs {
+    fn read(self, mut reader: Reader) -> Requested {
+        let [micro, accum, world] = [self.micro_batch, self.grad_accum, self.world_size]
+            .map(|given| reader.one(given, values::number(1, MOST, "1")).map_or(1, |number| number.value));
+        let request = GenerateRequest {
+            batch: Batch { micro, accum, world },
+            out: reader.one(self.out, values::path).map(|path| path.value),
+            stage: reader.one(self.stage, one_of(STAGES)).map(|stage| stage.value),
+            offload: self.offload,
+            fp16: self.fp16,
+            from: reader.one(self.from, values::text),
+            tiers: self.tiers,
+            force: self.force,
+            search: reader.search(self.search),
+        };
+        refuse_contradictions(&request, self.bf16, &mut reader);
+        reader.answer(request)
+    }
+}
+
+fn refuse_contradictions(request: &GenerateRequest, bf16: bool, reader: &mut Reader) {
+    const EACH: &str = "--tiers: each of the three has its own";
+    let tiers = request.tiers;
+    let shaped = request.stage.is_some() || request.offload;
+    let mut refuse = |wrong: bool, problem: Problem| reader.problems.extend(wrong.then_some(problem));
+    let contradicting = report::contradicting_options;
+    let no_folder = Problem::error(Rule::Usage, "`--tiers` writes three files and needs a folder for them");
+    refuse(tiers && request.out.is_none(), no_folder.at("--tiers").fix(give("--tiers", "").and(give("-o", "configs"))));
+    refuse(bf16 && request.fp16, contradicting("--bf16", "--fp16", "--bf16"));
+    let nothing = Problem::error(Rule::Generate, "stage 0 partitions nothing, so nothing can be offloaded");
+    let nothing = nothing.at("--stage 0 --offload").fix(give("--stage", 2).and(give("--offload", "")));
+    refuse(request.offload && request.stage == Some(0), nothing);
+    refuse(shaped && request.from.is_some(), contradicting("--from", "--stage, --offload", "--from zero3_offload"));
+    refuse(shaped && tiers, contradicting("--tiers", "--stage, --offload", EACH));
+    refuse(tiers && request.from.is_some(), contradicting("--tiers", "--from", EACH));
+}
 
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub struct GenerateRequest {
-    pub(crate) batch: Batch,
-    pub(crate) stage: Option<u64>,
-    pub(crate) offload: bool,
+    batch: Batch,
+    stage: Option<u64>,
+    offload: bool,
     /// Instead of bf16.
-    pub(crate) fp16: bool,
-    pub(crate) from: Option<Sourced<String>>,
+    fp16: bool,
+    from: Option<Sourced<String>>,
     /// A file, or the folder of the tiers; without it, the config is printed.
-    pub(crate) out: Option<PathBuf>,
-    pub(crate) tiers: bool,
-    pub(crate) force: bool,
-    pub(crate) search: Search,
+    out: Option<PathBuf>,
+    tiers: bool,
+    force: bool,
+    search: Search,
 }
 
 /// The three numbers whose product is the global batch size.
 #[derive(Clone, Copy)]
-pub(crate) struct Batch {
-    pub(crate) micro: u64,
-    pub(crate) accum: u64,
-    pub(crate) world: u64,
+struct Batch {
+    micro: u64,
+    accum: u64,
+    world: u64,
 }
 
 impl Batch {
@@ -53,9 +151,9 @@ impl std::fmt::Display for Batch {
 #[derive(Default)]
 pub struct Generated {
     /// The configs with the paths they are written to; one without a path is printed.
-    pub(crate) files: Vec<(Option<PathBuf>, String)>,
+    files: Vec<(Option<PathBuf>, String)>,
     /// Lines for the user.
-    pub(crate) notes: Vec<String>,
+    notes: Vec<String>,
 }
 
 /// Sizes in elements that trade GPU memory for speed.
@@ -111,18 +209,19 @@ const TIERS: &[Tier] = &[
     },
 ];
 
-pub(crate) fn run(request: &GenerateRequest, host: &Host) -> Result<(), Vec<Problem>> {
-    let generated = generate(request, host)?;
-    for (path, text) in &generated.files {
-        let Some(path) = path else {
-            out(text)?;
-            continue;
-        };
-        exec::write_new(&host.absolute(path), text, request.force)?;
+impl Request for GenerateRequest {
+    fn run(self: Box<Self>, host: &Host) -> Result<u8, Vec<Problem>> {
+        let generated = generate(&self, host)?;
+        for (path, text) in &generated.files {
+            match path {
+                Some(path) => exec::write_new(&host.absolute(path), text, self.force)?,
+                None => drop(out(text)?),
+            }
+        }
+        let width = terminal::width_of_stderr().unwrap_or(usize::MAX);
+        generated.notes.iter().for_each(|note| err(&wrapped(note, 0, width)));
+        Ok(0)
     }
-    let width = terminal::width_of_stderr().unwrap_or(usize::MAX);
-    generated.notes.iter().for_each(|note| err(&wrapped(note, 0, width)));
-    Ok(())
 }
 
 pub fn generate(request: &GenerateRequest, host: &Host) -> Result<Generated, Vec<Problem>> {

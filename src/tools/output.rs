@@ -17,12 +17,12 @@ pub(crate) fn styled(write: impl FnOnce(&mut AutoStream<Vec<u8>>) -> std::io::Re
 }
 
 /// Writes a text that is harmless but for its colours, which only a terminal gets.
-pub(crate) fn show(text: &str) -> Result<(), Vec<Problem>> {
+pub(crate) fn show(text: &str) -> Result<u8, Vec<Problem>> {
     out_bytes(&styled(|stream| stream.write_all(text.as_bytes())))
 }
 
 /// Writes a plan with its titles in bold, where colours are shown.
-pub(crate) fn show_plan(text: &str) -> Result<(), Vec<Problem>> {
+pub(crate) fn show_plan(text: &str) -> Result<u8, Vec<Problem>> {
     if AutoStream::choice(&std::io::stdout()) == ColorChoice::Never {
         return out_bytes(text.as_bytes());
     }
@@ -38,16 +38,17 @@ pub(crate) fn show_plan(text: &str) -> Result<(), Vec<Problem>> {
 
 /// Writes a text to standard output. What is in it came from files, variables and arguments, so nothing of it may deceive
 /// a terminal.
-pub(crate) fn out(text: &str) -> Result<(), Vec<Problem>> {
+pub(crate) fn out(text: &str) -> Result<u8, Vec<Problem>> {
     out_bytes(escape_controls(text).as_bytes())
 }
 
-/// Writes what has been made harmless. That the reader is gone (`| head`) is not an error.
-pub(crate) fn out_bytes(bytes: &[u8]) -> Result<(), Vec<Problem>> {
+/// Writes what has been made harmless, and gives the exit status of success. That the reader is gone (`| head`) is not an
+/// error.
+pub(crate) fn out_bytes(bytes: &[u8]) -> Result<u8, Vec<Problem>> {
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
         Err(why) if why.kind() != std::io::ErrorKind::BrokenPipe => Err(vec![report::cannot_print(&why)]),
-        _ => Ok(()),
+        _ => Ok(0),
     }
 }
 

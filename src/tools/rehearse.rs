@@ -9,11 +9,15 @@ use std::path::Path;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
+use clap::Args;
 use serde_json::{Value, json};
 
 use super::check;
 use super::output::{out, out_bytes, styled};
+use crate::base::options::Given;
 use crate::base::source::{Source, Sourced};
+use crate::cli::launch::{self, LaunchArgs};
+use crate::cli::{Reader, Requested, Tool, values};
 use crate::exec;
 use crate::exec::rehearsal::Rehearsal;
 use crate::fit::{self, Accounting, FitFormat, FitRequest, TrainingArgs};
@@ -29,15 +33,60 @@ use answer::Answer;
 /// The program that the trainer's own interpreter runs.
 const PROGRAM: &str = include_str!("rehearse/rehearsal.py");
 
-pub struct RehearseRequest {
-    pub(crate) launch: Launch,
+const ABOUT: &str =
+    "The installed trainer runs on the CPU as rank 0 of all ranks, without weights or GPUs, up to deepspeed.initialize and \
+    the first forward pass. Nothing is written or launched. All launch options work here: see `zlaunch --help`.
+Exit status: 1 if zlaunch or the trainer refuses the launch; 0 if it arrives, or gets as far as it can.
+
+Examples:
+  zlaunch rehearse --nnodes 2 --nproc-per-node 8 --deepspeed zero3 -- swift sft --model Qwen/Qwen3-8B
+  zlaunch rehearse --nproc-per-node 8 -- swift sft --model Qwen/Qwen3-8B --deepspeed zero3 && sbatch job.sh";
+
+/// Long enough for a slow file system.
+const TIMEOUT: u32 = 300;
+
+/// Try a launch with the real trainer, on the CPU
+#[derive(Args)]
+#[command(
+    long_about = "用真正的训练器在 CPU 上预演一次启动，不需要权重",
+    override_usage = "zlaunch rehearse [OPTIONS] -- COMMAND [ARGS]...",
+    after_help = ABOUT,
+    after_long_help = "已安装的训练器在 CPU 上以所有 rank 中的 rank 0 运行，不需要权重和 GPU，直到 deepspeed.initialize 和第一次前向计算。不写入也不启动任何东西。启动的所有选项都可以用：见 `zlaunch --help`。\n退出码：zlaunch 或训练器拒绝这次启动时是 1；到达终点，或走到能走的最远处时是 0。"
+)]
+pub(crate) struct RehearseArgs {
+    /// Let the trainer use the network for missing configs, tokenizers and datasets
+    #[arg(long, help_heading = "Rehearsal", long_help = "本地没有的配置、tokenizer 和数据集，允许训练器联网获取")]
+    online: bool,
+    /// Stop after this many seconds; 300 by default
+    #[arg(long, value_name = "SECONDS", help_heading = "Rehearsal", long_help = "最多运行这么多秒；默认 300")]
+    timeout: Option<Given>,
+    #[command(flatten)]
+    launch: LaunchArgs,
+}
+
+impl Tool for RehearseArgs {
+    const SHOWN: &str = check::CheckArgs::SHOWN;
+
+    fn read(self, mut reader: Reader) -> Requested {
+        let timeout = reader.one(self.timeout, values::number(1, u32::MAX, "600")).map_or(TIMEOUT, |given| given.value);
+        let mut launch = launch::read(self.launch, &mut reader);
+        (launch.output.check, launch.rehearsed) = (true, true);
+        reader.problems.extend(launch::without_command(&launch));
+        launch::finish(launch, reader, move |launch, host| {
+            run(RehearseRequest { launch, online: self.online, timeout: Duration::from_secs(timeout.into()) }, host)
+        })
+    }
+}
+
+struct RehearseRequest {
+    launch: Launch,
     /// The trainer may use the network.
-    pub(crate) online: bool,
-    pub(crate) timeout: Duration,
+    online: bool,
+    timeout: Duration,
 }
 
 /// Exit status 1: the launch is refused.
-pub(crate) fn run(mut request: RehearseRequest, host: &Host) -> Result<u8, Vec<Problem>> {
+fn run(mut request: RehearseRequest, host: &Host) -> Result<u8, Vec<Problem>> {
     stand_on_the_first_machine(&mut request.launch, host);
     // Only their shapes are needed.
     request.launch.allow.push(Rule::WeightsMissing);

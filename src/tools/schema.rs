@@ -1,40 +1,60 @@
 //! `zlaunch schema`: a JSON Schema of DeepSpeed's config for editors, made from the keys that `check` knows, with the texts of
 //! `explain`. What `check` says about keys, types and ranges in a file alone is what a validator says by this schema.
 
+use clap::Args;
 use serde_json::{Map, Value, json};
 
-use super::explain::{self, Language};
+use super::explain;
 use super::output::{err, out};
+use crate::base::options::Given;
 use crate::base::recorded::Version;
+use crate::cli::{Reader, Requested, Tool, values};
 use crate::command::python::Python;
 use crate::config::auto;
 use crate::config::schema::{self, KeySpec, Known, UnknownKeys, newest};
 use crate::config::template;
 use crate::host::Host;
-use crate::report::Problem;
+use crate::report::{Language, Problem};
 
-pub struct SchemaRequest {
-    /// Instead of the one that is installed.
-    pub(crate) version: Option<Version>,
-    /// For files with a `$zlaunch` header, where null removes what is inherited.
-    pub(crate) template: bool,
+/// Print a JSON Schema of DeepSpeed's config, for editors
+#[derive(Args)]
+#[command(
+    long_about = "打印 DeepSpeed 配置的 JSON Schema，供编辑器使用",
+    next_help_heading = "Schema",
+    override_usage = "zlaunch schema [OPTIONS]",
+    after_help = "The descriptions are in Chinese if ZLAUNCH_LANG or the locale is zh. For editors, see docs/editors-and-python.md.",
+    after_long_help = "ZLAUNCH_LANG 或系统区域设置是 zh 时，说明用中文。编辑器怎样使用见 docs/editors-and-python.md。"
+)]
+pub(crate) struct SchemaArgs {
+    /// For this version of DeepSpeed; by default the one that is installed, else the newest known
+    #[arg(long, value_name = "VERSION")]
+    #[arg(long_help = "针对这个版本的 DeepSpeed；默认是已安装的版本，没有则用已知的最新版本")]
+    deepspeed_version: Option<Given>,
+    /// For templates: with the `$zlaunch` header, and null removes a key
+    #[arg(long, long_help = "用于模板：带 `$zlaunch` 头，null 表示删除一个键")]
+    template: bool,
 }
 
-pub(crate) fn run(request: &SchemaRequest, host: &Host) -> Result<(), Vec<Problem>> {
-    let (schema, note) = schema(request, host)?;
-    err(&note.map(|note| note + "\n").unwrap_or_default());
-    out(&format!("{schema:#}\n"))
+impl Tool for SchemaArgs {
+    fn read(self, mut reader: Reader) -> Requested {
+        let version = reader.one(self.deepspeed_version, values::release).map(|version| version.value);
+        reader.answer(move |host: &Host| {
+            let (schema, note) = schema(version, self.template, host)?;
+            err(&note.map(|note| note + "\n").unwrap_or_default());
+            out(&format!("{schema:#}\n"))
+        })
+    }
 }
 
 /// The schema, and a word about it where another version stands in for the one that is wanted.
-fn schema(request: &SchemaRequest, host: &Host) -> Result<(Value, Option<String>), Problem> {
+fn schema(version: Option<Version>, template: bool, host: &Host) -> Result<(Value, Option<String>), Problem> {
     let installed = || Python::on_path(host)?.version("deepspeed");
-    let wanted = request.version.or_else(installed);
+    let wanted = version.or_else(installed);
     let version = wanted.map_or_else(newest, |wanted| schema::version_match(wanted).version());
     let note = wanted
         .filter(|wanted| *wanted != version)
         .map(|wanted| format!("note: DeepSpeed {wanted} was not recorded: this is the schema of {version}"));
-    let writer = Writer { version, language: Language::of(host)?, template: request.template };
+    let writer = Writer { version, language: Language::of(host)?, template };
     let mut document = writer.document();
     make_strict(&mut document);
     Ok((document, note))

@@ -5,15 +5,20 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use clap::{Args, ValueHint};
+
 use super::output::{err, out};
 use crate::base::layout::TextTable;
+use crate::base::options::{AnyValue, Given};
 use crate::base::shell::quoted;
 use crate::base::vars;
+use crate::cli::values::{self, Words, one_of};
+use crate::cli::{Reader, Requested, Tool};
 use crate::command::trainer;
 use crate::exec;
 use crate::host::{Host, is_shim};
 use crate::report::fix::run;
-use crate::report::{Problem, Rule};
+use crate::report::{self, Problem, Rule};
 
 /// The launchers that have a shim.
 const LAUNCHERS: &[&str] = &["accelerate", "deepspeed", "torchrun"];
@@ -30,7 +35,37 @@ fn names() -> Vec<&'static str> {
 /// The content of every shim. It tells by its own name which program it stands for.
 const SHIM: &str = include_str!("../../shims/shim.sh");
 
-pub struct Shims {
+const USAGE: &str = "zlaunch shims install|remove|list [DIR]";
+
+/// Install shims that put zlaunch into existing scripts
+#[derive(Args)]
+#[command(long_about = "安装 shim，现有脚本无需改动", override_usage = USAGE)]
+pub(crate) struct ShimsArgs {
+    #[arg(value_parser = AnyValue(ACTIONS))]
+    action: Given,
+    /// Where the shims are; by default ~/.local/share/zlaunch/shims
+    #[arg(value_hint = ValueHint::DirPath, long_help = "shim 所在的目录；默认 ~/.local/share/zlaunch/shims")]
+    dir: Option<Given>,
+}
+
+const ACTIONS: Words<Action> =
+    || vec![("install", Action::Install), ("remove", Action::Remove), ("list", Action::List)];
+
+impl Tool for ShimsArgs {
+    fn read(self, mut reader: Reader) -> Requested {
+        let action = reader.one(Some(self.action), one_of(ACTIONS));
+        let folder = reader.one(self.dir, values::path).map(|folder| folder.value);
+        if folder.as_ref().is_some_and(|folder| folder.as_os_str().is_empty()) {
+            reader.problems.push(report::missing_argument("DIR", USAGE));
+        }
+        let host = reader.host;
+        let action = reader.finish(action)?.map_or(Action::List, |action| action.value);
+        let shims = Shims::new(action, folder.as_deref(), host).map_err(|problem| vec![problem])?;
+        Ok(Box::new(move |host: &Host| shims.run(host)))
+    }
+}
+
+struct Shims {
     action: Action,
     folder: PathBuf,
     /// The folder was not given, so it is zlaunch's own.
@@ -38,7 +73,7 @@ pub struct Shims {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Action {
+enum Action {
     Install,
     Remove,
     List,
@@ -46,7 +81,7 @@ pub(crate) enum Action {
 
 impl Shims {
     /// In this folder, or else in our own.
-    pub(crate) fn new(action: Action, folder: Option<&Path>, host: &Host) -> Result<Self, Problem> {
+    fn new(action: Action, folder: Option<&Path>, host: &Host) -> Result<Self, Problem> {
         let is_default = folder.is_none();
         let no_home = || {
             Problem::error(Rule::Usage, "there is no home folder, so name a folder")
@@ -63,7 +98,7 @@ impl Shims {
         Ok(Shims { action, folder, is_default })
     }
 
-    pub(crate) fn run(&self, host: &Host) -> Result<(), Vec<Problem>> {
+    fn run(&self, host: &Host) -> Result<u8, Vec<Problem>> {
         let folder = self.folder.display();
         let present: Vec<PathBuf> = self.files().filter(|file| is_ours(file)).collect();
         match self.action {
@@ -91,7 +126,7 @@ impl Shims {
                 });
             }
         }
-        Ok(())
+        Ok(0)
     }
 
     fn files(&self) -> impl Iterator<Item = PathBuf> {

@@ -2,31 +2,56 @@
 
 use std::borrow::Cow;
 
+use clap::{Args, Command};
+
 use super::output::{err, out};
 use crate::base::json;
+use crate::base::options::{AnyValue, Given, LayerOptions, SearchOptions};
 use crate::base::source::Sourced;
+use crate::cli::{Reader, Requested, Tool, values};
 use crate::config::layers::{Layers, with_layers};
 use crate::config::template::{self, Search};
 use crate::host::Host;
 use crate::report::secrets::Secrets;
 use crate::report::{self, Problem};
 
-pub struct TemplatesRequest {
-    /// Without one, all are listed.
-    pub name: Option<Sourced<String>>,
-    pub(crate) raw: bool,
-    pub search: Search,
-    pub(crate) layers: Layers,
+/// List the templates, or print one
+#[derive(Args)]
+#[command(long_about = "列出模板，或打印解析后的某个模板", override_usage = "zlaunch templates [OPTIONS] [NAME]")]
+pub(crate) struct TemplatesArgs {
+    /// Print this template
+    #[arg(value_parser = AnyValue(values::TEMPLATES), long_help = "打印这个模板")]
+    name: Option<Given>,
+    /// Print the file as it is
+    #[arg(long, help_heading = "Output", requires = "name", long_help = "原样打印文件")]
+    raw: bool,
+    #[command(flatten, next_help_heading = "Config")]
+    search: SearchOptions,
+    #[command(flatten, next_help_heading = "Config")]
+    layers: LayerOptions,
 }
 
-pub(crate) fn run(request: &TemplatesRequest, host: &Host) -> Result<(), Vec<Problem>> {
-    let TemplatesRequest { name, raw, search, layers } = request;
-    let Some(name) = name else {
-        return out(&template::list(search, host));
-    };
-    if *raw {
-        return out(&template::raw(name, search, host)?);
+impl Tool for TemplatesArgs {
+    fn describe(command: Command) -> Command {
+        // Without a name the templates are listed, and nothing is changed.
+        command.mut_args(|arg| match arg.get_id().as_str() {
+            "patch" | "unset" | "set" => arg.requires("name"),
+            _ => arg,
+        })
     }
+
+    fn read(self, mut reader: Reader) -> Requested {
+        let name = reader.one(self.name, values::text);
+        let (search, layers) = (reader.search(self.search), reader.layers(self.layers));
+        reader.answer(move |host: &Host| match name {
+            None => out(&template::list(&search, host)),
+            Some(name) if self.raw => out(&template::raw(&name, &search, host)?),
+            Some(name) => print(&name, &search, &layers, host),
+        })
+    }
+}
+
+fn print(name: &Sourced<String>, search: &Search, layers: &Layers, host: &Host) -> Result<u8, Vec<Problem>> {
     let template = template::resolve(name, search, host)?;
     let secrets = Secrets::of(host);
     report::report(&template.notes, &secrets);

@@ -415,6 +415,9 @@ fn table(name: &str) -> Vec<Vec<String>> {
 /// Every command of the table is taken for what the table says, and every front end is in it.
 #[test]
 fn the_table_of_front_ends_is_what_happens() {
+    if blessing() {
+        return; // The table may be written just now.
+    }
     let sandbox = Sandbox::new();
     sandbox.program("srun");
     for script in ["hf.py", "script.py", "train.py"] {

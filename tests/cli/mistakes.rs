@@ -91,6 +91,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ("--nproc-per-node 2 --deepspeed {stage:2} -- swift sft", "put single quotes around it: "),
     ("--nproc-per-node 2 --deepspeed=~/ds.json -- swift sft", "--deepspeed ~/ds.json (the shell"),
     // Sub-commands.
+    ("rehearse --nnodes 2 ds.json swift sft", "zlaunch rehearse --nnodes 2 --deepspeed ds.json -- swift sft"),
     ("fit", "zlaunch fit --params 8B --gpu H100x8, or "),
     ("fit --params 8 --gpus 8", "--params 8B"),
     ("fit --params 8B --gpus 8 --memory 80GB", "did you mean `--gpu-memory 80GB`?"),

@@ -14,7 +14,7 @@ use std::sync::{Arc, Once};
 use nix::pty::{Winsize, openpty};
 use nix::sys::signal::Signal;
 use serde_json::Value;
-use zlaunch::testing::cli::{self, Request};
+use zlaunch::testing::cli::{self, Asked, TOOLS};
 use zlaunch::testing::{Format, Host, Plan, Problem, in_json, refused_json, secrets::Secrets, write};
 
 pub(crate) use crate::fake::{
@@ -87,14 +87,18 @@ impl Sandbox {
         let secrets = Secrets::of(&host);
         // A plan may ask for the address of a machine.
         let _starting = starting();
-        let planned = match cli::parse(&host.words, &host) {
-            Err(refused) => Err(refused.with_those_of_the_command(&host)),
-            Ok(Request::Launch(launch)) => Plan::new(&launch, &host),
-            Ok(Request::Check(launch)) => {
+        let asked = cli::parse(&host.words, &host, &TOOLS).map(|asked| match asked {
+            Asked::Request(request) => request.into_launch(),
+            Asked::Text(..) => None,
+        });
+        let planned = match asked {
+            Err(refused) => Err(cli::all_problems(refused, &host)),
+            Ok(None) => panic!("neither a launch nor its check: {:?}", host.words),
+            Ok(Some(launch)) if host.words[1] == "check" => {
                 let (status, json) = in_json(&launch, &host, &secrets);
                 return Run::inside(status, json, &[], &secrets);
             }
-            Ok(_) => panic!("neither a launch nor its check: {:?}", host.words),
+            Ok(Some(launch)) => Plan::new(&launch, &host),
         };
         match planned {
             Ok(plan) => Run::inside(0, plan.render(Format::Json, &secrets), &plan.diagnostics, &secrets),

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use serde_json::{Map, Value, json};
 
 use zlaunch::testing::check::{WITHOUT_BF16, WITHOUT_FP16, rules};
-use zlaunch::testing::cli::{self, Request};
+use zlaunch::testing::cli::{Asked, TOOLS, parse};
 use zlaunch::testing::machine::is_model;
 use zlaunch::testing::{Plan, Problem, Rule, RuleSubject, Severity, When, schema};
 
@@ -15,7 +15,8 @@ use crate::invariants::fake::Sandbox;
 pub(crate) fn found(words: &str, sandbox: &Sandbox) -> Vec<Problem> {
     let host = sandbox.host();
     let argv: Vec<OsString> = format!("zlaunch check {words}").split(' ').map(OsString::from).collect();
-    let Ok(Request::Check(launch)) = cli::parse(&argv, &host) else { panic!("{words}") };
+    let Ok(Asked::Request(request)) = parse(&argv, &host, &TOOLS) else { panic!("{words}") };
+    let launch = request.into_launch().unwrap();
     Plan::new(&launch, &host).map_or_else(|problems| problems, |plan| plan.diagnostics)
 }
 

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use serde_json::Value;
 
 use zlaunch::testing::Host;
-use zlaunch::testing::cli::{Request, parse};
+use zlaunch::testing::cli::{Asked, TOOLS, parse};
 use zlaunch::testing::doctor::examine;
 use zlaunch::testing::machine::Machine;
 
@@ -14,8 +14,8 @@ use crate::invariants::fake::Sandbox;
 /// The report as words with one blank behind each, and as JSON.
 fn examined(host: &Host, sandbox: &Sandbox) -> (String, Value) {
     let argv = ["zlaunch", "doctor"].map(OsString::from);
-    let Ok(Request::Doctor(launch)) = parse(&argv, host) else { panic!("no doctor") };
-    let report = examine(&launch, host, &Machine::below(sandbox.root()));
+    let Ok(Asked::Request(request)) = parse(&argv, host, &TOOLS) else { panic!("no doctor") };
+    let report = examine(&request.into_launch().unwrap(), host, &Machine::below(sandbox.root()));
     let words = report.text(None).split_whitespace().map(|word| format!("{word} ")).collect();
     (words, report.json())
 }

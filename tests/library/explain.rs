@@ -63,7 +63,7 @@ fn every_variable_option_rule_and_template_is_explained() {
 fn every_rule_that_can_be_silenced_says_how() {
     for (name, _) in rules() {
         let words = ["zlaunch", "--allow", name, "true"].map(Into::into).to_vec();
-        let taken = cli::parse(&words, &Host::default()).is_ok();
+        let taken = cli::parse(&words, &Host::default(), &cli::TOOLS).is_ok();
         let shown = asked(name, &[]).is_ok_and(|text| text.contains(&format!("--allow {name}\n")));
         assert_eq!(shown, taken, "{name}");
     }

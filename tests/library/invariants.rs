@@ -7,17 +7,16 @@
 #[path = "../fake.rs"]
 pub(crate) mod fake;
 
+use std::any::Any;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
 use serde_json::{Value, json};
 
-use zlaunch::testing::cli::{self, Request};
+use zlaunch::testing::cli::{self, Asked, TOOLS};
 use zlaunch::testing::source::{Source, Sourced};
 use zlaunch::testing::yaml::Dialect;
-use zlaunch::testing::{
-    Format, Host, Launch, Plan, explain, fit, generate, layers, patch, secrets::Secrets, template, templates,
-};
+use zlaunch::testing::{Format, Host, Launch, Plan, explain, fit, generate, layers, patch, secrets::Secrets, template};
 
 use fake::Sandbox;
 
@@ -155,21 +154,26 @@ pub fn plan(data: &[u8]) {
 /// Whatever these words ask for, decided as far as nothing is written or started.
 fn requested(words: &[OsString], host: &Host) {
     let argv: Vec<OsString> = std::iter::once("zlaunch".into()).chain(words.iter().cloned()).collect();
-    match cli::parse(&argv, host) {
-        Err(refused) => assert!(!refused.problems.is_empty(), "refused without a word"),
-        Ok(Request::Launch(launch) | Request::Check(launch)) => planned(*launch, host),
-        Ok(Request::Fit(request)) => {
-            let view = fit::View { width: Some(70), colour: true };
-            drop(fit::answer(&request, host).map(|it| (it.json(), it.text(view), it.svg())));
+    let request = match cli::parse(&argv, host, &TOOLS) {
+        Err(refused) => return assert!(!refused.problems.is_empty(), "refused without a word"),
+        Ok(Asked::Text(..)) => return,
+        Ok(Asked::Request(request)) => request,
+    };
+    let any: &dyn Any = &*request;
+    if let Some(request) = any.downcast_ref::<fit::FitRequest>() {
+        let view = fit::View { width: Some(70), colour: true };
+        drop(fit::answer(request, host).map(|it| (it.json(), it.text(view), it.svg())));
+    } else if let Some(request) = any.downcast_ref::<generate::GenerateRequest>() {
+        drop(generate::generate(request, host));
+    } else if let Some(launch) = request.into_launch().filter(|launch| !launch.command.is_empty()) {
+        planned(*launch, host);
+    } else if let [tool, word] = words {
+        let (word, search) = (word.to_string_lossy().into_owned(), template::Search::default());
+        match tool.to_str() {
+            Some("explain") => drop(explain::explain(&word, &search, host)),
+            Some("templates") => drop(template::resolve(&Sourced::new(word, Source::Default), &search, host)),
+            _ => {}
         }
-        Ok(Request::Generate(request)) => drop(generate::generate(&request, host)),
-        Ok(Request::Explain(explain::ExplainRequest { words: Some(words), search })) => {
-            drop(explain::explain(&words, &search, host));
-        }
-        Ok(Request::Templates(templates::TemplatesRequest { name: Some(name), search, .. })) => {
-            drop(template::resolve(&name, &search, host));
-        }
-        Ok(_) => {}
     }
 }
 

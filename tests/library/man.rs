@@ -28,7 +28,7 @@ const FILES: &[(&str, &str)] = &[
 fn page() -> String {
     let mut page = format!(".TH ZLAUNCH 1 \"\" \"zlaunch {}\" \"User Commands\"\n", env!("CARGO_PKG_VERSION"));
     page += &format!(".SH NAME\nzlaunch \\- {}\n.SH SYNOPSIS\n.nf\n", text(env!("CARGO_PKG_DESCRIPTION")));
-    let zlaunch = cli::command();
+    let zlaunch = cli::command(&cli::TOOLS);
     let usage = |command: &Command| command.get_overridden_usage().unwrap().to_string();
     for command in std::iter::once(&zlaunch).chain(zlaunch.get_subcommands()) {
         page += &format!("{}\n", text(&usage(command)).replacen("zlaunch", "\\fBzlaunch\\fR", 1));

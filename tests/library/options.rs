@@ -1,37 +1,34 @@
 //! The options as clap knows them: every text of the help in Chinese, and what to give instead of the options of other programs.
 
-use zlaunch::testing::cli::{FIRST, MORE, command, foreign_options, in_chinese};
+use clap::builder::StyledStr;
+
+use zlaunch::testing::cli::{FIRST, MORE, TOOLS, command, foreign_options, in_chinese};
 use zlaunch::testing::options::{flag, takes_value};
 
-/// Every text of every page, but for names and examples.
-fn texts() -> Vec<String> {
-    let zlaunch = command();
-    let mut texts: Vec<String> = [
-        FIRST,
-        MORE,
-        "Usage",
-        "Examples",
-        "Commands",
-        "More commands",
-        "Arguments",
-        "Options",
-        "Print help",
-        "Print version",
-    ]
-    .map(str::to_string)
-    .to_vec();
-    let commands = zlaunch.get_subcommands().chain([&zlaunch]);
-    for command in commands {
-        texts.extend(command.get_about().map(ToString::to_string));
-        let more = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-        let lines = more.lines().filter(|line| !line.is_empty() && !line.starts_with(' '));
-        texts.extend(lines.map(|line| line.trim_end_matches(':').to_string()));
+/// Every text of every page but for names and examples, with its Chinese: beside it, or in the file.
+fn texts() -> Vec<(String, Option<String>)> {
+    let zlaunch = command(&TOOLS);
+    let ours = |text: &str| (text.to_string(), in_chinese(text).map(str::to_string));
+    let translated = |english: Option<&StyledStr>, chinese: Option<&StyledStr>| {
+        let english = english?.to_string();
+        Some(chinese.map_or_else(|| ours(&english), |chinese| (english.clone(), Some(chinese.to_string()))))
+    };
+    let titles = "Usage,Examples,Commands,More commands,Arguments,Options,Print help,Print version".split(',');
+    let mut texts: Vec<_> = [FIRST, MORE].into_iter().chain(titles).map(ours).collect();
+    for command in zlaunch.get_subcommands().chain([&zlaunch]) {
+        texts.extend(translated(command.get_about(), command.get_long_about()));
+        let [more, chinese] = [command.get_after_help(), command.get_after_long_help()]
+            .map(|text| text.map(ToString::to_string).unwrap_or_default());
+        let lines = more.lines().filter(|line| !line.is_empty() && !line.starts_with(' ') && !line.ends_with(':'));
+        let mut chinese = chinese.lines();
+        texts.extend(lines.map(|line| chinese.next().map_or_else(|| ours(line), |it| (line.into(), Some(it.into())))));
+        assert_eq!(chinese.next(), None, "{}: a translation of nothing", command.get_name());
         for arg in command
             .get_arguments()
             .filter(|arg| !arg.is_hide_set() && !["help", "version"].contains(&arg.get_id().as_str()))
         {
-            texts.extend(arg.get_help().map(ToString::to_string));
-            texts.extend(arg.get_help_heading().map(str::to_string));
+            texts.extend(translated(arg.get_help(), arg.get_long_help()));
+            texts.extend(arg.get_help_heading().map(ours));
         }
     }
     texts
@@ -39,18 +36,17 @@ fn texts() -> Vec<String> {
 
 #[test]
 fn every_text_has_a_chinese_one_and_none_is_left_over() {
-    let mut texts = texts();
-    texts.sort();
-    texts.dedup();
-    let missing: Vec<&String> = texts.iter().filter(|text| in_chinese(text).is_none_or(str::is_ascii)).collect();
-    assert!(missing.is_empty(), "src/cli/help.zh.txt has none of {missing:#?}");
-    let translated = include_str!("../../src/cli/help.zh.txt").lines().step_by(2).collect::<Vec<_>>();
-    let unused: Vec<_> = translated.into_iter().filter(|line| !texts.iter().any(|text| text == line)).collect();
-    assert!(unused.is_empty(), "{unused:#?}");
-    for text in &texts {
-        let chinese = in_chinese(text).unwrap();
+    let texts = texts();
+    for (text, chinese) in &texts {
+        let chinese = chinese.as_deref().filter(|chinese| !chinese.is_ascii());
+        let chinese = chinese.unwrap_or_else(|| panic!("neither beside it nor in src/cli/help.zh.txt: {text}"));
         assert_eq!(untranslated(text), untranslated(chinese), "{text}\n{chinese}");
     }
+    let translated = include_str!("../../src/cli/help.zh.txt").lines().step_by(2).collect::<Vec<_>>();
+    let is_used =
+        |line: &&&str| texts.iter().any(|(text, chinese)| text == **line && chinese.as_deref() == in_chinese(line));
+    let unused: Vec<_> = translated.iter().filter(|line| !is_used(line)).collect();
+    assert!(unused.is_empty(), "{unused:#?}");
 }
 
 /// What is typed, and numbers.
@@ -64,7 +60,7 @@ fn untranslated(text: &str) -> Vec<&str> {
 /// The options that are to be given instead of those of other programs, with a value if they take one.
 #[test]
 fn what_is_given_instead_are_options() {
-    let zlaunch = command();
+    let zlaunch = command(&TOOLS);
     for (names, words) in foreign_options().filter(|(_, words)| words.starts_with("--") && !words.starts_with("-- ")) {
         let place = names.split(' ').next().unwrap();
         let command = zlaunch.find_subcommand(place).unwrap_or(&zlaunch);

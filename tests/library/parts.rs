@@ -3,9 +3,8 @@
 use std::ffi::OsString;
 use std::fs;
 
-use zlaunch::testing::cli::{Request, command, parse};
+use zlaunch::testing::cli::{Asked, TOOLS, command, parse};
 use zlaunch::testing::hash::fnv1a;
-use zlaunch::testing::options::SUBCOMMANDS;
 use zlaunch::testing::script::tokens::tokens;
 use zlaunch::testing::{BUILT_IN, Host, nearest};
 
@@ -31,9 +30,7 @@ fn the_embedded_list_is_the_folder() {
 
 #[test]
 fn clap_accepts_the_structs() {
-    command().debug_assert();
-    let names: Vec<_> = command().get_subcommands().map(|command| command.get_name().to_string()).collect();
-    assert_eq!(names, SUBCOMMANDS);
+    command(&TOOLS).debug_assert();
 }
 
 #[test]
@@ -51,7 +48,8 @@ fn a_command_begins_where_our_options_end() {
         ("swift -- check", "swift -- check"),
     ] {
         let argv: Vec<OsString> = ["zlaunch"].into_iter().chain(line.split(' ')).map(OsString::from).collect();
-        let Ok(Request::Launch(launch)) = parse(&argv, &Host::default()) else { panic!("{line}") };
+        let Ok(Asked::Request(request)) = parse(&argv, &Host::default(), &TOOLS) else { panic!("{line}") };
+        let launch = request.into_launch().unwrap();
         let command: Vec<_> = launch.command.iter().filter_map(|word| word.to_str()).collect();
         assert_eq!(command.join(" "), expected, "{line}");
     }

@@ -133,7 +133,7 @@ fn tables() -> Vec<Table> {
         let names = program.names.replace(", ", "`, `");
         (program.names.to_string(), format!("| `{names}` | {} |", prefix_rule(&program)))
     });
-    let zlaunch = cli::command();
+    let zlaunch = cli::command(&cli::TOOLS);
     let subcommand = |name: &str| zlaunch.find_subcommand(name).unwrap();
     vec![
         Table::new("shorthands", "| name | what it is |", shorthands()),

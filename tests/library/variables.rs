@@ -12,7 +12,7 @@ fn every_variable_in_the_sources_has_a_row() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let all = all_variables();
     let rows: Vec<&str> = all.iter().flat_map(|var| var.name.split(", ")).collect();
-    let zlaunch = cli::command();
+    let zlaunch = cli::command(&cli::TOOLS);
     let longs = zlaunch.get_arguments().filter_map(|option| option.get_long());
     let options: Vec<String> = longs.map(|long| long.replace('-', "_").to_uppercase()).collect();
     let (mut folders, mut seen) = (vec![root.join("src"), root.join("templates"), root.join("shims")], 0);

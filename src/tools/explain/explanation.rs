@@ -3,7 +3,6 @@
 use anstyle::{AnsiColor, Style};
 
 use super::glossary::{GlossaryEntry, Topic, keys_below, of_rules};
-use super::language::Language;
 use super::versions::{Versions, fate};
 use crate::base::layout::{Line, TextTable, columns, escape_controls, wrapped};
 use crate::base::options::{flag, launch_options, variable};
@@ -14,6 +13,7 @@ use crate::config::schema::KeySpec;
 use crate::config::template::{self, Origin, Search};
 use crate::host::Host;
 use crate::ranks::topology::engines::table::all_variables;
+use crate::report::Language;
 use crate::report::secrets::Secrets;
 
 pub(super) struct Explanation {
@@ -123,7 +123,7 @@ impl Explanation {
         if !search.knows(word) {
             return None;
         }
-        let spec = Sourced::new(word.to_string(), Source::Operand("explain".to_string()));
+        let spec = Sourced::new(word.to_string(), Source::Argument("explain".to_string()));
         let template = template::resolve(&spec, search, host).ok()?;
         let origin = match &template.origin {
             Origin::BuiltIn => language.word("built in", "内置").to_string(),

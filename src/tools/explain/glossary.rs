@@ -2,7 +2,7 @@
 //! `# name | other name`, its lines are `field: text`, and `field.zh` is the same in Chinese. `example: =VALUE` stands for
 //! `--set NAME=VALUE`.
 
-use super::language::Language;
+use crate::report::Language;
 
 const ENTRIES: &str = include_str!("entries.txt");
 

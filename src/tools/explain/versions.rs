@@ -1,11 +1,11 @@
 //! What the recorded versions of DeepSpeed say of a key: since when it exists, what became of it, and whether the one that
 //! is installed reads it.
 
-use super::language::Language;
 use crate::base::recorded::VersionMatch;
 use crate::command::python::Python;
 use crate::config::schema::{self, KeySpec, Known};
 use crate::host::Host;
+use crate::report::Language;
 
 /// The DeepSpeed that is found here, if any, and the recorded one that speaks for it.
 pub(super) struct Versions {

@@ -1,9 +1,10 @@
-//! The language of the explanations.
+//! The language of the help and the explanations.
 
+use super::problem::Problem;
+use super::usage::not_one_of;
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::host::Host;
-use crate::report::{self, Problem};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Language {
@@ -16,7 +17,7 @@ impl Language {
     pub(crate) fn of(host: &Host) -> Result<Self, Problem> {
         if let Some(value) = host.nonempty_var(vars::ZLAUNCH_LANG) {
             let sourced = || Sourced::new(value.to_string(), Source::Variable(vars::ZLAUNCH_LANG.to_string()));
-            return Self::named(value).ok_or_else(|| report::not_one_of(&sourced(), &["en", "zh"]));
+            return Self::named(value).ok_or_else(|| not_one_of(&sourced(), &["en", "zh"]));
         }
         let locale = [vars::LC_ALL, vars::LC_MESSAGES, vars::LANG].iter().find_map(|name| host.nonempty_var(name));
         Ok(locale.and_then(Self::named).unwrap_or(Language::English))
@@ -31,7 +32,7 @@ impl Language {
         }
     }
 
-    pub(super) fn word(self, english: &'static str, chinese: &'static str) -> &'static str {
+    pub(crate) fn word(self, english: &'static str, chinese: &'static str) -> &'static str {
         if self == Language::Chinese { chinese } else { english }
     }
 }

@@ -1,0 +1,46 @@
+//! `zlaunch help`: the overview, or the page of a sub-command.
+
+use clap::Args;
+
+use super::output::show;
+use crate::base::options::Given;
+use crate::cli::{Reader, Requested, Tool, help, values};
+use crate::host::Host;
+use crate::report::fix::{run, say};
+use crate::report::{self, Problem, Rule};
+
+/// Print this overview, or the help of a command
+#[derive(Args)]
+#[command(
+    long_about = "显示这份概览，或某个命令的帮助",
+    override_usage = "zlaunch help [COMMAND]",
+    after_help = "See `zlaunch --help` for all launch options, and `zlaunch explain` for DeepSpeed's keys and variables.",
+    after_long_help = "启动的全部选项见 `zlaunch --help`，DeepSpeed 的键和变量的含义见 `zlaunch explain`。"
+)]
+pub(crate) struct HelpArgs {
+    /// A command of zlaunch; without one, the overview
+    #[arg(long_help = "zlaunch 的命令；不写则显示概览")]
+    command: Option<Given>,
+}
+
+impl Tool for HelpArgs {
+    fn read(self, mut reader: Reader) -> Requested {
+        let (host, tools) = (reader.host, reader.tools);
+        let text = match reader.one(self.command, values::text).map(|asked| asked.value) {
+            None => help::overview(host, tools),
+            Some(name) if tools.names().any(|known| known == name) => help::page(&name, host, tools),
+            Some(name) => {
+                let help = match report::nearest(&name, tools.names()) {
+                    Some(near) => run(format!("zlaunch help {near}")).remark(format!("did you mean `{near}`?")),
+                    None => say(format!(
+                        "`zlaunch help` lists the commands, `zlaunch --help` the launch options; try `zlaunch explain {name}`"
+                    )),
+                };
+                let what = format!("zlaunch has no command `{name}`");
+                reader.problems.push(Problem::error(Rule::Usage, what).at(format!("help {name}")).fix(help));
+                String::new()
+            }
+        };
+        reader.answer(move |_: &Host| show(&text))
+    }
+}
