@@ -71,7 +71,7 @@ pub fn run() -> ExitCode {
 fn respond(host: &Host) -> Result<u8, Vec<Problem>> {
     let mut request = cli::parse(&host.words, host).map_err(|refused| refused.with_those_of_the_command(host))?;
     if let Some(launch) = request.launch_mut() {
-        launch.read_piped_config()?;
+        launch.read_piped_config(host)?;
     }
     match request {
         Request::Launch(launch) => return tools::launch::run(&launch, host),

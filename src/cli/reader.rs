@@ -50,7 +50,7 @@ impl Refused {
         let says_more = |problem: &Problem| !problems.iter().any(|known| known.rule == problem.rule);
         let is_of_command = |problem: &Problem| OF_THE_COMMAND.contains(&problem.rule) && says_more(problem);
         let planned =
-            launch.read_piped_config().map_err(|problem| vec![problem]).and_then(|()| Plan::new(&launch, host));
+            launch.read_piped_config(host).map_err(|problem| vec![problem]).and_then(|()| Plan::new(&launch, host));
         let found: Vec<Problem> = planned.err().into_iter().flatten().filter(is_of_command).collect();
         problems.extend(found.into_iter().filter(|problem| problem.severity == Severity::Error));
         problems

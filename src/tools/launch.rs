@@ -22,7 +22,7 @@ pub(crate) fn run(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     }
     let chosen = plan.config.as_ref().and_then(|config| config.chosen.as_ref());
     if let Some(chosen) = chosen.filter(|_| !quiet && plan.topology.is_first()) {
-        err(&format!("{chosen}\n"));
+        err(&secrets.hide_in_text(&format!("{chosen}\n")));
     }
     if let Some(format) = dry_run {
         // A plan can be read on another machine than the one it is for.
@@ -37,7 +37,7 @@ pub(crate) fn run(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
         err(&plan.text(&secrets, report::width_of_stderr()));
     }
     let says = !quiet && !verbose;
-    carry_out(&plan, plan.headline().filter(|_| says).map(|line| secrets.hide_known(line)))
+    carry_out(&plan, plan.headline().filter(|_| says).map(|line| secrets.hide_in_text(&line)))
 }
 
 /// Prepares the launch, says in one line what it is, and becomes it.
