@@ -74,7 +74,7 @@ const NOT_TEXT: &[&str] = &[
     "stage3_param_persistence_threshold",
 ];
 
-/// Texts of which each letter looks as if a secret could begin or end there.
+/// Words of which each letter looks as if a secret could begin or end there.
 const ALMOST_SECRETS: &[&str] = &[
     "x://a@b,",
     "x://a:b,",

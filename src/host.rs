@@ -6,10 +6,12 @@ pub(crate) mod terminal;
 mod trust;
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
+use std::rc::Rc;
 
 use nix::sys::signal::Signal;
 use nix::unistd::{AccessFlags, access, geteuid, gethostname};
@@ -34,6 +36,8 @@ pub struct Host {
     pub nvidia_gpus: Option<usize>,
     /// SIGHUP is ignored, as `nohup` leaves it.
     pub ignores_hangup: bool,
+    /// The configs and run files that were read, for the secrets in them. Copies of a host share it.
+    pub documents: Rc<RefCell<BTreeSet<String>>>,
 }
 
 const NVIDIA_GPUS: &str = "/proc/driver/nvidia/gpus";
@@ -49,6 +53,7 @@ impl Host {
             cpus: std::thread::available_parallelism().map_or(1, usize::from),
             nvidia_gpus: std::fs::read_dir(NVIDIA_GPUS).ok().map(Iterator::count),
             ignores_hangup: IgnoredSignals::read().contains(Signal::SIGHUP),
+            documents: Rc::default(),
         }
     }
 
@@ -102,6 +107,11 @@ impl Host {
     pub(crate) fn absolute(&self, path: &Path) -> PathBuf {
         let home = path.strip_prefix("~").ok().and_then(|rest| Some(self.home()?.join(rest)));
         self.cwd.join(home.as_deref().unwrap_or(path))
+    }
+
+    /// Remembers a document, whose secrets must not be shown.
+    pub(crate) fn has_read(&self, document: &str) {
+        self.documents.borrow_mut().insert(document.to_string());
     }
 
     /// The executable that a word means here.

@@ -11,6 +11,7 @@ use crate::base::source::{Source, Sourced};
 use crate::command::trainer;
 use crate::config::layers::Layers;
 use crate::config::template::Search;
+use crate::host::Host;
 use crate::ranks::launcher::{Launcher, OutputFlags};
 use crate::ranks::topology::{HostFlags, RankFlags};
 use crate::report::{Problem, Rule, reading};
@@ -55,10 +56,10 @@ impl Launch {
     /// Reads the config that `--deepspeed` names, if it comes through a pipe: `--deepspeed -`, `--deepspeed <(…)`. A pipe can
     /// be read once, so from here on its text stands in the place of its name, also for zlaunch behind a prefix and in the
     /// record.
-    pub(crate) fn read_piped_config(&mut self) -> Result<(), Problem> {
+    pub(crate) fn read_piped_config(&mut self, host: &Host) -> Result<(), Problem> {
         let Some(spec) = self.deepspeed.as_mut().filter(|spec| spec.from.is_flag()) else { return Ok(()) };
         let name = spec.value.clone();
-        if !read_if_piped(spec)? {
+        if !read_if_piped(spec, host)? {
             return Ok(());
         }
         for word in &mut self.options {
@@ -109,8 +110,8 @@ impl Launch {
 }
 
 /// Puts the text of the pipe in the place of its name. Whether it was one.
-pub(crate) fn read_if_piped(spec: &mut Sourced<String>) -> Result<bool, Problem> {
-    let Some(piped) = reading::piped(&spec.value) else { return Ok(false) };
+pub(crate) fn read_if_piped(spec: &mut Sourced<String>, host: &Host) -> Result<bool, Problem> {
+    let Some(piped) = reading::piped(&spec.value, host) else { return Ok(false) };
     spec.value = piped?.to_string();
     spec.from = Source::Input;
     Ok(true)

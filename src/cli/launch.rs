@@ -64,7 +64,7 @@ struct LaunchRequest<F> {
 
 impl<F: FnOnce(Launch, &Host) -> Result<u8, Vec<Problem>> + 'static> Request for LaunchRequest<F> {
     fn run(mut self: Box<Self>, host: &Host) -> Result<u8, Vec<Problem>> {
-        self.launch.read_piped_config()?;
+        self.launch.read_piped_config(host)?;
         (self.run)(*self.launch, host)
     }
 

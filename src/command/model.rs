@@ -76,7 +76,7 @@ pub fn hidden_size(
 ) -> Result<HiddenSize, String> {
     let file = config_file(name, revision, hub, host)
         .ok_or_else(|| format!("{name} is neither a folder nor in the Hugging Face or ModelScope cache"))?;
-    let config = reading::read(&file).map_err(|problem| problem.what)?;
+    let config = reading::read(&file, host).map_err(|problem| problem.what)?;
     // The class in the model's own code may take it from elsewhere.
     if config.get("auto_map").is_some_and(|map| map.get("AutoConfig").is_some()) {
         return Err(format!("{} names code of the model's own that reads it (auto_map)", file.display()));

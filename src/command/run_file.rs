@@ -42,7 +42,7 @@ impl RunFile {
     pub(crate) fn read(word: &OsStr, host: &Host) -> Option<Self> {
         let path = host.absolute(Path::new(word));
         let text = reading::read_text(&path).ok()?;
-        let entries = mapping(&text, &path, Dialect::PyYaml).ok().flatten()?;
+        let entries = mapping(&text, &path, Dialect::PyYaml, host).ok().flatten()?;
         Some(RunFile { text, is_json: is_json(&path), entries })
     }
 
@@ -86,10 +86,11 @@ fn is_json(path: &Path) -> bool {
 /// The mapping in a run file; nothing if the file is empty.
 pub(crate) fn read(word: &OsStr, dialect: Dialect, host: &Host) -> Result<Option<Map<String, Value>>, Problem> {
     let path = host.absolute(Path::new(word));
-    mapping(&reading::read_text(&path)?, &path, dialect)
+    mapping(&reading::read_text(&path)?, &path, dialect, host)
 }
 
-fn mapping(text: &str, path: &Path, dialect: Dialect) -> Result<Option<Map<String, Value>>, Problem> {
+fn mapping(text: &str, path: &Path, dialect: Dialect, host: &Host) -> Result<Option<Map<String, Value>>, Problem> {
+    host.has_read(text);
     let is_json = is_json(path);
     let value = if is_json { json::parse_exactly(text) } else { yaml::parse(text, dialect) };
     match value.map_err(|fault| {

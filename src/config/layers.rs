@@ -37,7 +37,7 @@ pub fn with_layers<'t>(template: &'t Template, layers: &Layers, host: &Host) -> 
     let mut problems = Vec::new();
     for file in &layers.patch {
         let path = host.absolute(&file.value);
-        let applied = reading::read(&path).and_then(|change| match change {
+        let applied = reading::read(&path, host).and_then(|change| match change {
             operations @ Value::Array(_) => patch::operate(config.to_mut(), operations, &path),
             object @ Value::Object(_) => {
                 patch::merge(config.to_mut(), object);

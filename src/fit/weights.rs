@@ -80,7 +80,7 @@ fn of_local_model(name: &Sourced<String>, lookup: &ModelLookup, host: &Host) -> 
     let Some(file) = model::config_file(&name.value, lookup.revision.as_deref(), lookup.hub, host) else {
         return Ok(None);
     };
-    let config = reading::read(&file)?;
+    let config = reading::read(&file, host)?;
     let folder = file.parent().unwrap_or(&file);
     let headers = checkpoint::read(folder)?.filter(|headers| !headers.packed).map(|headers| {
         let plural = if headers.files == 1 { "file" } else { "files" };

@@ -16,13 +16,9 @@ impl PlannedConfig {
         changed
     }
 
-    fn change_rows(&self, secrets: &Secrets) -> Vec<(String, String)> {
-        let changed = self.changed();
-        if changed.is_empty() {
-            return Vec::new();
-        }
-        let [template, value] = [&self.template.config, &self.value].map(|config| secrets.hide(config.clone()));
-        changed.iter().map(|key| change_row(key, json::get(&template, key), json::get(&value, key))).collect()
+    fn change_rows(&self) -> Vec<(String, String)> {
+        let values = |key: &str| [&self.template.config, &self.value].map(|config| json::get(config, key));
+        self.changed().iter().map(|key| change_row(key, values(key))).collect()
     }
 }
 
@@ -31,10 +27,11 @@ pub(super) fn config_text(config: &PlannedConfig, secrets: &Secrets, width: Opti
     let mut text = String::new();
     let mut section = |title: &str, rows: Vec<(String, String)>| {
         if !rows.is_empty() {
+            let rows = rows.iter().map(|(key, text)| (secrets.hide_in_text(key), secrets.hide_in_text(text)));
             text += &format!("\n{title}\n{}", TextTable::of_pairs(2, rows).fitted(width));
         }
     };
-    section(&format!("differs from {}", config.template.name), config.change_rows(secrets));
+    section(&format!("differs from {}", config.template.name), config.change_rows());
     let fill = |fill: &Fill| (format!("{} = {}", fill.key, fill.value), fill.from.clone());
     section("filled", config.fills.iter().map(fill).collect());
     let mut rows: Vec<(String, String)> = Vec::new();
@@ -47,11 +44,11 @@ pub(super) fn config_text(config: &PlannedConfig, secrets: &Secrets, width: Opti
 }
 
 /// The mark that `zlaunch diff` would give it.
-fn change_row(key: &str, template: Option<&Value>, value: Option<&Value>) -> (String, String) {
-    match (template, value) {
-        (Some(template), Some(value)) => (format!("~ {key} = {value}"), format!("{template} in the template")),
-        (Some(template), None) => (format!("- {key}"), format!("{template} in the template")),
-        (None, value) => {
+fn change_row(key: &str, values: [Option<&Value>; 2]) -> (String, String) {
+    match values {
+        [Some(template), Some(value)] => (format!("~ {key} = {value}"), format!("{template} in the template")),
+        [Some(template), None] => (format!("- {key}"), format!("{template} in the template")),
+        [None, value] => {
             let value = value.map(ToString::to_string).unwrap_or_default();
             (format!("+ {key} = {value}"), "not in the template".to_string())
         }

@@ -39,7 +39,7 @@ pub(crate) fn check_configs(launch: &Launch, host: &Host) -> Vec<Problem> {
 }
 
 fn check_config(mut spec: Sourced<String>, launch: &Launch, host: &Host) -> Result<Vec<Problem>, Vec<Problem>> {
-    request::read_if_piped(&mut spec)?;
+    request::read_if_piped(&mut spec, host)?;
     let template = template::resolve(&spec, &launch.search, host)?;
     let config = layers::with_layers(&template, &launch.layers, host)?;
     // No trainer: rules that depend on one say nothing. The DeepSpeed that is installed counts.

@@ -15,7 +15,7 @@ use crate::base::vars;
 use crate::host::Host;
 use crate::ranks::launcher::remote_runner::{RemoteRunner, is_shell_safe};
 use crate::ranks::launcher::{self, LaunchContext};
-use crate::report::secrets::{self, READ_FROM_FILE};
+use crate::report::secrets::{READ_FROM_FILE, is_secret};
 use crate::report::{self, Problem, reading};
 
 /// DeepSpeed's runner hands on variables whose names begin like this by itself; the last only where it finds CUDA.
@@ -63,10 +63,6 @@ impl ForwardedEnv {
 
 fn is_handed_on(name: &str) -> bool {
     HANDED_ON.iter().any(|prefix| name.starts_with(prefix))
-}
-
-fn is_secret(name: &str, value: &OsStr) -> bool {
-    secrets::is_secret(name, &value.to_string_lossy())
 }
 
 /// Whether DeepSpeed would show the value, or a shell change it.
@@ -139,13 +135,14 @@ impl Lines<'_> {
         for folder in host.home().into_iter().chain([host.cwd.clone()]) {
             let path = folder.join(name);
             let Some(own) = path.is_file().then(|| reading::read_text(&path)).transpose()? else { continue };
+            host.has_read(&own);
             for (number, line) in (1..).zip(own.lines()) {
                 match line.split_once('=').map(|(name, value)| (name.trim(), value.trim())) {
                     None => {
                         let place = format!("{}:{number}", path.display());
                         self.problems.push(report::bad_environment_line(&place, line));
                     }
-                    Some((name, value)) if secrets::is_secret(name, value) && is_shell_safe(value.as_bytes()) => {
+                    Some((name, value)) if is_secret(name, value) && is_shell_safe(value.as_bytes()) => {
                         self.add(name, OsStr::new(value));
                     }
                     Some(_) => self.exported += &format!("{line}\n"),
@@ -165,7 +162,7 @@ impl Lines<'_> {
         let is_kept = !self.bare
             && value.trim() == value
             && !value.contains(|c: char| c.is_control() || "\\$`\"%".contains(c))
-            && !secrets::is_secret(name, value);
+            && !is_secret(name, value);
         if is_kept || !needs_care(name, OsStr::new(value)) {
             self.exported += &format!("{name}={value}\n");
             return;

@@ -42,13 +42,12 @@ impl Plan {
     /// `width`: the columns of a terminal.
     pub(crate) fn text(&self, secrets: &Secrets, width: Option<usize>) -> String {
         let config = self.config.as_ref().map(|config| config_text(config, secrets, width)).unwrap_or_default();
-        let decided = secrets.hide_known(self.head(width) + &config);
         let runs = if self.local.is_some() { "\neach rank runs\n" } else { "\nruns\n" };
         let command = self.command_text(&self.argv, secrets, width);
-        [&decided, &self.environment_text(secrets, width), runs, &command].concat()
+        [&self.head(secrets, width), &config, &self.environment_text(secrets, width), runs, &command].concat()
     }
 
-    fn head(&self, width: Option<usize>) -> String {
+    fn head(&self, secrets: &Secrets, width: Option<usize>) -> String {
         let mut rows = Vec::new();
         rows.extend(self.batch.as_ref().map(|(size, from)| ("batch", format!("{size} = {from}"))));
         if let Some(config) = &self.config {
@@ -67,6 +66,7 @@ impl Plan {
         rows.push(("trainer", format!("{name}{version}: {runs}{python}")));
         rows.extend(stand_in.iter().chain(reads).map(|note| ("", note.clone())));
         rows.push(("ranks", self.ranks_text()));
+        let rows = rows.into_iter().map(|(name, text)| (name, secrets.hide_in_text(&text)));
         TextTable::of_pairs(0, rows).fitted(width).to_string()
     }
 
@@ -93,7 +93,7 @@ impl Plan {
 
     fn environment_text(&self, secrets: &Secrets, width: Option<usize>) -> String {
         let Environment { set, unset, kept } = &self.environment;
-        let why = |setting: &Setting| secrets.hide_known(setting.why.clone());
+        let why = |setting: &Setting| secrets.hide_in_text(&setting.why);
         let numbers = |local: &LocalRanks| format!("the number of the rank: 0 to {}", local.count - 1);
         let mut rows: Vec<(String, String)> = Vec::new();
         rows.extend(set.iter().map(|setting| (secrets.setting(&setting.name, &setting.value), why(setting))));
@@ -338,7 +338,7 @@ pub(super) fn what_runs(job: &Job, command: &[OsString]) -> String {
 
 /// Shell lines that write a file as `exec` does: under a temporary name, then renamed.
 fn written(path: &Path, secrets: &Secrets, text: &[Piece], kind: FileKind, names: &mut Names) -> Vec<u8> {
-    let mut word_of = |path: &Path| shell_word(&secrets.in_word(path.as_os_str()), names);
+    let mut word_of = |path: &Path| shell_word(&secrets.in_words([path.as_os_str()])[0], names);
     let word = word_of(path);
     let mut lines = Vec::new();
     if kind != FileKind::Named {

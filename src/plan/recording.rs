@@ -39,7 +39,7 @@ impl Plan {
         };
         let words = launch.options.iter().chain(&launch.command).map(|word| text(word));
         let words = words.collect::<Result<Vec<_>, _>>()?;
-        let secrets = Secrets::of(host);
+        let secrets = Secrets::of(seen);
         let mut content = secrets.hide(json!({
             "version": VERSION,
             "zlaunch": env!("CARGO_PKG_VERSION"),
@@ -47,9 +47,9 @@ impl Plan {
             "folder": text(host.cwd.as_os_str())?,
             "packages": packages(job),
             "plan": self.json(),
+            "words": words,
+            "variables": variables(seen, text)?,
         }));
-        content["words"] = without_secrets(&words, &secrets).into();
-        content["variables"] = variables(seen, &secrets, text)?.into();
         content["sources"] = sources(self, launch, job, host).into();
         let config = self.config.as_ref().map(|config| json::write(&secrets.hide(config.value.clone())));
         Ok(Some(Record { folder, content, config, script: self.script(&secrets, host) }))
@@ -74,27 +74,12 @@ fn packages(job: &Job) -> Map<String, Value> {
     own.into_iter().chain(versions).collect()
 }
 
-fn without_secrets(words: &[String], secrets: &Secrets) -> Vec<String> {
-    let shown = secrets.hide_in_words(words.iter().map(OsStr::new));
-    shown.iter().map(|word| word.to_string_lossy().into_owned()).collect()
-}
-
 /// The variables that change a launch.
-fn variables(
-    seen: &Host,
-    secrets: &Secrets,
-    text: impl Fn(&OsStr) -> Result<String, Problem>,
-) -> Result<Map<String, Value>, Problem> {
+fn variables(seen: &Host, text: impl Fn(&OsStr) -> Result<String, Problem>) -> Result<Map<String, Value>, Problem> {
     let mut found = Map::new();
     for (name, value) in &seen.env {
         let Some(name) = name.to_str().filter(|name| vars::changes_a_training(name)) else { continue };
-        let value = if name.starts_with("ZLAUNCH_") {
-            // The variable of an option that may be repeated holds one value a line.
-            let lines: Vec<String> = text(value)?.split('\n').map(str::to_string).collect();
-            without_secrets(&lines, secrets).join("\n")
-        } else {
-            secrets.hide_value(name, value)
-        };
+        let value = if name.starts_with("ZLAUNCH_") { text(value)? } else { value.to_string_lossy().into_owned() };
         found.insert(name.to_string(), value.into());
     }
     Ok(found)

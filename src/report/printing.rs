@@ -86,7 +86,7 @@ fn excerpt<'a>(place: &'a Place, files: &mut Files<'a>, width: usize, secrets: &
     let most = width.saturating_sub(10).clamp(20, 100);
     let Place::Line { file: path, line: number, column } = place else { return None };
     let text = files.entry(path).or_insert_with(|| reading::text_if_any(path)).as_ref()?;
-    // In a longer one, which a program wrote, every secret would have to be looked for again and again.
+    // A longer one was written by a program.
     let line = text.lines().nth(number.checked_sub(1)?).filter(|line| line.len() < 4096)?.replace('\t', " ");
     let (before, rest) = line.split_at_checked(column.checked_sub(1)?)?;
     let in_quotes = rest.strip_prefix('"').and_then(|rest| Some(rest[..rest.find('"')?].chars().count() + 2));

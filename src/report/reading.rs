@@ -15,6 +15,7 @@ use super::problem::Problem;
 use super::rule::Rule;
 use super::trainers;
 use crate::base::json::{SyntaxError, fault_at, parse};
+use crate::host::Host;
 
 /// No `DeepSpeed` config or model config comes near this; a wrong path (a checkpoint, a log) soon does.
 const LARGEST_FILE: u64 = 4 << 20;
@@ -36,14 +37,15 @@ impl SyntaxError {
 }
 
 /// Reads a file the user named. Folders, pipes and devices are refused before they are opened: a pipe would block.
-pub(crate) fn read(path: &Path) -> Result<Value, Problem> {
+pub(crate) fn read(path: &Path, host: &Host) -> Result<Value, Problem> {
     let text = read_text(path)?;
+    host.has_read(&text);
     parse(&text).map_err(|fault| fault.problem(&path.display().to_string()))
 }
 
 /// The config behind `-` or the name that a shell gives to `<(…)`, read to its end. `None` if the word is neither. Any other
 /// pipe stays closed: nobody may ever write to it.
-pub(crate) fn piped(word: &str) -> Option<Result<Value, Problem>> {
+pub(crate) fn piped(word: &str, host: &Host) -> Option<Result<Value, Problem>> {
     const STANDARD_INPUT: &str = "standard input";
     let is_stdin = ["-", "/dev/stdin", "/dev/fd/0"].contains(&word);
     let is_pipe = || fs::metadata(word).is_ok_and(|seen| seen.file_type().is_fifo());
@@ -55,17 +57,18 @@ pub(crate) fn piped(word: &str) -> Option<Result<Value, Problem>> {
             let line = run("zlaunch --deepspeed - … < ds_config.json");
             return Some(Err(Problem::error(Rule::Template, what).at("-").fix(line)));
         }
-        return Some(read_pipe(stdin.lock(), STANDARD_INPUT));
+        return Some(read_pipe(stdin.lock(), STANDARD_INPUT, host));
     }
     (by_shell && is_pipe()).then(|| match fs::File::open(word) {
-        Ok(pipe) => read_pipe(pipe, word),
+        Ok(pipe) => read_pipe(pipe, word, host),
         Err(why) => Err(unreadable_file(Path::new(word), &why)),
     })
 }
 
-fn read_pipe(pipe: impl Read, name: &str) -> Result<Value, Problem> {
+fn read_pipe(pipe: impl Read, name: &str, host: &Host) -> Result<Value, Problem> {
     let mut text = String::new();
     let size = pipe.take(LARGEST_FILE + 1).read_to_string(&mut text);
+    host.has_read(&text);
     match size.map_err(|why| unreadable_file(Path::new(name), &why))? {
         size if size as u64 > LARGEST_FILE => Err(too_large(Path::new(name), size as u64)),
         _ => match parse(&text).map_err(|fault| fault.problem(name))? {

@@ -1,15 +1,14 @@
-//! Hides secrets. A secret is known by the name it goes under (`--hub_token X`, `HF_TOKEN=X`, `"api_key": "X"`), as what
-//! stands before the `@` of an address, and wherever else a value turns up that the environment or the command line gave
-//! such a name. Plans, records, reports and errors pass through here when they are shown.
+//! Hides secrets. A secret is recognised where it is read, by its structure: `--hub_token X`, `HF_TOKEN=X`,
+//! `"api_key": "X"`, `https://user:X@host`. What is printed only has the values replaced that are known from there.
 
 mod names;
-mod scan;
+mod structure;
 
-use std::borrow::Cow;
 use std::cell::OnceCell;
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
-use std::ops::Bound::Included;
+use std::ops::Bound::{Included, Unbounded};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use serde_json::Value;
@@ -20,31 +19,72 @@ pub(crate) use names::READ_FROM_FILE;
 pub use names::Sensitivity;
 #[cfg(feature = "testing")]
 pub use names::TOKENS;
-use scan::{END, Span, scan};
+pub use structure::HIDDEN;
+use structure::{Found, Secret, in_document, in_words, scalar, visit};
 
-/// What is shown instead of a secret.
-pub const HIDDEN: &str = "(secret)";
-
-/// A shorter secret is not looked for elsewhere: it would take harmless words along.
-const SHORTEST_ELSEWHERE: usize = 6;
+/// A shorter secret is hidden where it was found, but not looked for elsewhere: it would take harmless words along.
+const SHORTEST_ELSEWHERE: usize = 4;
+/// A shorter one is looked for as a word, not as a part of one.
+const SHORTEST_INSIDE: usize = 6;
 
 /// A stretch of a text.
 pub enum Piece<'a> {
     Open(&'a [u8]),
-    /// With the name of the option, the variable or the key.
+    /// With the name of the option, the variable or the key. It prints as `***`.
     Secret(String, &'a [u8]),
 }
 
-/// The secrets that zlaunch was given.
+/// Secrets to look for, in all their spellings.
+struct Known {
+    values: BTreeMap<Vec<u8>, String>,
+    /// The bytes that one of them begins with.
+    begins: [bool; 256],
+}
+
+impl Known {
+    fn new(Found(found): &Found) -> Self {
+        let named = found.iter().flat_map(|(secret, name)| secret.spellings().map(|value| (value, name.clone())));
+        let mut known = Known { values: named.collect(), begins: [false; 256] };
+        known.values.keys().for_each(|value| known.begins[usize::from(value[0])] = true);
+        known
+    }
+
+    /// Where they are in a text, with their names.
+    fn places(&self, text: &[u8]) -> Vec<(usize, Reverse<usize>, &str)> {
+        let is_letter = |at: usize| text.get(at).is_some_and(u8::is_ascii_alphanumeric);
+        let mut places = Vec::new();
+        for start in (0..text.len()).filter(|at| self.begins[usize::from(text[*at])]) {
+            let mut rest = &text[start..];
+            // Of all that are not behind the text in order, those that it begins with are beginnings of the last one.
+            while let Some((value, name)) = self.values.range::<[u8], _>((Unbounded, Included(rest))).next_back() {
+                let end = start + value.len();
+                let is_word = || !is_letter(start.wrapping_sub(1)) && !is_letter(end);
+                if rest.starts_with(value) && (value.len() >= SHORTEST_INSIDE || is_word()) {
+                    places.push((start, Reverse(end), name.as_str()));
+                }
+                let common = value.iter().zip(rest).take_while(|(one, other)| one == other).count();
+                rest = &rest[..common.min(value.len() - 1)];
+            }
+        }
+        places
+    }
+}
+
+/// All secrets that zlaunch has read.
 pub struct Secrets<'h> {
     host: &'h Host,
-    /// Values with the names they were given. Gathered when something is shown: most launches show nothing.
-    known: OnceCell<BTreeMap<Vec<u8>, String>>,
+    /// Gathered when something is shown: most launches show nothing.
+    known: OnceCell<Known>,
+}
+
+fn in_variable(name: &OsStr, value: &OsStr) -> Found {
+    let setting = [name, OsStr::new("="), value].map(OsStr::to_string_lossy).concat();
+    in_words(&[setting]).pop().unwrap_or_default()
 }
 
 /// Whether the value of that variable is a secret.
-pub fn is_secret(name: &str, value: &str) -> bool {
-    Sensitivity::of(name).is_some_and(|kind| kind.hides(value))
+pub(crate) fn is_secret(name: &str, value: impl AsRef<OsStr>) -> bool {
+    Sensitivity::of(name).is_some_and(|kind| kind.hides(&value.as_ref().to_string_lossy()))
 }
 
 impl<'h> Secrets<'h> {
@@ -52,27 +92,34 @@ impl<'h> Secrets<'h> {
         Secrets { host, known: OnceCell::new() }
     }
 
-    /// The pieces of each word of a command.
-    pub fn in_words<'a>(&self, words: impl IntoIterator<Item = &'a OsStr>) -> Vec<Vec<Piece<'a>>> {
-        let words: Vec<&[u8]> = words.into_iter().map(OsStr::as_bytes).collect();
-        words.iter().zip(scan(&words)).map(|(word, spans)| self.pieces(word, spans)).collect()
+    /// Those of the environment, the command line, and the documents that were read.
+    fn known(&self) -> &Known {
+        self.known.get_or_init(|| {
+            let Host { env, words, documents, .. } = self.host;
+            let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+            let documents = documents.borrow();
+            // The last name of a value stands: that of a variable, or of the first word.
+            let found = documents.iter().map(|text| in_document(text)).chain(in_words(&words).into_iter().rev());
+            let found = found.chain(env.iter().map(|(name, value)| in_variable(name, value))).flat_map(|found| found.0);
+            Known::new(&Found(found.filter(|(secret, _)| secret.0.len() >= SHORTEST_ELSEWHERE).collect()))
+        })
     }
 
-    pub fn in_word<'a>(&self, word: &'a OsStr) -> Vec<Piece<'a>> {
-        self.in_words([word]).into_iter().flatten().collect()
+    /// The pieces of each word of a command.
+    pub fn in_words<'a>(&self, words: impl IntoIterator<Item = &'a OsStr>) -> Vec<Vec<Piece<'a>>> {
+        let words: Vec<&OsStr> = words.into_iter().collect();
+        let texts: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+        words.iter().zip(in_words(&texts)).map(|(word, own)| self.pieces(word.as_bytes(), &own)).collect()
     }
 
     /// The pieces of a variable's value.
     pub fn in_value<'a>(&self, name: &str, value: &'a OsStr) -> Vec<Piece<'a>> {
-        let whole = Span { start: 0, end: value.len(), name: name.to_string() };
-        let whole = is_secret(name, &value.to_string_lossy()).then_some(whole);
-        self.pieces(value.as_bytes(), whole.into_iter().chain(scan(&[value.as_bytes()]).into_iter().flatten()))
+        self.pieces(value.as_bytes(), &in_variable(OsStr::new(name), value))
     }
 
-    /// The pieces of a file, each line of which is by itself.
+    /// The pieces of a file.
     pub fn in_document<'a>(&self, text: &'a str) -> Vec<Piece<'a>> {
-        let lines = text.replace('\n', &END.to_string());
-        self.pieces(text.as_bytes(), scan(&[lines]).into_iter().flatten())
+        self.pieces(text.as_bytes(), &in_document(text))
     }
 
     /// The names under which a script asks for secrets. It sets and removes variables itself.
@@ -93,31 +140,25 @@ impl<'h> Secrets<'h> {
 
     /// `NAME=VALUE`, to be shown.
     pub fn setting(&self, name: &str, value: impl AsRef<OsStr>) -> String {
-        format!("{name}={}", self.hide_value(name, value.as_ref()))
+        format!("{name}={}", String::from_utf8_lossy(&shown(&self.in_value(name, value.as_ref()))))
     }
 
-    /// The value of a variable, to be shown.
-    pub fn hide_value(&self, name: &str, value: &OsStr) -> String {
-        String::from_utf8_lossy(&shown(&self.in_value(name, value))).into_owned()
-    }
-
-    /// A sentence or a place, to be shown.
+    /// A text, to be shown.
     pub fn hide_in_text(&self, text: &str) -> String {
-        String::from_utf8_lossy(&shown(&self.in_word(OsStr::new(text)))).into_owned()
-    }
-
-    /// A text that names no secrets itself but may repeat one that is known.
-    pub fn hide_known(&self, text: impl AsRef<str>) -> String {
-        String::from_utf8_lossy(&shown(&self.pieces(text.as_ref().as_bytes(), []))).into_owned()
-    }
-
-    fn known(&self) -> &BTreeMap<Vec<u8>, String> {
-        self.known.get_or_init(|| known_from(self.host))
+        String::from_utf8_lossy(&shown(&self.pieces(text.as_bytes(), &Found::default()))).into_owned()
     }
 
     /// A JSON value, to be shown.
     pub fn hide(&self, mut value: Value) -> Value {
-        self.hide_under(None, &mut value);
+        visit(None, &mut value, &mut |name, values| match (name, values) {
+            (Some((_, kind)), [value]) if kind.hides(&scalar(value)) => *value = HIDDEN.into(),
+            (_, [Value::String(text)]) => *text = self.hide_in_text(text),
+            (_, [value]) if self.hide_in_text(&value.to_string()) == HIDDEN => *value = HIDDEN.into(),
+            (_, values) => {
+                let words = self.hide_in_words(values.iter().filter_map(Value::as_str).map(OsStr::new));
+                values.iter_mut().zip(words).for_each(|(value, word)| *value = word.to_string_lossy().into());
+            }
+        });
         value
     }
 
@@ -126,74 +167,31 @@ impl<'h> Secrets<'h> {
         escape_controls(&format!("{:#}\n", self.hide(value))).into_bytes()
     }
 
-    /// A JSON value below a key that says how secret its values are.
-    fn hide_under(&self, kind: Option<Sensitivity>, value: &mut Value) {
-        let hides = |text: &str| kind.is_some_and(|kind| kind.hides(text));
-        match value {
-            Value::String(text) if !hides(text) => *text = self.hide_in_text(text),
-            Value::String(text) => *text = HIDDEN.to_string(),
-            Value::Number(number) if hides(&number.to_string()) => *value = HIDDEN.into(),
-            Value::Array(items) if kind.is_none() && items.iter().all(Value::is_string) => {
-                let words = self.hide_in_words(items.iter().filter_map(Value::as_str).map(OsStr::new));
-                *items = words.iter().map(|word| word.to_string_lossy().into()).collect();
-            }
-            Value::Array(items) => items.iter_mut().for_each(|item| self.hide_under(kind, item)),
-            Value::Object(entries) => {
-                let kind_of = |key: &str| kind.or_else(|| Sensitivity::of(key));
-                entries.iter_mut().for_each(|(key, value)| self.hide_under(kind_of(key), value));
-            }
-            _ => {}
+    /// A text in pieces. Its own secrets are hidden however short they are.
+    fn pieces<'a>(&self, text: &'a [u8], own: &Found) -> Vec<Piece<'a>> {
+        let known = Known::new(own);
+        let mut places = known.places(text);
+        let found: BTreeSet<&[u8]> = places.iter().map(|(start, Reverse(end), _)| &text[*start..*end]).collect();
+        let is_found = |secret: &Secret| secret.spellings().iter().any(|value| found.contains(value.as_slice()));
+        if let Some((_, name)) = own.0.iter().find(|(secret, _)| !is_found(secret)) {
+            // It is written in a way of its own, so all of the text is hidden.
+            return vec![Piece::Secret(name.clone(), text)];
         }
-    }
-
-    /// What is open in a text, and what is not: what the text itself tells, and what is known.
-    fn pieces<'a>(&self, text: &'a [u8], told: impl IntoIterator<Item = Span>) -> Vec<Piece<'a>> {
-        let known = self.known();
-        let known_at = |start: usize| {
-            let rest = &text[start..];
-            let range = (Included(rest.get(..SHORTEST_ELSEWHERE)?), Included(rest));
-            let (value, name) = known.range::<[u8], _>(range).rfind(|(value, _)| rest.starts_with(value))?;
-            Some(Span { start, end: start + value.len(), name: name.clone() })
-        };
-        let places = if known.is_empty() { 0..0 } else { 0..text.len() };
-        let mut spans: Vec<Span> = places.filter_map(known_at).chain(told).collect();
-        spans.sort_by_key(|span| span.start);
-        let mut pieces = Vec::with_capacity(2 * spans.len() + 1);
-        let mut at = 0;
-        let mut spans = spans.into_iter().peekable();
-        while let Some(Span { start, mut end, name }) = spans.next() {
-            // Those that overlap are one.
-            while let Some(next) = spans.next_if(|next| next.start < end) {
-                end = end.max(next.end);
+        places.splice(..0, self.known().places(text));
+        places.sort_by_key(|(start, end, _)| (*start, *end));
+        let (mut pieces, mut at) = (Vec::new(), 0);
+        for (start, Reverse(end), name) in places {
+            // Inside of the one before.
+            if end <= at {
+                continue;
             }
             pieces.extend((start > at).then(|| Piece::Open(&text[at..start])));
-            pieces.push(Piece::Secret(name, &text[start..end]));
+            pieces.push(Piece::Secret(name.to_string(), &text[start.max(at)..end]));
             at = end;
         }
         pieces.extend((at < text.len()).then(|| Piece::Open(&text[at..])));
         pieces
     }
-}
-
-/// What the environment and the command line name as secrets: `HF_TOKEN=X`, `--hub_token X`. Each is known as it is, as
-/// text, and as JSON writes it.
-fn known_from(host: &Host) -> BTreeMap<Vec<u8>, String> {
-    let may_hold_one = |name: &str| name.starts_with("ZLAUNCH_") || Sensitivity::of(name).is_some();
-    let variables = host.env.iter().filter(|(name, _)| may_hold_one(&name.to_string_lossy()));
-    let settings = variables.map(|(name, value)| Cow::Owned([name.as_bytes(), b"=", value.as_bytes()].concat()));
-    let texts: Vec<Cow<[u8]>> = settings.chain(host.words.iter().map(|word| word.as_bytes().into())).collect();
-    let mut known = BTreeMap::new();
-    for (text, spans) in texts.iter().zip(scan(&texts)) {
-        for Span { start, end, name } in spans.into_iter().filter(|span| span.end - span.start >= SHORTEST_ELSEWHERE) {
-            let value = &text[start..end];
-            let lossy = String::from_utf8_lossy(value);
-            let json = Value::from(&*lossy).to_string();
-            for spelling in [value, lossy.as_bytes(), &json.as_bytes()[1..json.len() - 1]] {
-                known.entry(spelling.to_vec()).or_insert_with(|| name.clone());
-            }
-        }
-    }
-    known
 }
 
 pub fn shown<'a>(pieces: &[Piece<'a>]) -> Vec<u8> {
@@ -215,31 +213,25 @@ pub struct Names {
 }
 
 impl Names {
-    /// The variable for a secret: `HUB_TOKEN`, or `HUB_TOKEN_2` where that holds something else.
+    /// The variable for a secret: `HUB_TOKEN` for `--hub-token`, or `HUB_TOKEN_2` where that holds something else.
     pub fn of(&mut self, name: &str, value: &[u8]) -> String {
         if let Some(given) = self.given.get(value) {
             return given.clone();
         }
-        let first = variable_for(name);
-        let holds_other = |taken: &BTreeMap<OsString, Vec<OsString>>, name: &str| {
-            taken.get(OsStr::new(name)).is_some_and(|held| held.iter().any(|held| held.as_bytes() != value))
-        };
-        let mut variable = first.clone();
-        while holds_other(&self.taken, &variable) {
+        // A script removes the variables of zlaunch, so it cannot ask for them.
+        let letter = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
+        let name: String = name.trim_start_matches('-').chars().map(letter).collect();
+        let name = name.trim_start_matches("ZLAUNCH_");
+        let first = if name.starts_with(|c: char| c.is_ascii_digit()) { format!("_{name}") } else { name.to_string() };
+        let mut variable = OsString::from(&first);
+        while self.taken.get(&variable).is_some_and(|held| held.iter().any(|held| held.as_bytes() != value)) {
             let number = self.numbers.entry(first.clone()).or_insert(1);
             *number += 1;
-            variable = format!("{first}_{number}");
+            variable = format!("{first}_{number}").into();
         }
-        self.taken.entry(variable.clone().into()).or_default().push(OsStr::from_bytes(value).into());
-        self.given.insert(value.to_vec(), variable.clone());
-        variable
+        let given = variable.to_string_lossy().into_owned();
+        self.taken.entry(variable).or_default().push(OsStr::from_bytes(value).into());
+        self.given.insert(value.to_vec(), given.clone());
+        given
     }
-}
-
-/// `HUB_TOKEN` for `--hub-token`. A script removes the variables of zlaunch, so it cannot ask for them.
-fn variable_for(name: &str) -> String {
-    let letter = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
-    let name: String = name.trim_start_matches('-').chars().map(letter).collect();
-    let name = name.trim_start_matches("ZLAUNCH_");
-    if name.starts_with(|c: char| c.is_ascii_digit()) { format!("_{name}") } else { name.to_string() }
 }

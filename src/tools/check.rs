@@ -115,7 +115,7 @@ pub fn in_json(launch: &Launch, host: &Host, secrets: &Secrets) -> (u8, Vec<u8>)
 
 /// `zlaunch check FILE.json…`.
 fn check_configs(mut launch: Launch, host: &Host) -> Result<u8, Vec<Problem>> {
-    launch.read_piped_config()?;
+    launch.read_piped_config(host)?;
     let (launch, secrets) = (&launch, Secrets::of(host));
     let mut problems = configs::check_configs(launch, host);
     if launch.output.fix && fix(&problems, &secrets)? {

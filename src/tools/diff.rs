@@ -130,7 +130,7 @@ struct Comparison<'h> {
 const WIDEST: usize = 110;
 
 fn run(mut request: DiffRequest, host: &Host) -> Result<u8, Vec<Problem>> {
-    request.launch.read_piped_config()?;
+    request.launch.read_piped_config(host)?;
     let comparison = compare(&request, host)?;
     if request.format == Format::Json {
         return out(&format!("{:#}\n", comparison.json()));
@@ -157,25 +157,19 @@ fn compare<'h>(request: &DiffRequest, host: &'h Host) -> Result<Comparison<'h>, 
     }
     let sides: [Side; 2] = sides.try_into().map_err(|_| problems)?;
     let version = schema::in_environment(Python::on_path(host).as_ref()).version();
-    let (mut differences, equal) = differences(&sides, version);
-    // What is compared may be secret; what is shown is not.
-    let secrets = Secrets::of(host);
-    let shown = sides.each_ref().map(|side| secrets.hide(side.config.clone()));
-    for difference in &mut differences {
-        difference.values = shown.each_ref().map(|config| json::get(config, &difference.key).cloned());
-    }
+    let (differences, equal) = differences(&sides, version);
     let of_launch = match sides.each_ref().map(|side| side.record.as_ref()) {
         [Some(then), Some(now)] => Some(record::differences(then, now)),
         _ => None,
     };
-    Ok(Comparison { sides, differences, equal, of_launch, version, secrets })
+    Ok(Comparison { sides, differences, equal, of_launch, version, secrets: Secrets::of(host) })
 }
 
 /// A template, a file, JSON, a pipe, or the folder of a record.
 fn side(spec: &Sourced<String>, search: &Search, host: &Host) -> Result<Side, Vec<Problem>> {
     let mut spec = spec.clone();
     let name = spec.value.clone();
-    request::read_if_piped(&mut spec)?;
+    request::read_if_piped(&mut spec, host)?;
     let folder = host.absolute(name.as_ref());
     if spec.from != Source::Input && folder.is_dir() {
         let record = record::read(&folder)?;

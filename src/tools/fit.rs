@@ -219,7 +219,7 @@ fn read_tuner(tuner: Option<Given>, bits: Option<Given>, reader: &mut Reader) ->
 impl Request for FitRequest {
     /// Exit status 1: it does not fit.
     fn run(mut self: Box<Self>, host: &Host) -> Result<u8, Vec<Problem>> {
-        self.launch.read_piped_config()?;
+        self.launch.read_piped_config(host)?;
         // It is asked about GPUs that need not be here.
         let gpus = || give("--gpus", 8);
         let fixes = || match self.card {

@@ -32,7 +32,7 @@ fn run(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     }
     let chosen = plan.config.as_ref().and_then(|config| config.chosen.as_ref());
     if let Some(chosen) = chosen.filter(|_| !quiet && plan.topology.is_first()) {
-        err(&format!("{chosen}\n"));
+        err(&secrets.hide_in_text(&format!("{chosen}\n")));
     }
     if let Some(format) = dry_run {
         // A plan can be read on another machine than the one it is for.
@@ -46,7 +46,7 @@ fn run(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
         err(&plan.text(&secrets, terminal::width_of_stderr()));
     }
     let says = !quiet && !verbose;
-    carry_out(&plan, plan.headline().filter(|_| says).map(|line| secrets.hide_known(line)))
+    carry_out(&plan, plan.headline().filter(|_| says).map(|line| secrets.hide_in_text(&line)))
 }
 
 /// Prepares the launch, says in one line what it is, and becomes it.
@@ -77,7 +77,8 @@ pub fn all_problems(refused: Refused, host: &Host) -> Vec<Problem> {
     // A template may be in the folder that is not there.
     let says_more = |problem: &Problem| !problems.iter().any(|known| known.rule == problem.rule);
     let is_of_command = |problem: &Problem| OF_THE_COMMAND.contains(&problem.rule) && says_more(problem);
-    let planned = launch.read_piped_config().map_err(|problem| vec![problem]).and_then(|()| Plan::new(&launch, host));
+    let planned =
+        launch.read_piped_config(host).map_err(|problem| vec![problem]).and_then(|()| Plan::new(&launch, host));
     let found: Vec<Problem> = planned.err().into_iter().flatten().filter(is_of_command).collect();
     problems.extend(found.into_iter().filter(|problem| problem.severity == Severity::Error));
     problems

@@ -250,16 +250,16 @@ fn no_plan_and_no_error_shows_a_secret() {
         }
         run
     };
-    assert!(plan("text", &[]).stdout.contains("WANDB_API_KEY=(secret)"));
-    assert_eq!(plan("json", &[]).json()["env"]["set"]["WANDB_API_KEY"], "(secret)");
+    assert!(plan("text", &[]).stdout.contains("WANDB_API_KEY=***"));
+    assert_eq!(plan("json", &[]).json()["env"]["set"]["WANDB_API_KEY"], "***");
     plan("text", &["--env", "MY-TOKEN=hf_of-an-option"]).refused(&["MY-TOKEN"]);
     // What is known to be a secret is one wherever else it stands.
     for secret in ["hf_of-the-environment", "hf_of-an-option", "hf_of-a-setting", "https://me:pw@host"] {
-        plan("text", &["--deepspeed", secret]).refused(&["(secret)"]);
+        plan("text", &["--deepspeed", secret]).refused(&["***"]);
         let words = |verb| [verb, "--format", "json", "--deepspeed", secret].into_iter().chain(options.iter().copied());
         for verb in ["check", "doctor"] {
             let run = sandbox.run(words(verb).chain(["--deepspeed", secret, "--"]).chain(command.iter().copied()));
-            assert!(run.stdout.contains("(secret)") && !run.stdout.contains(secret), "{run:?}");
+            assert!(run.stdout.contains("***") && !run.stdout.contains(secret), "{run:?}");
         }
     }
 

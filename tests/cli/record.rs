@@ -111,7 +111,7 @@ fn a_secret_in_a_variable_of_zlaunch_is_not_recorded() {
     let mut sandbox = Sandbox::new();
     sandbox.var("ZLAUNCH_ENV", "NCCL_DEBUG=INFO\nMY_TOKEN=short");
     sandbox.launch(OPTIONS, SWIFT).succeeded();
-    assert_eq!(record(&sandbox)["variables"]["ZLAUNCH_ENV"], "NCCL_DEBUG=INFO\nMY_TOKEN=(secret)");
+    assert_eq!(record(&sandbox)["variables"]["ZLAUNCH_ENV"], "NCCL_DEBUG=INFO\nMY_TOKEN=***");
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn differs(sandbox: &Sandbox, options: &[&str], command: &[&str]) -> Vec<String>
 #[test]
 fn the_script_launches_the_same_again() {
     let mut sandbox = Sandbox::new();
-    let command: Vec<&str> = SWIFT.iter().chain(&["--system", "it's (secret) $HOME\n"]).copied().collect();
+    let command: Vec<&str> = SWIFT.iter().chain(&["--system", "it's *** $HOME\n"]).copied().collect();
     sandbox.var("ZLAUNCH_SET", "steps_per_print=3\nwall_clock_breakdown=true");
     sandbox.launch(&[OPTIONS, &["--env", "NCCL_ALGO=Tree", "--env", "MY_TOKEN=short"]].concat(), &command).succeeded();
     let first = (sandbox.recorded(), sandbox.recorded_env());
@@ -165,7 +165,7 @@ fn what_differs_today_is_said() {
     sandbox.launch(OPTIONS, SWIFT).succeeded();
     let variables = record(&sandbox)["variables"].take();
     assert_eq!((&variables["NCCL_IB_DISABLE"], &variables["EDITOR"]), (&"1".into(), &Value::Null));
-    assert_eq!(variables["WANDB_API_KEY"], "(secret)");
+    assert_eq!(variables["WANDB_API_KEY"], "***");
     let same = sandbox.run([&["diff", "rec"], &OPTIONS[..4], &["--"], SWIFT].concat()).stdout;
     assert!(same.starts_with("rec and zero2 as launched are the same: "), "{same}");
     assert!(same.ends_with("nothing else differs\n"), "{same}");
@@ -179,7 +179,7 @@ fn what_differs_today_is_said() {
     let expected = [
         "env.kept.NCCL_DEBUG: \"INFO\" then, null now",
         "packages.deepspeed: \"0.19.8\" then, \"0.20.0\" now",
-        "variables.HF_ENDPOINT: null then, \"https://(secret)@mirror\" now",
+        "variables.HF_ENDPOINT: null then, \"https://***@mirror\" now",
         "variables.LD_LIBRARY_PATH: \"/cuda\" then, null now",
         "variables.NCCL_IB_DISABLE: \"1\" then, null now",
         "variables.PYTHONPATH: \"/my/fork\" then, \"/your/fork\" now",

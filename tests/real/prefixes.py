@@ -139,7 +139,7 @@ class Bench:
         assert real == [str(self.command), *COMMAND], f"`{shlex.join(prefix)}` ran {real}"
         seen = self.split(prefix)
         # What an option with `key` in its name might have taken is not shown.
-        hidden = [word if word == "(secret)" else own for word, own in zip(seen or [], real)]
+        hidden = [word if word == "***" else own for word, own in zip(seen or [], real)]
         assert seen == hidden and len(seen) == len(real), f"`{shlex.join(prefix)}`: zlaunch goes in front of {seen}"
         return True
 

@@ -76,7 +76,7 @@ pub fn resolve(spec: &Sourced<String>, search: &Search, host: &Host) -> Result<T
     let mut documents = Vec::new();
     let mut chain: Vec<Link> = vec![first];
     while let Some(link) = chain.last() {
-        let document = load(link, &spec.value)?;
+        let document = load(link, &spec.value, host)?;
         let parent = document.extends.clone();
         documents.push(document);
         let Some(parent) = parent else { break };
@@ -159,9 +159,9 @@ fn parent_link(link: &Link, parent: &str, spec: &Sourced<String>, search: &Searc
 }
 
 /// The file, the inline text or the embedded template. `inline`: what was said in the place of a name.
-fn load(link: &Link, inline: &str) -> Result<Document, Vec<Problem>> {
+fn load(link: &Link, inline: &str, host: &Host) -> Result<Document, Vec<Problem>> {
     let value = match &link.origin {
-        Origin::File(path) => reading::read(path)?,
+        Origin::File(path) => reading::read(path, host)?,
         Origin::BuiltIn => json::parse_built_in(built_in_text(&link.name)),
         Origin::Inline | Origin::Piped => json::parse(inline).map_err(|fault| {
             // It uses json_repair, which guesses.

@@ -282,6 +282,7 @@ fn settings_file(args: &Args, host: &Host) -> Option<PathBuf> {
 fn settings(args: &Args, host: &Host) -> Option<(PathBuf, Value)> {
     let file = settings_file(args, host)?;
     let text = reading::text_if_any(&file)?;
+    host.has_read(&text);
     Some((file, yaml::parse(&text, Dialect::PyYaml).ok()?))
 }
 

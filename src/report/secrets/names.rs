@@ -1,25 +1,23 @@
 //! Which names go with secrets, and which values under such a name are harmless.
 
-/// These make any name secret, wherever they stand in it.
-const ANYWHERE: &str = "SECRET PASSWORD PASSWD PASSPHRASE CREDENTIAL";
+/// These make any name secret, wherever they stand in it. The last ones sign addresses of AWS, Aliyun and CloudFront.
+const ANYWHERE: &str = "SECRET PASSWORD PASSWD PASSPHRASE CREDENTIAL ACCESSKEYID KEY-PAIR-ID";
 /// How the name of a secret ends, or any part of a variable's name.
 const ENDINGS: &str = "TOKEN KEY PASS PWD DSN WEBHOOK SIGNATURE BEARER AUTHORIZATION COOKIE";
-/// The last part of a secret's name, and nothing else; of a variable, the second list too.
-const LAST: &str = "PWD PW JWT SAS";
-const LAST_OF_VARIABLE: &str = "AUTH";
+/// The last part of a secret's name, and nothing else.
+const LAST: &str = "AUTH JWT PAT PW PWD SAS SIG";
 /// How tokens begin, whatever they are called.
 #[rustfmt::skip]
 pub const TOKENS: &[&str] = &["hf_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "xoxb-", "xoxp-", "sk-ant-",
-    "sk-proj-", "api_org_"];
+    "sk-proj-", "sk-", "api_org_", "nvapi-"];
 const OTHER_ENDINGS: &str = "MONKEY DONKEY TURKEY HOCKEY WHISKEY ASKPASS BYPASS COMPASS OLDPWD";
-/// `MAX_TOKENS`, `--eos_token`: parts before a token that make it one of a tokenizer, or a number of them.
-const TOKENIZER_WORDS: &str = "ADD ADDED AUDIO BOS CLS EOS EXTRA IMAGE MASK MAX MIN NEW NUM PAD SEP SPECIAL STOP TOTAL \
-    UNK VIDEO";
+/// `--eos_token`: parts before a token that make it one of a tokenizer.
+const TOKENIZER_WORDS: &str = "AUDIO BOS CLS EOS IMAGE MASK MAX MIN NUM PAD SEP SPECIAL STOP UNK VIDEO";
+/// `--max_new_tokens`: parts that do so before several of them.
+const BEFORE_TOKENS: &str = "ADD ADDED EXTRA NEW TOTAL";
 /// `--primary_key`: parts before a key that make it one of a table or a mapping.
 const TABLE_WORDS: &str = "ANSWER CHOSEN COLUMN CONTENT DATASET DICT FOREIGN GROUP INPUT LABEL MESSAGE MESSAGES METRIC \
     OUTPUT PARTITION PRIMARY PROMPT QUERY REJECTED RESPONSE ROLE SORT SYSTEM TARGET TEXT";
-/// Names that are of secrets only in the query of an address: Azure's signature, and who signed for AWS, Aliyun, CloudFront.
-const IN_QUERY: &str = "SIG AWSACCESSKEYID OSSACCESSKEYID KEY-PAIR-ID";
 /// The last part of a name that says where a secret is.
 const PLACES: &str = "FILE PATH DIR FOLDER";
 /// Values that are harmless under any name.
@@ -53,23 +51,15 @@ impl Sensitivity {
             name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|part| !part.is_empty()).collect();
         let first = if is_variable { 0 } else { parts.len().saturating_sub(1) };
         let is_password = ANYWHERE.split(' ').any(|word| name.contains(word));
-        let is_last = |words: &str| parts.last().is_some_and(|last| is_one_of(last, words));
-        let is_whole = is_last(LAST) && (!is_variable || parts.len() > 1) || is_variable && is_last(LAST_OF_VARIABLE);
-        if !is_password && !is_whole && !(first..parts.len()).any(|at| is_of_secret(&parts[..=at], is_variable)) {
-            return None;
-        }
-        Some(match parts[..] {
+        // The variable PWD is a folder.
+        let is_last = parts.last().is_some_and(|last| is_one_of(last, LAST)) && !(is_variable && parts == ["PWD"]);
+        let is_named = || (first..parts.len()).any(|at| is_of_secret(&parts[..=at], is_variable));
+        (is_password || is_last || is_named()).then(|| match parts[..] {
             [.., last] if is_one_of(last, PLACES) => Sensitivity::Place,
             ["KEY" | "KEYS"] => Sensitivity::Vague,
             _ if is_password || is_variable => Sensitivity::Password,
             _ => Sensitivity::Token,
         })
-    }
-
-    /// Behind that text: an address knows more names.
-    pub(super) fn behind(before: &str, name: &str) -> Option<Sensitivity> {
-        let in_query = before.ends_with(['?', '&', ';']) && is_one_of(name, IN_QUERY);
-        if in_query { Some(Sensitivity::Token) } else { Self::of(name) }
     }
 
     /// Whether that value is a secret.
@@ -86,14 +76,14 @@ impl Sensitivity {
 }
 
 /// A first look, since most names and texts are harmless: whether a word above that makes a secret, or a token, may begin
-/// somewhere.
+/// somewhere, or an address.
 #[rustfmt::skip]
 pub(super) fn may_show_secret(text: &str) -> bool {
     let begins = |three: &[u8]| {
         let three = [three[0], three[1], three[2]].map(|byte| byte.to_ascii_lowercase());
         matches!(&three, b"aut" | b"bea" | b"coo" | b"cre" | b"dsn" | b"jwt" | b"key" | b"pas" | b"pat" | [b'p', b'w', _]
             | b"sas" | b"sec" | b"sig" | b"tok" | b"web"
-            | b"hf_" | [b'g', b'h', _] | b"git" | b"glp" | b"xox" | b"sk-" | b"api")
+            | b"hf_" | [b'g', b'h', _] | b"git" | b"glp" | b"xox" | b"sk-" | b"api" | b"nva" | b"://")
     };
     text.as_bytes().windows(3).any(begins) || text.ends_with("pw") || text.ends_with("PW")
 }
@@ -102,13 +92,11 @@ pub(super) fn may_show_secret(text: &str) -> bool {
 fn is_of_secret(parts: &[&str], is_variable: bool) -> bool {
     let ends = |part: &str, endings: &str| endings.split(' ').any(|ending| part.ends_with(ending));
     let named = |part: &str| ends(part, ENDINGS) && !ends(part, OTHER_ENDINGS);
-    // `GITHUB_PAT`
-    let is_named = |last: &str| named(last) || named(last.trim_end_matches('S')) || is_variable && last == "PAT";
     match *parts {
-        // A folder, and a pattern.
-        [] | ["PWD" | "PAT"] => false,
-        [.., last] if !is_named(last) => false,
+        [] | ["PWD"] => false,
+        [.., last] if !named(last) && !named(last.trim_end_matches('S')) => false,
         [.., before, _] if is_one_of(before, TOKENIZER_WORDS) => false,
+        [.., before, last] if last.ends_with('S') && is_one_of(before, BEFORE_TOKENS) => false,
         [.., before, _] => is_variable || !is_one_of(before, TABLE_WORDS),
         [_] => true,
     }
