@@ -21,7 +21,7 @@ QUESTIONS = [(*ask, "--format", "json", *more) for ask in (("-n",), ("check",))
              for more in ((), ("--nproc-per-node", "8"), ("--deepspeed", "zero3", "--nproc-per-node", "2"),
                           ("--deepspeed", "zero2_offload", "--nnodes", "2", "--node-rank", "1", "--master-addr", "node01", "--nproc-per-node", "4"))]
 # What a diagnostic says in sentences.
-WORDING = {"message", "help"}
+WORDING = {"message", "help", "places", "fixes"}
 # Of plans before the shells of PBS, LSF, Grid Engine and OAR jobs were refused: what was started on each machine.
 GONE = {"machines"}
 # `error[rule]`, and the places below it.
