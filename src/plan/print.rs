@@ -6,10 +6,9 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::config_text::config_text;
 use super::decision::{Plan, TrainerFacts};
-use super::environment::{Environment, Setting};
-use super::file::{FileKind, PlannedConfig};
+use super::launch_env::{Environment, Setting};
+use super::planned_config::{FileKind, PlannedConfig};
 use crate::base::layout::{TextTable, escape_controls};
 use crate::base::shell::{Run, printed, quoted, runs};
 use crate::base::source::Sourced;
@@ -38,10 +37,8 @@ impl Plan {
         }
     }
 
-    /// The plan for a person: what was chosen, what each "auto" became and why, what will be executed.
-    /// `width`: the columns of a terminal.
     pub(crate) fn text(&self, secrets: &Secrets, width: Option<usize>) -> String {
-        let config = self.config.as_ref().map(|config| config_text(config, secrets, width)).unwrap_or_default();
+        let config = self.config.as_ref().map(|config| config.text_of_plan(secrets, width)).unwrap_or_default();
         let decided = secrets.hide_known(self.head(width) + &config);
         let runs = if self.local.is_some() { "\neach rank runs\n" } else { "\nruns\n" };
         let command = self.command_text(&self.argv, secrets, width);
@@ -57,9 +54,9 @@ impl Plan {
             rows.push(("config", format!("{} ({}{extends})", config.template.name, config.template.origin)));
             rows.extend(config.chosen.clone().map(|why| ("", why)));
             rows.push(("", format!("→ {}", self.short(config.file.path.as_os_str()))));
-        }
-        if let Some((path, _)) = self.config.as_ref().and_then(|config| config.run_file.as_ref()) {
-            rows.push(("", format!("→ {} (the run file, naming it)", self.short(path.as_os_str()))));
+            if let Some((path, _)) = &config.run_file {
+                rows.push(("", format!("→ {} (the run file, naming it)", self.short(path.as_os_str()))));
+            }
         }
         let TrainerFacts { name, version, stand_in, python, runs, reads } = &self.trainer;
         let version = version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
@@ -175,7 +172,7 @@ impl Plan {
         let TrainerFacts { name, version, python, reads, .. } = &self.trainer;
         let mut facts =
             json!({"name": name, "version": version, "python": python.as_deref().map(Path::to_string_lossy)});
-        // Only of the user's own script.
+        // Only the user's own script has this entry.
         if let (Some(reads), Some(facts)) = (reads, facts.as_object_mut()) {
             facts.insert("reads".to_string(), json!(reads));
         }
@@ -317,7 +314,7 @@ pub(crate) fn diagnostics_json(problems: &[Problem]) -> Value {
     problems.iter().map(row).collect()
 }
 
-/// What the ranks run, in short: `swift sft`, `train.py`.
+/// The program of the ranks in short: `swift sft`, `train.py`.
 pub(super) fn what_runs(job: &Job, command: &[OsString]) -> String {
     match &job.target {
         // The console script and its sub-command are what the user typed.

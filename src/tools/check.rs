@@ -8,7 +8,7 @@ use crate::base::json::Edit;
 use crate::base::layout::wrapped;
 use crate::exec;
 use crate::host::{Host, terminal};
-use crate::plan::{Plan, configs, refused_json};
+use crate::plan::{Plan, checked_files, refused_json};
 use crate::report::secrets::Secrets;
 use crate::report::{self, Place, Problem, Severity, reading};
 use crate::request::{Format, Launch};
@@ -35,17 +35,17 @@ pub fn in_json(launch: &Launch, host: &Host, secrets: &Secrets) -> (u8, Vec<u8>)
 /// `zlaunch check FILE.json…`.
 pub(crate) fn check_configs(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     let secrets = Secrets::of(host);
-    let mut problems = configs::check_configs(launch, host);
+    let mut problems = checked_files::check_configs(launch, host);
     if launch.output.fix && fix(&problems, &secrets)? {
-        problems = configs::check_configs(launch, host);
+        problems = checked_files::check_configs(launch, host);
     }
     for problem in &mut problems {
         problem.is_about_file = true;
     }
     if launch.output.dry_run == Some(Format::Json) {
-        return out_bytes(&secrets.printed(configs::json(&problems))).map(|()| verdict(&problems, launch));
+        return out_bytes(&secrets.printed(checked_files::json(&problems))).map(|()| verdict(&problems, launch));
     }
-    show_checked(problems, Some(configs::NOT_JUDGED), launch, &secrets)
+    show_checked(problems, Some(checked_files::NOT_JUDGED), launch, &secrets)
 }
 
 /// Makes the fixes that are safe, and says so. Returns whether there was one.

@@ -1,4 +1,4 @@
-//! The config of a plan and the files it is written to.
+//! The config of a plan, the files it is written to, and the text about it.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -7,16 +7,17 @@ use serde_json::Value;
 
 use crate::base::hash::fnv1a;
 use crate::base::json;
+use crate::base::layout::TextTable;
 use crate::base::source::Sourced;
 use crate::command::trainer::Job;
 use crate::config::auto::{Fill, LeftAuto, Resolved};
 use crate::config::template::Template;
 use crate::host::Host;
 use crate::ranks::launcher::ExistingLauncher;
+use crate::report::secrets::Secrets;
 use crate::report::{self, Problem};
 use crate::request::understood::UnderstoodLaunch;
 
-/// The config and the file it will be written to.
 pub struct PlannedConfig {
     pub template: Template,
     /// Why `auto` became this template.
@@ -42,10 +43,7 @@ impl PlannedConfig {
         let text = json::write(&config);
         let file = match &launch.config_out {
             Some(out) => named_file(out, host)?,
-            None => {
-                let path = in_our_folder(&template.name, &text, "json", host);
-                PlannedFile { path, kind: FileKind::Ours }
-            }
+            None => PlannedFile { path: in_our_folder(&template.name, &text, "json", host), kind: FileKind::Ours },
         };
         let launchers =
             existing_launcher.as_ref().and_then(|existing| launchers_run_file(&file.path, existing, job, host));
@@ -56,6 +54,51 @@ impl PlannedConfig {
     /// The file the trainer is given.
     pub(super) fn handed_over(&self) -> &OsStr {
         self.run_file.as_ref().map_or(self.file.path.as_os_str(), |(path, _)| path.as_os_str())
+    }
+
+    /// The keys whose values are not the template's. An "auto" that was filled is not a change.
+    pub(super) fn changed(&self) -> Vec<String> {
+        let mut changed = json::differing(&self.template.config, &self.value);
+        changed.retain(|key| !self.fills.iter().any(|fill| fill.key == *key));
+        changed
+    }
+
+    /// The sections of the plan about the config. `width`: the columns of a terminal.
+    pub(super) fn text_of_plan(&self, secrets: &Secrets, width: Option<usize>) -> String {
+        let mut text = String::new();
+        let mut section = |title: &str, rows: Vec<(String, String)>| {
+            if !rows.is_empty() {
+                text += &format!("\n{title}\n{}", TextTable::of_pairs(2, rows).fitted(width));
+            }
+        };
+        section(&format!("differs from {}", self.template.name), self.change_rows(secrets));
+        let fill = |fill: &Fill| (format!("{} = {}", fill.key, fill.value), fill.from.clone());
+        section("filled", self.fills.iter().map(fill).collect());
+        let mut rows: Vec<(String, String)> = Vec::new();
+        for (at, left) in self.left.iter().enumerate() {
+            let again = at > 0 && self.left[at - 1].why == left.why;
+            rows.push((left.key.clone(), if again { "likewise".to_string() } else { left.why.clone() }));
+        }
+        section("left \"auto\" for the trainer", rows);
+        text
+    }
+
+    /// The marks are those of `zlaunch diff`.
+    fn change_rows(&self, secrets: &Secrets) -> Vec<(String, String)> {
+        let changed = self.changed();
+        if changed.is_empty() {
+            return Vec::new();
+        }
+        let [template, value] = [&self.template.config, &self.value].map(|config| secrets.hide(config.clone()));
+        let row = |key: &String| match (json::get(&template, key), json::get(&value, key)) {
+            (Some(template), Some(value)) => (format!("~ {key} = {value}"), format!("{template} in the template")),
+            (Some(template), None) => (format!("- {key}"), format!("{template} in the template")),
+            (None, value) => {
+                let value = value.map(ToString::to_string).unwrap_or_default();
+                (format!("+ {key} = {value}"), "not in the template".to_string())
+            }
+        };
+        changed.iter().map(row).collect()
     }
 }
 
@@ -68,7 +111,7 @@ pub(crate) struct PlannedFile {
 pub(crate) enum FileKind {
     /// Named after its content, in a folder of ours.
     Ours,
-    /// Where the user wants it.
+    /// `--config-out` names it.
     Named,
 }
 
@@ -83,15 +126,14 @@ fn named_file(out: &Sourced<PathBuf>, host: &Host) -> Result<PlannedFile, Proble
     Ok(PlannedFile { path, kind: FileKind::Named })
 }
 
-/// The run file that holds all arguments, naming our config.
+/// A copy of the run file that holds all arguments, naming our config.
 fn run_file(config: &Path, job: &Job, host: &Host) -> Option<(PathBuf, String)> {
     let text = job.run_file.as_ref()?.with(job.config_argument(), &config.to_string_lossy());
     let source = Path::new(job.rank_args(None).first()?).to_path_buf();
-    let path = in_our_folder(&source.file_stem()?.to_string_lossy(), &text, source.extension()?.to_str()?, host);
-    Some((path, text))
+    Some((in_our_folder(&source.file_stem()?.to_string_lossy(), &text, source.extension()?.to_str()?, host), text))
 }
 
-/// The run file of the launcher in the command, naming our config.
+/// A copy of the run file of the launcher in the command, naming our config.
 fn launchers_run_file(config: &Path, existing: &ExistingLauncher, job: &Job, host: &Host) -> Option<(PathBuf, String)> {
     let (source, text) = existing.run_file(job, config, host)?;
     let ending = source.extension().map_or("yaml".into(), OsStr::to_string_lossy);
