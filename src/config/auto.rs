@@ -55,9 +55,9 @@ pub(crate) fn resolve(context: &FillContext, place: impl Fn(&str) -> Place) -> (
     let trainer = context.job.trainer;
     let (mut resolved, mut problems) = (Resolved::default(), Vec::new());
     let comparing = context.comparing();
-    // The launcher fills the config before a script that cannot be followed sees it.
-    let is_changed = context.by_launcher.is_some() && context.is_unseen();
-    let compares = trainer.is_hf() && !is_changed && trainer.config.filler.and_then(AutoFiller::source).is_none();
+    // Behind such a launcher, nothing is known of the arguments of a script that cannot be read.
+    let is_unknown = context.by_launcher.is_some() && context.is_unseen();
+    let compares = trainer.is_hf() && !is_unknown && trainer.config.filler.and_then(AutoFiller::source).is_none();
     for rule in RULES {
         let done = match json::get(context.config, rule.key) {
             Some(value) if is_auto(value) => resolved.fill(rule, context, &place),
