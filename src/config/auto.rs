@@ -7,7 +7,7 @@ mod rules;
 use serde_json::Value;
 
 use super::places::as_typed;
-use super::schema;
+use super::{layers, schema};
 use crate::base::json;
 use crate::base::python_value::number;
 use crate::base::source::{Source, TrainerDefault};
@@ -243,11 +243,7 @@ fn take_out(config: &mut Value, left: &mut LeftAuto, trainer: &Trainer) -> bool 
     } else {
         return false;
     };
-    let (parent, name) = section.rsplit_once('.').unwrap_or(("", section));
-    let parent = if parent.is_empty() { Some(config) } else { json::get_mut(config, parent) };
-    if let Some(object) = parent.and_then(Value::as_object_mut) {
-        object.shift_remove(name);
-    }
+    layers::unset(config, section);
     true
 }
 
