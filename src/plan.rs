@@ -4,7 +4,6 @@ mod asked_config;
 pub(crate) mod checked_files;
 mod decision;
 mod diagnostics;
-mod files_read;
 mod forwarded_env;
 pub(crate) mod launch_env;
 mod planned_config;

@@ -30,7 +30,6 @@ pub struct Launch {
     pub environment: EnvironmentFlags,
     pub config_out: Option<Sourced<PathBuf>>,
     pub(crate) record: Option<Sourced<PathBuf>>,
-    /// The sub-command, or nothing.
     pub(crate) subcommand: &'static str,
     /// Our words as they were given, up to the command.
     pub(crate) options: Vec<OsString>,
@@ -121,12 +120,10 @@ pub(crate) struct Output {
     pub(crate) verbose: bool,
     /// Print the findings of the rules and do nothing; the format is `dry_run`'s.
     pub(crate) check: bool,
-    /// `check --fix`.
     pub(crate) fix: bool,
 }
 
 impl Output {
-    /// The plan is shown to a person or a program.
     pub(crate) fn is_read(self) -> bool {
         matches!(self.dry_run, Some(Format::Text | Format::Json)) || self.verbose
     }
@@ -147,12 +144,10 @@ pub enum Format {
     Shell,
 }
 
-/// Memory that was given instead of seen.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MemoryFlags {
     pub(crate) gpu: Option<Sourced<u64>>,
     pub(crate) host: Option<Sourced<u64>>,
-    /// Tokens in a sequence.
     pub(crate) seq_len: Option<Sourced<u64>>,
 }
 

@@ -4,6 +4,7 @@
 mod context;
 mod rules;
 
+use serde::Serialize;
 use serde_json::Value;
 
 use super::places::as_typed;
@@ -20,18 +21,17 @@ use context::{FilledValue, Unfilled};
 use rules::AutoRule;
 pub use rules::RULES;
 
-/// One "auto" that was filled.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, PartialEq, Serialize)]
 pub struct Fill {
     pub key: &'static str,
     pub value: Value,
     pub from: String,
     /// The one argument that decides it.
+    #[serde(skip)]
     pub argument: Option<Source>,
 }
 
-/// One "auto" that was left to the trainer.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct LeftAuto {
     pub(crate) key: String,
     pub(crate) why: String,
@@ -100,7 +100,6 @@ fn fills_alone(trainer: &Trainer) -> bool {
 }
 
 impl Resolved {
-    /// Fills an "auto", or leaves it to the trainer.
     fn fill(&mut self, rule: &AutoRule, context: &FillContext, place: impl Fn(&str) -> Place) -> Result<(), Problem> {
         let trainer = context.job.trainer;
         let (key, filler) = (rule.key, trainer.config.filler.and_then(AutoFiller::source));
@@ -130,7 +129,6 @@ impl Resolved {
         Ok(())
     }
 
-    /// Compares a value of the config with what the trainer computes.
     fn compare(
         &mut self,
         rule: &AutoRule,

@@ -96,7 +96,6 @@ pub fn with_layers<'t>(template: &'t Template, layers: &Layers, host: &Host) -> 
     if problems.is_empty() { Ok(config) } else { Err(problems) }
 }
 
-/// The other keys keep their order.
 pub fn remove(config: &mut Value, keys: &[Sourced<String>]) -> Vec<Problem> {
     // The line with the schema is gone already.
     let missing: Vec<_> = keys.iter().filter(|key| !unset(config, &key.value) && key.value != SCHEMA_LINE).collect();
@@ -114,7 +113,6 @@ pub fn remove(config: &mut Value, keys: &[Sourced<String>]) -> Vec<Problem> {
     problems
 }
 
-/// False if there is no such key.
 pub(super) fn unset(config: &mut Value, key: &str) -> bool {
     let (section, name) = match key.rsplit_once('.') {
         Some((section, name)) => (json::get_mut(config, section), name),

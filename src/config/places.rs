@@ -19,7 +19,6 @@ pub(crate) struct Places<'a> {
     layers: &'a Layers,
     host: &'a Host,
     patch: OnceCell<Option<FilePositions>>,
-    /// Of the template's chain.
     files: OnceCell<Vec<FilePositions>>,
 }
 

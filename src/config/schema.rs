@@ -20,7 +20,6 @@ use value_type::{ValueRange, ValueType, is_flag};
 /// DeepSpeed's models before this version are those of pydantic 1.
 const PYDANTIC_2: Version = Version([0, 15, 0]);
 
-/// From the oldest to the newest.
 const VERSIONS: Table = Table(include_str!("../recorded/deepspeed-versions.txt"));
 
 /// Used if no DeepSpeed is found.
@@ -43,7 +42,6 @@ pub struct KeySpec {
     pub key: &'static str,
     pub(crate) version: Version,
     kind: ValueType,
-    /// null is accepted too.
     nullable: bool,
     /// DeepSpeed looks at the value when it reads the config.
     pub(crate) checked: bool,
@@ -53,7 +51,6 @@ pub struct KeySpec {
     pub(crate) default: &'static str,
     pub(crate) since: Option<Version>,
     pub(crate) removed: Option<Removed>,
-    /// Another name of this key.
     pub(crate) alias_of: Option<&'static str>,
     pub(crate) replaced_by: Option<&'static str>,
 }
@@ -61,7 +58,6 @@ pub struct KeySpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Removed {
     pub(crate) version: Version,
-    /// DeepSpeed refuses the key by name. Otherwise it is an unknown key like any other.
     pub(crate) refused: bool,
 }
 
@@ -92,7 +88,6 @@ pub fn parameters(section: &str, name: &str, version: Version) -> impl Iterator<
     known_below(format!("{section}.params@{name}."), version)
 }
 
-/// The parameters of every optimizer or scheduler that is recorded.
 pub fn all_parameters(section: &str, version: Version) -> impl Iterator<Item = KeySpec> {
     known_below(format!("{section}.params@"), version)
 }
@@ -203,7 +198,6 @@ impl KeySpec {
         forms
     }
 
-    /// The words or numbers it takes, if they are listed.
     pub(crate) fn choices(&self) -> Vec<&'static str> {
         self.bounds().choices().unwrap_or_default()
     }
@@ -220,7 +214,6 @@ impl KeySpec {
 
 const BATCH_SIZES: [&str; 3] = ["train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"];
 
-/// The forms refer to these.
 pub fn definitions(version: Version) -> Map<String, Value> {
     json_schema::definitions(version < PYDANTIC_2)
 }

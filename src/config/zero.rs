@@ -1,5 +1,4 @@
 //! The ZeRO stage and the offload devices of a config as DeepSpeed reads them, with pydantic's coercions and old names.
-//! `check`, `fit` and `doctor` all ask here.
 
 use std::fmt;
 
@@ -8,7 +7,6 @@ use serde_json::{Map, Value};
 use crate::base::json;
 use crate::config::schema;
 
-/// The device that a section is offloaded to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Device {
     None,

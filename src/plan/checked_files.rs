@@ -15,7 +15,6 @@ use crate::host::Host;
 use crate::report::Problem;
 use crate::request::{self, Format, Launch};
 
-/// Printed below the problems.
 pub(crate) const NOT_JUDGED: &str = "without a command, batch sizes, what \"auto\" becomes and what depends on the trainer or the ranks are not checked";
 
 pub(crate) fn json(problems: &[Problem]) -> Value {

@@ -20,7 +20,6 @@ pub struct Plan {
     /// The samples of a step and the factors, if the plan is shown.
     pub(crate) batch: Option<(Value, String)>,
     pub(crate) launcher: Launcher,
-    /// Set if zlaunch starts the ranks itself.
     pub(crate) local: Option<LocalRanks>,
     pub config: Option<PlannedConfig>,
     pub(crate) environment: Environment,

@@ -9,9 +9,7 @@ use crate::request::{Launch, Output};
 
 #[derive(Default)]
 pub(super) struct Diagnostics {
-    /// Each of them refuses the launch.
     pub(super) errors: Vec<Problem>,
-    /// Printed beside the plan.
     pub(super) warnings: Vec<Problem>,
     /// Errors and warnings of the rules in `check`.
     pub(super) findings: Vec<Problem>,
@@ -47,7 +45,6 @@ impl Diagnostics {
         self.warnings.retain(|warning| !(is_given("--dry-run") && warning.rule == Rule::BehindTheCommand));
     }
 
-    /// Sorts what the rules found into errors and warnings.
     pub(super) fn sort_findings(&mut self, output: Output) {
         let only_printed = output.dry_run.is_some() && !output.check;
         let key = |found: &Problem| (found.rule.to_string(), found.places.clone());

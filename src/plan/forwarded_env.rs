@@ -23,7 +23,6 @@ const HANDED_ON: &[&str] = &["MLFLOW", "PYTHON", "MV2", "UCX", "NCCL"];
 
 #[derive(Default)]
 pub(super) struct ForwardedEnv {
-    /// Files to write first.
     pub(super) files: Vec<(PathBuf, String)>,
     /// Variables that `mpirun` must be told of.
     pub(super) named: Vec<String>,

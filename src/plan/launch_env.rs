@@ -79,7 +79,6 @@ impl EnvironmentInputs<'_> {
         }
     }
 
-    /// GPUs, CPU threads, and the rank of this process.
     fn apply_job(&self, environment: &mut Environment) {
         let EnvironmentInputs { topology, understood: UnderstoodLaunch { job, host, .. }, .. } = self;
         if job.trainer.launch.has_own_launcher {
@@ -151,7 +150,6 @@ impl EnvironmentInputs<'_> {
 }
 
 impl Environment {
-    /// Overrides an earlier setting.
     pub(crate) fn set(&mut self, name: &str, value: impl Into<OsString>, why: impl Into<String>) {
         self.set.retain(|setting| setting.name != name);
         self.set.push(Setting { name: name.to_string(), value: value.into(), why: why.into() });

@@ -1,6 +1,8 @@
 //! The config of a plan, the files it is written to, and the text about it.
 
 use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -16,11 +18,11 @@ use crate::host::Host;
 use crate::ranks::launcher::ExistingLauncher;
 use crate::report::secrets::Secrets;
 use crate::report::{self, Problem};
+use crate::request::Launch;
 use crate::request::understood::UnderstoodLaunch;
 
 pub struct PlannedConfig {
     pub template: Template,
-    /// Why `auto` became this template.
     pub(crate) chosen: Option<String>,
     pub value: Value,
     pub text: String,
@@ -42,7 +44,7 @@ impl PlannedConfig {
         let Resolved { config, fills, left, .. } = resolved;
         let text = json::write(&config);
         let file = match &launch.config_out {
-            Some(out) => named_file(out, host)?,
+            Some(out) => named_file(out, &template, understood)?,
             None => PlannedFile { path: in_our_folder(&template.name, &text, "json", host), kind: FileKind::Ours },
         };
         let launchers =
@@ -51,7 +53,6 @@ impl PlannedConfig {
         Ok(PlannedConfig { template, chosen, value: config, text, fills, left, file, run_file })
     }
 
-    /// The file the trainer is given.
     pub(super) fn handed_over(&self) -> &OsStr {
         self.run_file.as_ref().map_or(self.file.path.as_os_str(), |(path, _)| path.as_os_str())
     }
@@ -115,8 +116,21 @@ pub(crate) enum FileKind {
     Named,
 }
 
-fn named_file(out: &Sourced<PathBuf>, host: &Host) -> Result<PlannedFile, Problem> {
+/// The file of `--config-out`, which must not be one that the launch reads.
+fn named_file(
+    out: &Sourced<PathBuf>,
+    template: &Template,
+    understood: &UnderstoodLaunch,
+) -> Result<PlannedFile, Problem> {
+    let UnderstoodLaunch { launch, job, host, .. } = understood;
     let path = host.absolute(&out.value);
+    let inode = |path: &Path| fs::metadata(path).ok().map(|seen| (seen.dev(), seen.ino()));
+    let mut read = files_read(Some(template), launch, job, host).into_iter();
+    if let Some(own) = inode(&path)
+        && let Some(file) = read.find(|file| inode(file) == Some(own))
+    {
+        return Err(report::would_overwrite_an_input(out, &file));
+    }
     if path.exists() && !path.is_file() {
         return Err(report::not_a_file(&path));
     }
@@ -124,6 +138,19 @@ fn named_file(out: &Sourced<PathBuf>, host: &Host) -> Result<PlannedFile, Proble
         return Err(report::no_such_folder(&path));
     }
     Ok(PlannedFile { path, kind: FileKind::Named })
+}
+
+/// Templates, patches, the hostfile, the model's config.json, run files.
+pub(super) fn files_read(template: Option<&Template>, launch: &Launch, job: &Job, host: &Host) -> Vec<PathBuf> {
+    let chain = template.into_iter().flat_map(Template::files).map(Path::to_path_buf);
+    let named = launch.layers.patch.iter().chain(&launch.hosts.hostfile).map(|sourced| host.absolute(&sourced.value));
+    let model = job.args.text(job.trainer.model.argument);
+    let model = model.map(|model| host.absolute(Path::new(&model.value)).join("config.json"));
+    // The value of an option may be anything; only these options name run files.
+    let is_option = |word: &str| word.starts_with('-') && !["--config", "--config_file"].contains(&word);
+    let words = launch.command.windows(2).filter(|pair| !pair[0].to_str().is_some_and(is_option));
+    let run_files = words.map(|pair| host.absolute(Path::new(&pair[1])));
+    chain.chain(named).chain(model).chain(run_files).collect()
 }
 
 /// A copy of the run file that holds all arguments, naming our config.

@@ -9,7 +9,7 @@ use super::diagnostics::Diagnostics;
 use super::forwarded_env::ForwardedEnv;
 use super::launch_env::{Environment, EnvironmentInputs};
 use super::planned_config::{FileKind, PlannedConfig};
-use super::{asked_config, files_read, print};
+use super::{asked_config, print};
 use crate::base::source::Sourced;
 use crate::check::{self, Derived, Subject, machine};
 use crate::command::arguments;
@@ -34,7 +34,6 @@ impl Plan {
         Self::with_job(launch, machine).0
     }
 
-    /// The plan, and the command as it was understood.
     pub(crate) fn with_job(launch: &Launch, machine: &Host) -> (Result<Self, Vec<Problem>>, Job) {
         let alone;
         let mut understood = UnderstoodLaunch::new(launch, machine);
@@ -99,7 +98,6 @@ impl Planner<'_> {
         self.assemble(topology, kind, config, expandable, diagnostics)
     }
 
-    /// Problems of the command alone.
     fn judge_command(&mut self) {
         let understood = self.understood;
         let UnderstoodLaunch { launch, host, job, existing_launcher, .. } = understood;
@@ -202,7 +200,6 @@ impl Planner<'_> {
         }
     }
 
-    /// Applies the layers, fills "auto" and checks the result.
     fn resolve(
         &mut self,
         (template, chosen): ChosenTemplate,
@@ -229,9 +226,6 @@ impl Planner<'_> {
         self.judge_settings(Some(&resolved.config), ranks);
         if !problems.is_empty() {
             return Err(problems);
-        }
-        if let Some(out) = config_out {
-            files_read::refuse_overwriting(out, &template, launch, job, host)?;
         }
         let planned = PlannedConfig::new(template, chosen, resolved, self.understood)?;
         let machines = topology.pool.as_ref().map_or(1, |pool| pool.0.len());

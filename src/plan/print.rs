@@ -15,7 +15,6 @@ use crate::base::source::Sourced;
 use crate::base::vars;
 use crate::command::target::{Target, base_name};
 use crate::command::trainer::{self, Job};
-use crate::config::auto::{Fill, LeftAuto};
 use crate::host::{self, terminal};
 use crate::ranks::launcher::Launcher;
 use crate::ranks::launcher::local::{LocalRanks, PER_RANK};
@@ -137,8 +136,6 @@ impl Plan {
 
     pub(crate) fn json(&self) -> Value {
         let config = self.config.as_ref();
-        let fill = |fill: &Fill| json!({"key": fill.key, "value": fill.value, "from": fill.from});
-        let left = |left: &LeftAuto| json!({"key": left.key, "why": left.why});
         json!({
             "version": 1,
             "template": config.map(|PlannedConfig { template, chosen, .. }| json!({
@@ -159,9 +156,9 @@ impl Plan {
             "config": config.map(|config| &config.value),
             "config_path": config.map(|config| config.file.path.to_string_lossy()),
             "run_file_path": config.and_then(|config| config.run_file.as_ref()).map(|(path, _)| path.to_string_lossy()),
-            "fills": config.iter().flat_map(|config| &config.fills).map(fill).collect::<Vec<_>>(),
+            "fills": config.map(|config| &config.fills[..]).unwrap_or_default(),
             "changed": config.map(PlannedConfig::changed).unwrap_or_default(),
-            "left_auto": config.iter().flat_map(|config| &config.left).map(left).collect::<Vec<_>>(),
+            "left_auto": config.map(|config| &config.left[..]).unwrap_or_default(),
             "env": self.environment_json(),
             "argv": self.argv.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>(),
             "diagnostics": diagnostics_json(&self.all_diagnostics()),
@@ -170,13 +167,11 @@ impl Plan {
 
     fn trainer_json(&self) -> Value {
         let TrainerFacts { name, version, python, reads, .. } = &self.trainer;
-        let mut facts =
-            json!({"name": name, "version": version, "python": python.as_deref().map(Path::to_string_lossy)});
-        // Only the user's own script has this entry.
-        if let (Some(reads), Some(facts)) = (reads, facts.as_object_mut()) {
-            facts.insert("reads".to_string(), json!(reads));
+        let python = python.as_deref().map(Path::to_string_lossy);
+        match reads {
+            Some(reads) => json!({"name": name, "version": version, "python": python, "reads": reads}),
+            None => json!({"name": name, "version": version, "python": python}),
         }
-        facts
     }
 
     /// Includes what prevents a start on this machine, as a warning: a plan may be made for another machine.
@@ -317,7 +312,6 @@ pub(crate) fn diagnostics_json(problems: &[Problem]) -> Value {
 /// The program of the ranks in short: `swift sft`, `train.py`.
 pub(super) fn what_runs(job: &Job, command: &[OsString]) -> String {
     match &job.target {
-        // The console script and its sub-command are what the user typed.
         _ if job.rewritten => {
             let names_it = |word: &OsString| trainer::is_console(word) || trainer::is_console_module(word);
             let console = command.iter().position(names_it).unwrap_or(0);

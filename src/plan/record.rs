@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use serde_json::{Map, Value, json};
 
 use super::decision::{Plan, Record};
-use super::files_read;
+use super::planned_config::files_read;
 use crate::base::hash::fnv1a;
 use crate::base::json;
 use crate::base::shell::quoted;
@@ -22,7 +22,6 @@ use crate::report::secrets::Secrets;
 use crate::report::{Place, Problem, Rule, reading};
 use crate::request::Launch;
 
-/// Version of the record's format.
 const VERSION: u64 = 1;
 
 impl Record {
@@ -101,7 +100,6 @@ fn without_secrets(words: &[String], secrets: &Secrets) -> Vec<String> {
     shown.iter().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
-/// The variables that change a launch.
 fn variables(
     seen: &Host,
     secrets: &Secrets,
@@ -130,7 +128,7 @@ fn sources(plan: &Plan, launch: &Launch, job: &Job, host: &Host) -> Map<String, 
         Some(host.absolute(Path::new(text.split_once('=').map_or(text, |(_, value)| value))))
     });
     let out = launch.config_out.as_ref().map(|out| host.absolute(&out.value));
-    let files = files_read::of(template, launch, job, host).into_iter().chain(named);
+    let files = files_read(template, launch, job, host).into_iter().chain(named);
     let read = files.filter(|path| Some(path) != out.as_ref());
     read.filter_map(|path| Some((path.to_str()?.to_string(), content_hash(&path)?))).collect()
 }

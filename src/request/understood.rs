@@ -161,7 +161,6 @@ impl<'a> UnderstoodLaunch<'a> {
         if problems.is_empty() { Ok(kind) } else { Err(problems) }
     }
 
-    /// The words behind a prefix, or all of them.
     pub(crate) fn command(&self) -> &[OsString] {
         self.prefix().map_or(&self.launch.command, |prefix| &prefix.command)
     }
@@ -201,7 +200,6 @@ impl<'a> UnderstoodLaunch<'a> {
         Some(report::ranks_without_effect(&asked.from, job.target.name(), starts_ranks))
     }
 
-    /// The config that the command names.
     pub(crate) fn own_config(&self) -> Option<Sourced<String>> {
         let UnderstoodLaunch { job, existing_launcher, .. } = self;
         let trainers = (!job.trainer.is_passthrough()).then(|| job.own_config(&self.host)).flatten();

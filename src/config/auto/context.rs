@@ -45,7 +45,6 @@ impl<'a> FillContext<'a> {
         FillContext { job, topology, config, host, by_launcher, no_fill, compares, hidden_size, flow }
     }
 
-    /// The context for values that the config has.
     pub(super) fn comparing(&self) -> Self {
         FillContext { compares: true, ..Self::new(self.job, self.topology, self.config, self.host) }
     }
@@ -74,7 +73,6 @@ impl<'a> FillContext<'a> {
         self.hidden_size.get_or_init(look).as_ref().map_err(Unfilled::deferred)
     }
 
-    /// The reason why the trainer may get another value for an argument that is given.
     fn doubt(&self, argument: &str) -> Option<String> {
         // HfArgumentParser adds this option for a bool that is true by default.
         let off = format!("--no_{argument}");
@@ -252,7 +250,6 @@ fn doubtful<T>(given: Sourced<T>, why: String) -> Sourced<T> {
     Sourced::new(given.value, Source::Doubtful(Box::new(DoubtfulArgument { argument, why })))
 }
 
-/// The model's hidden size, or the reason why it is not known.
 pub(crate) fn hidden_size(job: &Job, host: &Host) -> Result<HiddenSize, String> {
     let name = job.trainer.model.argument;
     let Some(model) = job.args.text(name) else {
@@ -267,12 +264,10 @@ pub(crate) fn hidden_size(job: &Job, host: &Host) -> Result<HiddenSize, String> 
         .map_err(|why| format!("needs the model's hidden_size: {why}"))
 }
 
-/// The value, or the reason why the "auto" stays.
 pub(super) type Answer = Result<FilledValue, Unfilled>;
 
 pub(super) struct FilledValue {
     pub(super) value: Value,
-    /// The origin, for a person.
     pub(super) from: String,
     /// Every argument that counts.
     pub(super) arguments: Vec<Source>,

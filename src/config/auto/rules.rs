@@ -6,7 +6,6 @@ use super::context::{Answer, FillContext, FilledValue, Unfilled};
 use crate::base::source::Sourced;
 use crate::base::vars;
 
-/// One key that may be "auto".
 pub struct AutoRule {
     pub key: &'static str,
     pub doc: &'static str,
@@ -40,7 +39,6 @@ const MICRO_BATCH: &str = "per_device_train_batch_size";
 const ACCUMULATION: &str = "gradient_accumulation_steps";
 const NEEDS_DATASET: &str = "needs the length of the dataset";
 
-/// In the order of the documentation and of the plan.
 #[rustfmt::skip]
 pub const RULES: &[AutoRule] = &[
     compared("train_micro_batch_size_per_gpu", Some("1"), MICRO_BATCH, Batch(MICRO_BATCH)),

@@ -61,7 +61,6 @@ pub(super) fn count(value: &Value) -> Option<f64> {
     }
 }
 
-/// True if Python's `int(value)` works.
 pub(super) fn can_be_int(value: &Value) -> bool {
     match value {
         Value::Bool(_) | Value::Number(_) => true,
@@ -70,7 +69,6 @@ pub(super) fn can_be_int(value: &Value) -> bool {
     }
 }
 
-/// A number that JSON wrote as a whole one.
 pub(crate) fn is_whole(value: &Value) -> bool {
     value.is_i64() || value.is_u64()
 }

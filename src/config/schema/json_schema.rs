@@ -102,7 +102,6 @@ impl ValueType {
         }]
     }
 
-    /// Schemas of what `fault_of_pydantic1` accepts.
     pub(super) fn forms_of_pydantic1(self, range: ValueRange) -> Vec<Value> {
         match (self, range) {
             (ValueType::Int, ValueRange::OneOf(list)) => one_of_numbers(list, false),
@@ -118,7 +117,6 @@ impl ValueType {
     }
 }
 
-/// A type of the definitions, in a range.
 fn within(name: &str, range: ValueRange) -> Value {
     let mut schema = Map::from_iter([("$ref".to_string(), json!(format!("#/$defs/{name}")))]);
     schema.extend(bounds(range));
@@ -176,7 +174,6 @@ fn in_any_case(range: ValueRange) -> Vec<Value> {
     vec![json!({"enum": words}), json!({"type": "string", "pattern": pattern})]
 }
 
-/// Whole numbers are written as such.
 fn number(value: f64) -> Value {
     #[expect(clippy::cast_possible_truncation, reason = "the limits of the ranges are small")]
     if value.fract() == 0.0 { json!(value as i64) } else { json!(value) }

@@ -27,11 +27,8 @@ pub enum ValueType {
     Word,
     /// fp16's counts, which its validator reads.
     Count,
-    /// fp16's `loss_scale`.
     Scale,
-    /// "auto" or an int.
     Interval,
-    /// A list of words.
     Choices,
     Strings,
     #[serde(rename = "str|strings")]
@@ -64,7 +61,6 @@ pub enum ValueType {
     Unread,
 }
 
-/// The way a section treats unknown keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnknownKeys {
     /// They are refused, and an "auto" is dropped.
@@ -77,7 +73,6 @@ pub enum UnknownKeys {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueFault {
     Type,
-    /// The type fits, the value does not.
     Value,
 }
 
@@ -104,11 +99,9 @@ impl ValueType {
         matches!(self, ValueType::Model | ValueType::ModelOrBool | ValueType::PlainModel)
     }
 
-    /// `value` is not null.
     pub(super) fn fault(self, value: &Value, range: ValueRange) -> Option<ValueFault> {
-        let choices = range.choices();
-        let is_wrong = |word: &str| choices.as_ref().is_some_and(|choices| !choices.contains(&word));
-        let word = |word: &str| is_wrong(word).then_some(ValueFault::Value);
+        let is_listed = |word: &str| range.choices().is_none_or(|choices| choices.contains(&word));
+        let word = |word: &str| (!is_listed(word)).then_some(ValueFault::Value);
         let fits = match self {
             ValueType::Int => return range.fault(whole(value)),
             ValueType::Float => return range.fault(real(value)),
@@ -120,12 +113,10 @@ impl ValueType {
             },
             ValueType::Str | ValueType::Path => return value.as_str().map_or(Some(ValueFault::Type), word),
             ValueType::Word => return value.as_str().map_or(Some(ValueFault::Type), |text| word(&text.to_lowercase())),
-            ValueType::Choices => match value {
-                Value::Array(list) => {
-                    return list.iter().find_map(|item| item.as_str().map_or(Some(ValueFault::Type), word));
-                }
-                _ => false,
-            },
+            ValueType::Choices => {
+                let Value::Array(list) = value else { return Some(ValueFault::Type) };
+                return list.iter().find_map(|item| item.as_str().map_or(Some(ValueFault::Type), word));
+            }
             ValueType::Any | ValueType::Unread => true,
             ValueType::Nothing => false,
             ValueType::Switched => value.get("enabled").is_some(),
@@ -213,7 +204,6 @@ pub enum ValueRange {
     Within(f64, f64),
     /// Excludes both ends.
     Between(f64, f64),
-    /// Words or numbers, as the file writes them.
     OneOf(&'static str),
 }
 
@@ -249,12 +239,9 @@ impl ValueRange {
         }
     }
 
-    /// `number`: `None` if the value is none.
     fn fault(self, number: Option<f64>) -> Option<ValueFault> {
-        match number {
-            Some(number) => (!self.holds(number)).then_some(ValueFault::Value),
-            None => Some(ValueFault::Type),
-        }
+        let Some(number) = number else { return Some(ValueFault::Type) };
+        (!self.holds(number)).then_some(ValueFault::Value)
     }
 
     pub(super) fn choices(self) -> Option<Vec<&'static str>> {

@@ -10,7 +10,6 @@ use crate::report::{Place, Problem, Rule, did_you_mean, nearest, reading};
 /// Names the schema of a file for editors. It never reaches DeepSpeed.
 pub(crate) const SCHEMA_LINE: &str = "$schema";
 
-/// The entries of `$zlaunch`.
 const HEADER: &[&str] = &["about", "about.zh", "extends", "patch", "env", "needs"];
 
 /// The header as JSON Schema, for `zlaunch schema --template`.

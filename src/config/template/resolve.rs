@@ -15,21 +15,18 @@ use crate::report::fix::{Fixes, give, give_as};
 use crate::report::secrets::Secrets;
 use crate::report::{Place, Problem, Rule, did_you_mean, nearest, reading};
 
-/// A template with everything it extends already merged in.
 #[derive(Debug)]
 pub struct Template {
     pub name: String,
     pub(crate) origin: Origin,
     /// Names from this one down to the one that extends nothing.
     pub chain: Vec<String>,
-    /// One for each name in `chain`.
     pub(crate) origins: Vec<Origin>,
     pub about: Option<String>,
     pub about_zh: Option<String>,
     pub config: Value,
     pub env: Vec<(String, String)>,
     pub needs: Vec<RequiredKey>,
-    /// `zero_3` is an old spelling of `zero3`.
     pub notes: Vec<Problem>,
 }
 
@@ -53,7 +50,6 @@ impl Template {
     }
 }
 
-/// One file of a chain.
 struct Link {
     name: String,
     origin: Origin,

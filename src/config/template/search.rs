@@ -14,7 +14,6 @@ use crate::report::{Place, Problem, Rule, nearest};
 
 macro_rules! embedded {
     ($($name:literal)*) => {
-        /// The files of `templates/`, in the order they are listed.
         pub const BUILT_IN: &[(&str, &str)] = &[$(($name, include_str!(concat!("../../../templates/", $name, ".json")))),*];
     };
 }
@@ -54,7 +53,6 @@ pub struct Search {
     pub(super) folders: Vec<PathBuf>,
 }
 
-/// The folders of ZLAUNCH_TEMPLATE_DIR.
 fn of_site(host: &Host) -> impl Iterator<Item = PathBuf> {
     let folders = host.var_os("ZLAUNCH_TEMPLATE_DIR").map(std::env::split_paths).into_iter().flatten();
     folders.filter(|path| !path.as_os_str().is_empty()).map(|path| host.absolute(&path))
@@ -148,7 +146,6 @@ impl Search {
         there.chain(["built in".to_string()]).collect::<Vec<_>>().join(", ")
     }
 
-    /// Every name once, in search order.
     pub fn names(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for (name, _) in self.all() {
