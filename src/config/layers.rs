@@ -71,18 +71,13 @@ pub fn with_layers<'t>(template: &'t Template, layers: &Layers, host: &Host) -> 
         unset(config.to_mut(), SCHEMA_LINE);
     }
     if !config.is_object() {
-        problems.push(
-            Problem::error(Rule::Patch, "after the patch the config is not a JSON object")
-                .at("--patch")
-                .fix("an operation with the path \"\" replaces the whole config: give it a path"),
-        );
+        let problem = Problem::error(Rule::Patch, "after the patch the config is not a JSON object").at("--patch");
+        problems.push(problem.fix("an operation with the path \"\" replaces the whole config: give it a path"));
     }
     if config.get("$zlaunch").is_some() {
-        problems.push(
-            Problem::error(Rule::Set, "`$zlaunch` cannot be set here: it belongs to a template file")
-                .at("--set, --patch")
-                .fix("set variables with --env, choose a template with --deepspeed"),
-        );
+        let problem = Problem::error(Rule::Set, "`$zlaunch` cannot be set here: it belongs to a template file");
+        let help = "set variables with --env, choose a template with --deepspeed";
+        problems.push(problem.at("--set, --patch").fix(help));
     }
     for need in &template.needs {
         let wanted = need.when.as_ref().is_none_or(|(key, value)| json::get(&config, key) == Some(value));

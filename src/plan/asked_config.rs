@@ -83,7 +83,7 @@ pub(super) fn differs_from_shipped(
 pub(super) fn not_shipped(understood: &UnderstoodLaunch, own: &Sourced<String>) -> Option<Problem> {
     let UnderstoodLaunch { job, launch, host, .. } = understood;
     let word = &own.value;
-    if !job.ships_config(word) || !launch.search.is_built_in(word) {
+    if !job.ships_config(word) || launch.search.origin(word) != Some(Origin::BuiltIn) {
         return None;
     }
     let (distribution, version) = (job.trainer.distribution?, job.version()?);

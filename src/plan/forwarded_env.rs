@@ -10,8 +10,7 @@ use std::path::PathBuf;
 
 use super::launch_env::Environment;
 use crate::base::hash::fnv1a;
-use crate::base::shell;
-use crate::base::vars;
+use crate::base::{shell, vars};
 use crate::host::Host;
 use crate::ranks::launcher::remote_runner::{RemoteRunner, is_shell_safe};
 use crate::ranks::launcher::{self, LaunchContext};
@@ -131,8 +130,7 @@ fn through_pdsh(context: &LaunchContext<'_>, environment: &mut Environment) -> R
 }
 
 impl Lines<'_> {
-    /// Our file replaces the user's own `.deepspeed_env` files, so it starts with their lines, unchanged: they may need the
-    /// shell.
+    /// Our file replaces the user's `.deepspeed_env` files, so it starts with their lines, which may need the shell.
     fn add_own_files(&mut self, host: &Host) -> Result<(), Vec<Problem>> {
         let name = host.nonempty_var(vars::DS_ENV_FILE).unwrap_or(".deepspeed_env");
         for folder in host.home().into_iter().chain([host.cwd.clone()]) {

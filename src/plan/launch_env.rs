@@ -108,8 +108,7 @@ impl EnvironmentInputs<'_> {
                 environment.signals_of_torchrun(topology.has_scheduler(host), host);
             }
             Launcher::Direct => {
-                // A script run by a launcher expects the variables of a process group. A front end that starts no
-                // ranks by itself only needs them for DeepSpeed.
+                // Scripts expect the variables of a process group. A front end's program needs them for DeepSpeed only.
                 let script = !job.trainer.is_passthrough() && !job.rewritten;
                 if (self.template.is_some() || script) && !topology.ranks_exist() {
                     environment.single_rank(topology);

@@ -15,7 +15,6 @@ use crate::command::trainer::Job;
 use crate::config::auto::{Fill, LeftAuto, Resolved};
 use crate::config::template::Template;
 use crate::host::Host;
-use crate::ranks::launcher::ExistingLauncher;
 use crate::report::secrets::Secrets;
 use crate::report::{self, Problem};
 use crate::request::Launch;
@@ -40,16 +39,16 @@ impl PlannedConfig {
         resolved: Resolved,
         understood: &UnderstoodLaunch,
     ) -> Result<Self, Problem> {
-        let UnderstoodLaunch { launch, existing_launcher, job, host, .. } = understood;
         let Resolved { config, fills, left, .. } = resolved;
         let text = json::write(&config);
-        let file = match &launch.config_out {
+        let file = match &understood.launch.config_out {
             Some(out) => named_file(out, &template, understood)?,
-            None => PlannedFile { path: in_our_folder(&template.name, &text, "json", host), kind: FileKind::Ours },
+            None => {
+                let path = in_our_folder(&template.name, &text, "json", &understood.host);
+                PlannedFile { path, kind: FileKind::Ours }
+            }
         };
-        let launchers =
-            existing_launcher.as_ref().and_then(|existing| launchers_run_file(&file.path, existing, job, host));
-        let run_file = launchers.or_else(|| run_file(&file.path, job, host));
+        let run_file = run_file(&file.path, understood);
         Ok(PlannedConfig { template, chosen, value: config, text, fills, left, file, run_file })
     }
 
@@ -153,16 +152,17 @@ pub(super) fn files_read(template: Option<&Template>, launch: &Launch, job: &Job
     chain.chain(named).chain(model).chain(run_files).collect()
 }
 
-/// A copy of the run file that holds all arguments, naming our config.
-fn run_file(config: &Path, job: &Job, host: &Host) -> Option<(PathBuf, String)> {
-    let text = job.run_file.as_ref()?.with(job.config_argument(), &config.to_string_lossy());
-    let source = Path::new(job.rank_args(None).first()?).to_path_buf();
-    Some((in_our_folder(&source.file_stem()?.to_string_lossy(), &text, source.extension()?.to_str()?, host), text))
-}
-
-/// A copy of the run file of the launcher in the command, naming our config.
-fn launchers_run_file(config: &Path, existing: &ExistingLauncher, job: &Job, host: &Host) -> Option<(PathBuf, String)> {
-    let (source, text) = existing.run_file(job, config, host)?;
+/// A copy of the run file of the launcher in the command, or of the trainer, that names our config.
+fn run_file(config: &Path, understood: &UnderstoodLaunch) -> Option<(PathBuf, String)> {
+    let UnderstoodLaunch { existing_launcher, job, host, .. } = understood;
+    let launchers = existing_launcher.as_ref().and_then(|existing| existing.run_file(job, config, host));
+    let (source, text) = match launchers {
+        Some(copy) => copy,
+        None => {
+            let text = job.run_file.as_ref()?.with(job.config_argument(), &config.to_string_lossy());
+            (PathBuf::from(job.rank_args(None).first()?), text)
+        }
+    };
     let ending = source.extension().map_or("yaml".into(), OsStr::to_string_lossy);
     Some((in_our_folder(&source.file_stem()?.to_string_lossy(), &text, &ending, host), text))
 }

@@ -162,12 +162,11 @@ impl Planner<'_> {
         if let Some(existing) = &understood.existing_launcher {
             self.diagnostics.add(existing.refuses_config(&understood.job, &understood.host));
         }
-        let missing = understood.missing_shipped_config(&spec);
         // A config of the trainer's package is read where the package is.
-        if understood.runs_elsewhere() && missing.is_some() {
+        if understood.runs_elsewhere() && understood.missing_shipped_config(&spec).is_some() {
             return None;
         }
-        let (mut template, chosen) = self.diagnostics.keep(self.read_template(spec, missing, topology))?;
+        let (mut template, chosen) = self.diagnostics.keep(self.read_template(spec, topology))?;
         self.diagnostics.warnings.append(&mut template.notes);
         if let Some(flag) = flag
             && flag.value != fit::AUTO
@@ -177,26 +176,24 @@ impl Planner<'_> {
         Some((template, chosen))
     }
 
-    /// `missing`: the config is one of the trainer's package, which is not here.
     fn read_template(
         &self,
         spec: Sourced<String>,
-        missing: Option<Problem>,
         topology: Option<&Topology>,
     ) -> Result<ChosenTemplate, Vec<Problem>> {
         let UnderstoodLaunch { job, launch, host, .. } = self.understood;
         asked_config::can_hand_over(&spec, self.understood)?;
-        let (named, chosen) = match topology {
+        if let Some(problem) = self.understood.missing_shipped_config(&spec) {
+            return Err(vec![problem]);
+        }
+        match topology {
             Some(topology) if spec.value == fit::AUTO => {
                 let (name, why) = fit::choose(&spec, job, topology, launch, host)?;
-                (Sourced::new(name, spec.from), Some(why))
+                let named = Sourced::new(name, spec.from);
+                Ok((template::resolve(&named, &launch.search, host)?, Some(why)))
             }
             // Without ranks there is nothing to choose by, and their error is reported already.
-            _ => (spec, None),
-        };
-        match missing {
-            Some(problem) => Err(vec![problem]),
-            None => Ok((template::resolve(&named, &launch.search, host)?, chosen)),
+            _ => Ok((template::resolve(&spec, &launch.search, host)?, None)),
         }
     }
 
@@ -283,8 +280,7 @@ impl Planner<'_> {
         self.diagnostics.findings.extend(found);
     }
 
-    /// Warns if this machine does not suit the config. Returns the reason for expandable segments in torch's allocator,
-    /// if there is one.
+    /// Warns if this machine does not suit the config. Returns the reason for expandable segments, if there is one.
     fn judge_machine(&mut self, config: Option<&PlannedConfig>, ranks: DecidedRanks) -> Option<String> {
         let UnderstoodLaunch { launch, host, job, .. } = self.understood;
         let warnings = &mut self.diagnostics.warnings;
@@ -341,8 +337,14 @@ impl Planner<'_> {
         }
         .decide();
         let path = config.as_ref().map(PlannedConfig::handed_over);
-        if !kind.runs_zlaunch() {
-            self.hand_over_by_variables(path, &mut environment);
+        // A launcher that takes the config sets its own variables.
+        if let Some(path) = path
+            && !kind.runs_zlaunch()
+            && !self.understood.launcher_takes_config()
+        {
+            for (name, value) in job.config_variables(path) {
+                environment.set(name, value, format!("hands the config to {}", job.target.name()));
+            }
         }
         let mut context = self.launch_context(&topology);
         let ForwardedEnv { files, named, warnings } = ForwardedEnv::plan(&context, &mut environment)?;
@@ -379,18 +381,6 @@ impl Planner<'_> {
         };
         plan.record = plan.record(launch, job, host, self.machine)?;
         Ok(plan)
-    }
-
-    /// Sets the variables in which the front end looks for its config. A launcher that takes the config sets its own.
-    fn hand_over_by_variables(&self, config: Option<&OsStr>, environment: &mut Environment) {
-        let job = &self.understood.job;
-        let Some(config) = config else { return };
-        if self.understood.launcher_takes_config() {
-            return;
-        }
-        for (name, value) in job.config_variables(config) {
-            environment.set(name, value, format!("hands the config to {}", job.target.name()));
-        }
     }
 
     /// Sets the variables that the launcher of the command would set, if torchrun can stand in for it.

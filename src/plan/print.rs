@@ -32,7 +32,7 @@ impl Plan {
         match format {
             Format::Text => escape_controls(&self.text(secrets, terminal::width())).into_bytes(),
             Format::Json => secrets.printed(self.json()),
-            Format::Shell => self.shell(secrets),
+            Format::Shell => [b"#!/bin/sh\n", &self.shell_lines(secrets)[..]].concat(),
         }
     }
 
@@ -89,11 +89,13 @@ impl Plan {
 
     fn environment_text(&self, secrets: &Secrets, width: Option<usize>) -> String {
         let Environment { set, unset, kept } = &self.environment;
-        let why = |setting: &Setting| secrets.hide_known(setting.why.clone());
-        let numbers = |local: &LocalRanks| format!("the number of the rank: 0 to {}", local.count - 1);
         let mut rows: Vec<(String, String)> = Vec::new();
-        rows.extend(set.iter().map(|setting| (secrets.setting(&setting.name, &setting.value), why(setting))));
-        rows.extend(self.local.iter().map(|local| (PER_RANK.join(", "), numbers(local))));
+        for Setting { name, value, why } in set {
+            rows.push((secrets.setting(name, value), secrets.hide_known(why)));
+        }
+        if let Some(local) = &self.local {
+            rows.push((PER_RANK.join(", "), format!("the number of the rank: 0 to {}", local.count - 1)));
+        }
         rows.extend(unset.iter().map(|name| (name.clone(), "removed".to_string())));
         rows.extend(kept.iter().map(|(name, value)| (secrets.setting(name, value), "yours, kept".to_string())));
         let table = TextTable::of_pairs(2, rows);
@@ -205,15 +207,15 @@ impl Plan {
 
     fn environment_json(&self) -> Value {
         let Environment { set, unset, kept } = &self.environment;
-        let set = set.iter().map(|setting| (&setting.name, setting.value.to_string_lossy().into()));
-        let kept = kept.iter().map(|(name, value)| (name, value.clone().into()));
-        json!({"set": object(set), "unset": unset, "kept": object(kept)})
+        let set: Value = set.iter().map(|setting| (setting.name.clone(), setting.value.to_string_lossy())).collect();
+        let kept: Value = kept.iter().cloned().collect();
+        json!({"set": set, "unset": unset, "kept": kept})
     }
 
     /// A POSIX shell script that does what the launch would do. Bytes, because arguments need not be UTF-8. Scripts are
     /// kept and shared, so a secret becomes a variable that must be set.
-    pub(super) fn shell(&self, secrets: &Secrets) -> Vec<u8> {
-        let mut script = b"#!/bin/sh\nset -e\n".to_vec();
+    pub(super) fn shell_lines(&self, secrets: &Secrets) -> Vec<u8> {
+        let mut script = b"set -e\n".to_vec();
         let environment = &self.environment;
         let mut names = secrets.names(environment.settings(), &environment.unset);
         let mut files = Vec::new();
@@ -244,7 +246,8 @@ impl Plan {
         let ours = self.local.as_ref().map(|local| self.supervisor_command(local)).unwrap_or_default();
         if !ours.is_empty() {
             // The script is complete: ZLAUNCH_* variables of a site must not add to it.
-            script.extend(UNSET_ZLAUNCH_VARIABLES);
+            script
+                .extend(b"for name in $(env | sed -n 's/^\\(ZLAUNCH_[A-Z_]*\\)=.*/\\1/p'); do unset \"$name\"; done\n");
         }
         script.extend(b"exec ");
         let words = ours.iter().chain(&self.argv).map(OsString::as_os_str);
@@ -264,13 +267,6 @@ impl Plan {
         std::iter::once(zlaunch).chain(words.into_iter().map(OsString::from)).collect()
     }
 }
-
-fn object<'a>(entries: impl Iterator<Item = (&'a String, Value)>) -> Value {
-    Value::Object(entries.map(|(name, value)| (name.clone(), value)).collect())
-}
-
-const UNSET_ZLAUNCH_VARIABLES: &[u8] =
-    b"for name in $(env | sed -n 's/^\\(ZLAUNCH_[A-Z_]*\\)=.*/\\1/p'); do unset \"$name\"; done\n";
 
 fn shell_word(pieces: &[Piece], names: &mut Names) -> Vec<u8> {
     if pieces.is_empty() {
@@ -293,7 +289,7 @@ pub fn refused_json(problems: &[Problem], secrets: &Secrets) -> Vec<u8> {
 }
 
 pub(crate) fn diagnostics_json(problems: &[Problem]) -> Value {
-    let row = |problem: &Problem| {
+    let rows = problems.iter().map(|problem| {
         json!({
             "rule": problem.rule.name(),
             "severity": problem.severity.to_string(),
@@ -305,8 +301,8 @@ pub(crate) fn diagnostics_json(problems: &[Problem]) -> Value {
             "when": problem.when.map(When::word),
             "allowable": problem.allowable,
         })
-    };
-    problems.iter().map(row).collect()
+    });
+    rows.collect()
 }
 
 /// The program of the ranks in short: `swift sft`, `train.py`.

@@ -11,10 +11,9 @@ use serde_json::{Map, Value, json};
 use super::decision::{Plan, Record};
 use super::planned_config::files_read;
 use crate::base::hash::fnv1a;
-use crate::base::json;
 use crate::base::shell::quoted;
 use crate::base::source::Sourced;
-use crate::base::vars;
+use crate::base::{json, vars};
 use crate::command::trainer::{self, Job};
 use crate::host::Host;
 use crate::report::fix::{Fixes, drop_word, give, run};
@@ -79,10 +78,8 @@ impl Plan {
 
     /// The script of the launch, which first changes to its folder.
     fn script(&self, secrets: &Secrets, host: &Host) -> Vec<u8> {
-        let script = self.shell(secrets);
-        let rest = script.strip_prefix(b"#!/bin/sh\n").unwrap_or(&script);
         let folder = quoted(host.cwd.as_os_str());
-        [Record::SCRIPT_START.as_bytes(), b"cd ", &folder, b" || exit\n", rest].concat()
+        [Record::SCRIPT_START.as_bytes(), b"cd ", &folder, b" || exit\n", &self.shell_lines(secrets)].concat()
     }
 }
 
@@ -162,14 +159,14 @@ pub(crate) fn foreign(folder: &Path) -> Option<PathBuf> {
     let there = |name: &str| Some(folder.join(name)).filter(|path| fs::symlink_metadata(path).is_ok());
     let read = |path: &Path| reading::read_text(path).ok().filter(|_| !path.is_symlink());
     let parse = |path: &Path| json::parse_exactly(&read(path)?).ok();
-    let record = match there(Record::FILE) {
-        Some(file) => match parse(&file).filter(is_record) {
-            Some(content) => content,
-            None => return Some(file),
-        },
-        None => Value::Null,
+    let file = there(Record::FILE);
+    let record = file.as_deref().and_then(parse).filter(is_record);
+    if file.is_some() && record.is_none() {
+        return file;
+    }
+    let is_config = |path: &Path| {
+        parse(path).zip(record.as_ref()).is_some_and(|(config, record)| config == record["plan"]["config"])
     };
-    let is_config = |path: &Path| record.is_object() && parse(path).as_ref() == Some(&record["plan"]["config"]);
     let is_script = |path: &Path| read(path).is_some_and(|text| text.starts_with(Record::SCRIPT_START));
     let config = there(Record::CONFIG).filter(|path| !is_config(path));
     config.or_else(|| there(Record::SCRIPT).filter(|path| !is_script(path)))
@@ -187,25 +184,20 @@ pub fn timestamp(time: SystemTime) -> String {
     format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", rest / 3600, rest / 60 % 60, rest % 60)
 }
 
-/// Year, month and day of a day counted from 1970, by whole years and months.
-fn date(days: u64) -> (u64, u64, u64) {
-    let leap = |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
-    let mut left = days;
-    let mut year = 1970;
-    while left >= 365 + u64::from(leap(year)) {
-        left -= 365 + u64::from(leap(year));
+/// Year, month and day of a day counted from 1970.
+fn date(mut days: u64) -> (u64, u64, u64) {
+    let mut year: u64 = 1970;
+    loop {
+        let leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+        let february = if leap { 29 } else { 28 };
+        for (month, length) in (1..).zip([31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]) {
+            if days < length {
+                return (year, month, days + 1);
+            }
+            days -= length;
+        }
         year += 1;
     }
-    let february = 28 + u64::from(leap(year));
-    let mut month = 1;
-    for length in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
-        if left < length {
-            break;
-        }
-        left -= length;
-        month += 1;
-    }
-    (year, month, left + 1)
 }
 
 /// The content of the record in a folder, or in the folder that `--record auto` writes to inside of it.

@@ -5,14 +5,13 @@ use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-use crate::base::base64;
 use crate::base::options::{flag, launch_option, takes_value};
-use crate::base::shell;
 use crate::base::source::{Source, Sourced};
-use crate::base::vars;
+use crate::base::{base64, shell, vars};
 use crate::command::prefix::{Barrier, Prefix};
 use crate::command::target::{ParsedCommand, base_name, is_python, of_python};
 use crate::command::trainer::{self, Job};
+use crate::config::template::Origin;
 use crate::host::Host;
 use crate::ranks::launcher::srun::SrunPrefix;
 use crate::ranks::launcher::{self, ExistingLauncher, Launcher};
@@ -216,7 +215,7 @@ impl<'a> UnderstoodLaunch<'a> {
         let is_word = || search.knows(&own.value) || job.ships_config(&own.value);
         if is_argument
             && is_word()
-            && !search.is_adjusted(&own.value)
+            && !matches!(search.origin(&own.value), Some(Origin::File(_)))
             && let Some(path) = job.own_file(&own.value, &self.host)
         {
             return own.map(|_| path.to_string_lossy().into_owned());
@@ -321,8 +320,7 @@ impl<'a> UnderstoodLaunch<'a> {
         shell::text(&self.launch.words_with(&moved, &rest))
     }
 
-    /// The places that ask for several machines. A sub-command that a front end runs as one process may be part of a job
-    /// of several machines.
+    /// The places that ask for several machines. A console script may run once in a job of several machines.
     fn several_machines(&self, is_console: bool) -> Vec<Place> {
         let Launch { topology: flags, hosts, .. } = self.launch;
         let nnodes = flags.nnodes.as_ref().filter(|nnodes| nnodes.from.is_flag() && nnodes.value > 1);
@@ -344,19 +342,19 @@ impl<'a> UnderstoodLaunch<'a> {
                     .at(*name)
                     .fix(run(order).remark("run zlaunch inside, in an image that has it"))
             }
-            Some(Barrier::Option(option)) => error(format!(
-                "with `{option}` the command runs in another folder or without the variables that zlaunch reads"
-            ))
-            .at(option)
-            .fix(run(order)),
+            Some(Barrier::Option(option)) => {
+                let changes = "the command runs in another folder or without the variables that zlaunch reads";
+                error(format!("with `{option}` {changes}")).at(option).fix(run(order))
+            }
             Some(Barrier::Without(name, needed)) => {
                 error(format!("`{name}` without {needed} drops the variables that zlaunch reads"))
                     .at(*name)
                     .fix(run(format!("{name} {needed}")).remark("to keep them").or(run(order)))
             }
             // At the launch, zlaunch checks again behind the prefix.
+            None if !self.launch.output.only_shows() => return None,
             None => {
-                let name = prefix.own_python.filter(|_| self.launch.output.only_shows())?;
+                let name = prefix.own_python?;
                 let what =
                     format!("`{name}` brings its own Python: what depends on installed packages was not checked");
                 Problem::warning(Rule::PackagesNotSeen, what).at(name).fix(run(order))

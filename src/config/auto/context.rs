@@ -1,18 +1,15 @@
-//! The facts that the rules compute from: arguments of the command, defaults of the trainer, the ranks, the model.
-//!
-//! An argument that a script may change on the way fills nothing, and a value that contradicts it is not an error. The
-//! trainer's defaults are only compared with values of the config: an "auto" that no argument decides is left to the
-//! trainer.
+//! The facts that the rules compute from: arguments of the command, defaults of the trainer, the ranks, the model. An
+//! argument that a script may change fills nothing, and a difference from it is only a warning. The trainer's defaults are
+//! only compared: an "auto" that no argument decides is left to the trainer.
 
 use std::cell::OnceCell;
 use std::ffi::OsString;
 
 use serde_json::{Value, json};
 
-use crate::base::json;
-use crate::base::python_value;
 use crate::base::recorded::Version;
 use crate::base::source::{DoubtfulArgument, Source, Sourced, TrainerDefault};
+use crate::base::{json, python_value};
 use crate::command::argv::{Args, ArgumentError, hf_bool};
 use crate::command::defaults::{ArgumentClass, RecordedDefault};
 use crate::command::model::{self, HiddenSize};

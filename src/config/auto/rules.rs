@@ -113,11 +113,9 @@ impl FillContext<'_> {
     }
 }
 
-/// The three sizes that follow from the model. Below stage 3, accelerate fills the last two, and it does not look into a
-/// text model's section.
+/// A size that follows from the model. Below stage 3, accelerate fills two of the three, without a look at `text_config`.
 fn sized(context: &FillContext, at_every_stage: bool, of: fn(u64) -> (Value, &'static str)) -> Answer {
-    // TRL initialises a reference model with the config before transformers fills these sizes. There DeepSpeed drops an
-    // "auto" and takes its defaults.
+    // TRL initialises a reference model before transformers fills these sizes; DeepSpeed drops an "auto" there.
     if (context.job.trainer.model.has_reference)(&context.job.args, &context.job.target) {
         return Err(Unfilled::deferred("the reference model gets it unchanged"));
     }

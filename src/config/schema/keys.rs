@@ -24,8 +24,7 @@ pub fn name_of(key: &str) -> &str {
     key.rsplit_once('.').map_or(key, |(_, name)| name)
 }
 
-/// The lines from the first one whose key is not smaller. Whole lines compare as their keys do: the tab behind a key is
-/// smaller than anything in one.
+/// The lines from `key` on. Lines are sorted like their keys, because the tab behind a key is smaller than any letter.
 pub fn lines_from(key: &str) -> Lines<'static> {
     TABLE.from(key)
 }

@@ -75,11 +75,9 @@ impl Search {
             return None;
         }
         let first = of_site(host).next()?.display().to_string();
-        let problem = Problem::warning(
-            Rule::TemplateDir,
-            format!("there is no folder `{first}`, so templates come from elsewhere"),
-        );
-        Some(problem.at(Place::variable("ZLAUNCH_TEMPLATE_DIR", first)).fix("correct the variable, or unset it"))
+        let what = format!("there is no folder `{first}`, so templates come from elsewhere");
+        let place = Place::variable("ZLAUNCH_TEMPLATE_DIR", first);
+        Some(Problem::warning(Rule::TemplateDir, what).at(place).fix("correct the variable, or unset it"))
     }
 
     /// The first file of that name from position `from` on. Position `folders.len()` is the built-in set.
@@ -142,8 +140,8 @@ impl Search {
 
     /// The folders that are there, in search order.
     pub(crate) fn in_words(&self) -> String {
-        let there = self.folders.iter().filter(|folder| folder.is_dir()).map(|folder| folder.display().to_string());
-        there.chain(["built in".to_string()]).collect::<Vec<_>>().join(", ")
+        let there = self.folders.iter().filter(|folder| folder.is_dir());
+        there.map(|folder| format!("{}, ", folder.display())).collect::<String>() + "built in"
     }
 
     pub fn names(&self) -> Vec<String> {
@@ -168,16 +166,11 @@ impl Search {
 
     /// True if it is a template's name or another spelling of one.
     pub(crate) fn knows(&self, name: &str) -> bool {
-        is_name(name) && self.find(alias(name).unwrap_or(name), 0).is_some()
+        is_name(name) && self.origin(alias(name).unwrap_or(name)).is_some()
     }
 
-    /// True if one of the folders has a template of that name.
-    pub(crate) fn is_adjusted(&self, name: &str) -> bool {
-        is_name(name) && matches!(self.find(name, 0), Some((_, Origin::File(_))))
-    }
-
-    pub(crate) fn is_built_in(&self, name: &str) -> bool {
-        is_name(name) && matches!(self.find(name, 0), Some((_, Origin::BuiltIn)))
+    pub(crate) fn origin(&self, name: &str) -> Option<Origin> {
+        if is_name(name) { self.find(name, 0).map(|(_, origin)| origin) } else { None }
     }
 
     /// A word that is neither a template nor a file.
