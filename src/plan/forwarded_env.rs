@@ -23,7 +23,7 @@ const HANDED_ON: &[&str] = &["MLFLOW", "PYTHON", "MV2", "UCX", "NCCL"];
 #[derive(Default)]
 pub(super) struct ForwardedEnv {
     pub(super) files: Vec<(PathBuf, String)>,
-    /// Variables that `mpirun` must be told of.
+    /// Variables that are named in the options of `mpirun`.
     pub(super) named: Vec<String>,
     pub(super) warnings: Vec<Problem>,
 }

@@ -1,4 +1,4 @@
-//! How a launch that was understood becomes a plan. Reads files the user named; changes nothing.
+//! Makes a plan of a launch that was understood. Reads files the user named; changes nothing.
 
 use std::ffi::{OsStr, OsString};
 
@@ -407,7 +407,7 @@ impl Planner<'_> {
         config: Option<&OsStr>,
     ) -> Result<Vec<OsString>, Vec<Problem>> {
         let UnderstoodLaunch { launch, job, existing_launcher, wrapper, .. } = self.understood;
-        // One rank is rehearsed here, whoever would start it elsewhere.
+        // A rehearsal runs one rank here instead of all ranks elsewhere.
         let starts_elsewhere = matches!(kind, Launcher::Srun | Launcher::Deepspeed) && existing_launcher.is_none();
         let kind = if launch.rehearsed && starts_elsewhere { Launcher::Direct } else { kind };
         if kind == Launcher::Srun {
@@ -420,10 +420,12 @@ impl Planner<'_> {
         // Behind a launcher in the command, a script keeps the arguments it was given.
         let added = existing_launcher.is_none() || job.rewritten;
         let added = added.then(|| job.launcher_args(ranks(context.topology))).into_iter().flatten();
-        if let Some(existing) = existing_launcher.as_ref().filter(|_| !translated) {
+        if let Some(existing) = existing_launcher
+            && !translated
+        {
             return Ok(existing.argv(&context, config).into_iter().chain(added).collect());
         }
-        let mut words = job.rank_args(config.filter(|_| !translated));
+        let mut words = job.rank_args(if translated { None } else { config });
         words.extend(added);
         let problems = launcher::check_words(kind, &context, &words);
         if !problems.is_empty() {

@@ -1,4 +1,4 @@
-//! How a plan prints: text for a person, JSON for a program, a shell script to run by hand.
+//! Prints a plan: text for a person, JSON for a program, a shell script to run by hand.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;

@@ -157,7 +157,7 @@ pub(crate) fn content_hash(path: &Path) -> Option<Value> {
 /// the record next to it holds the same config.
 pub(crate) fn foreign(folder: &Path) -> Option<PathBuf> {
     let there = |name: &str| Some(folder.join(name)).filter(|path| fs::symlink_metadata(path).is_ok());
-    let read = |path: &Path| reading::read_text(path).ok().filter(|_| !path.is_symlink());
+    let read = |path: &Path| if path.is_symlink() { None } else { reading::read_text(path).ok() };
     let parse = |path: &Path| json::parse_exactly(&read(path)?).ok();
     let file = there(Record::FILE);
     let record = file.as_deref().and_then(parse).filter(is_record);

@@ -129,7 +129,7 @@ impl<'a> UnderstoodLaunch<'a> {
         topology.size_problem().map_or(Ok(topology), |problem| Err(vec![problem]))
     }
 
-    /// A launcher that is not told of other machines is judged like any other command: it must not train alone.
+    /// Refuses a launcher without options for several machines in a job of several: each machine would train alone.
     fn judge_alone(&self, existing: &ExistingLauncher) -> Result<(), Vec<Problem>> {
         let Launch { topology: flags, command, trainer, .. } = self.launch;
         // A command from a shim that zlaunch does not handle runs unchanged.
@@ -329,7 +329,9 @@ impl<'a> UnderstoodLaunch<'a> {
         let mut places: Vec<Place> = nnodes.into_iter().chain(node_rank).map(Place::from).collect();
         places.extend(hostfile.map(|file| Place::from(&file.clone().map(|path| path.display().to_string()))));
         let alone = is_console || flags.nnodes.as_ref().is_some_and(|nnodes| nnodes.value == 1);
-        places.extend(Topology::job_of_several_nodes(&self.host).filter(|_| !alone));
+        if !alone {
+            places.extend(Topology::job_of_several_nodes(&self.host));
+        }
         places
     }
 

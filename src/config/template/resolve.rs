@@ -151,7 +151,7 @@ fn parent_link(link: &Link, parent: &str, spec: &Sourced<String>, search: &Searc
     Err(Problem::error(Rule::Template, what).at(Place::key(&link.origin, "$zlaunch.extends")).at(spec).fix(help))
 }
 
-/// The file, the inline text or the embedded template. `inline`: what was said in the place of a name.
+/// `inline`: the text of a spec that is JSON itself.
 fn load(link: &Link, inline: &str) -> Result<Document, Vec<Problem>> {
     let value = match &link.origin {
         Origin::File(path) => reading::read(path)?,
