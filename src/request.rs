@@ -1,7 +1,6 @@
-//! What was asked for, as plain values: `cli` makes them, everything behind reads them.
+//! The user's request as plain values: `cli` makes them, everything behind reads them.
 
 pub(crate) mod understood;
-mod unknown;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -16,7 +15,6 @@ use crate::ranks::launcher::{Launcher, OutputFlags};
 use crate::ranks::topology::{HostFlags, RankFlags};
 use crate::report::{Problem, Rule, reading};
 
-/// A launch as it was said.
 #[derive(Default)]
 pub struct Launch {
     pub deepspeed: Option<Sourced<String>>,
@@ -33,7 +31,6 @@ pub struct Launch {
     pub environment: EnvironmentFlags,
     pub config_out: Option<Sourced<PathBuf>>,
     pub(crate) record: Option<Sourced<PathBuf>>,
-    /// The sub-command, or nothing.
     pub(crate) subcommand: &'static str,
     /// Our words as they were given, up to the command.
     pub(crate) options: Vec<OsString>,
@@ -42,20 +39,19 @@ pub struct Launch {
     pub(crate) allow: Vec<Rule>,
     pub(crate) warnings: Vec<Problem>,
     pub command: Vec<OsString>,
-    /// It is for `zlaunch rehearse`, which runs what a rank runs.
+    /// `zlaunch rehearse` runs what a rank runs.
     pub(crate) rehearsed: bool,
 }
 
 impl Launch {
-    /// The command without our options, as it stands.
+    /// The command unchanged, without our options.
     pub(crate) fn command_alone(&self) -> Self {
         let trainer = Some(Sourced::new(trainer::passthrough(), Source::Default));
         Launch { output: self.output, command: self.command.clone(), trainer, ..Launch::default() }
     }
 
-    /// Reads the config that `--deepspeed` names, if it comes through a pipe: `--deepspeed -`, `--deepspeed <(…)`. A pipe can
-    /// be read once, so from here on its text stands in the place of its name, also for zlaunch behind a prefix and in the
-    /// record.
+    /// Reads a config that comes through a pipe: `--deepspeed -`, `--deepspeed <(…)`. A pipe can be read once, so its text
+    /// replaces its name, also for zlaunch behind a prefix and in the record.
     pub(crate) fn read_piped_config(&mut self, host: &Host) -> Result<(), Problem> {
         let Some(spec) = self.deepspeed.as_mut().filter(|spec| spec.from.is_flag()) else { return Ok(()) };
         let name = spec.value.clone();
@@ -63,25 +59,24 @@ impl Launch {
             return Ok(());
         }
         for word in &mut self.options {
-            let text = word.to_str().and_then(|text| text.strip_suffix(&name));
-            if let Some(said) = text.filter(|said| said.is_empty() || *said == "--deepspeed=") {
-                *word = format!("{said}{}", spec.value).into();
+            if let Some(option @ ("" | "--deepspeed=")) = word.to_str().and_then(|text| text.strip_suffix(&name)) {
+                *word = format!("{option}{}", spec.value).into();
             }
         }
         Ok(())
     }
 
-    /// The user's own line with another command, to paste: every option of ours stays, and `-n` with them.
+    /// The user's own line with more options and another command, to paste.
     pub(crate) fn words_with(&self, more: &[OsString], command: &[OsString]) -> Vec<OsString> {
-        let subcommand = Some(self.subcommand.into()).filter(|_| !self.subcommand.is_empty());
+        let mut ours: Vec<OsString> = vec!["zlaunch".into()];
+        if !self.subcommand.is_empty() {
+            ours.push(self.subcommand.into());
+        }
         let options = self.options.strip_suffix(&["--".into()]).unwrap_or(&self.options);
-        let ours = [OsString::from("zlaunch")].into_iter().chain(subcommand).chain(options.iter().cloned());
-        let ours: Vec<OsString> = ours.chain(more.iter().cloned()).collect();
-        [&ours[..], &["--".into()], command].concat()
+        [&ours, options, more, &["--".into()], command].concat()
     }
 
-    /// Our options as they were given, for zlaunch behind a prefix: without those that only print, and without those
-    /// that were meant for srun itself.
+    /// Our options for zlaunch behind a prefix, without those that only print and those for srun itself.
     pub(crate) fn forwarded_options(&self) -> Vec<OsString> {
         let mut dropped = vec!["dry-run", "format"];
         if self.launcher.as_ref().is_some_and(|asked| asked.value == Launcher::Srun) {
@@ -109,7 +104,7 @@ impl Launch {
     }
 }
 
-/// Puts the text of the pipe in the place of its name. Whether it was one.
+/// Replaces the name of a pipe by its text. False if it is no pipe.
 pub(crate) fn read_if_piped(spec: &mut Sourced<String>, host: &Host) -> Result<bool, Problem> {
     let Some(piped) = reading::piped(&spec.value, host) else { return Ok(false) };
     spec.value = piped?.to_string();
@@ -117,32 +112,27 @@ pub(crate) fn read_if_piped(spec: &mut Sourced<String>, host: &Host) -> Result<b
     Ok(true)
 }
 
-/// What is shown, and whether anything is done.
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Output {
-    /// Print the plan like this and do nothing.
+    /// Print the plan in this format and do nothing.
     pub(crate) dry_run: Option<Format>,
     pub(crate) quiet: bool,
     pub(crate) verbose: bool,
-    /// Print what the rules find and do nothing; the format is `dry_run`'s.
+    /// Print the findings of the rules and do nothing; the format is `dry_run`'s.
     pub(crate) check: bool,
-    /// Mend the configs first.
     pub(crate) fix: bool,
 }
 
 impl Output {
-    /// Somebody will read the plan.
     pub(crate) fn is_read(self) -> bool {
         matches!(self.dry_run, Some(Format::Text | Format::Json)) || self.verbose
     }
 
-    /// Nothing is launched.
     pub(crate) fn only_shows(self) -> bool {
         self.check || self.dry_run.is_some()
     }
 
-    /// Also what is only worth knowing.
     pub(crate) fn wants_notes(self) -> bool {
         self.check || self.verbose
     }
@@ -155,16 +145,14 @@ pub enum Format {
     Shell,
 }
 
-/// What was said about memory instead of seen.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MemoryFlags {
     pub(crate) gpu: Option<Sourced<u64>>,
     pub(crate) host: Option<Sourced<u64>>,
-    /// Tokens in a sequence.
     pub(crate) seq_len: Option<Sourced<u64>>,
 }
 
-/// What the user said about variables.
+/// `--env` and `--unset-env`.
 #[derive(Default)]
 pub struct EnvironmentFlags {
     pub set: Vec<Sourced<(String, OsString)>>,
@@ -172,7 +160,6 @@ pub struct EnvironmentFlags {
 }
 
 impl EnvironmentFlags {
-    /// The user has the last word on this one.
     pub(crate) fn says(&self, name: &str) -> bool {
         self.set.iter().any(|sourced| sourced.value.0 == name) || self.unset.iter().any(|sourced| sourced.value == name)
     }

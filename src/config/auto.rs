@@ -1,45 +1,43 @@
-//! What becomes of every "auto": one table of rules that mirrors what transformers and accelerate do, down to the
-//! numeric type. Nothing but an "auto" can ever change.
+//! Fills "auto" by one table of rules that mirrors transformers and accelerate, down to the numeric type. Nothing but an
+//! "auto" can ever change.
 
 mod context;
-mod defaults;
-mod given;
-mod mismatch;
 mod rules;
 
+use serde::Serialize;
 use serde_json::Value;
 
-use super::schema;
+use super::places::as_typed;
+use super::{layers, schema};
 use crate::base::json;
 use crate::base::python_value::number;
-use crate::base::source::Source;
-use crate::command::trainer::Trainer;
-use crate::report::fix::{set, unset};
+use crate::base::source::{Source, TrainerDefault};
+use crate::command::trainer::{AutoFiller, Trainer};
+use crate::report::fix::{Fixes, give, set, set_json, unset};
 use crate::report::{Place, Problem, Rule, Severity, When};
 
 pub(crate) use context::{FillContext, hidden_size};
 use context::{FilledValue, Unfilled};
+use rules::AutoRule;
 pub use rules::RULES;
 
-/// One "auto" that was filled.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, PartialEq, Serialize)]
 pub struct Fill {
     pub key: &'static str,
     pub value: Value,
     pub from: String,
     /// The one argument that decides it.
+    #[serde(skip)]
     pub argument: Option<Source>,
 }
 
-/// One "auto" that was left to the trainer.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct LeftAuto {
     pub(crate) key: String,
     pub(crate) why: String,
 }
 
-/// What `resolve` makes of a config.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Resolved {
     pub(crate) config: Value,
     pub(crate) fills: Vec<Fill>,
@@ -51,83 +49,161 @@ pub(crate) struct Resolved {
 }
 
 /// Fills what is known, leaves or refuses the rest, and compares what is concrete, as the trainer would.
-/// `place` says where a key of the config was written. The config is returned even when there are problems: `check` may
-/// have more to say about it.
+/// `place` tells where a key of the config was written. The config is returned even when there are problems, because
+/// `check` may find more of them.
 pub(crate) fn resolve(context: &FillContext, place: impl Fn(&str) -> Place) -> (Resolved, Vec<Problem>) {
     let trainer = context.job.trainer;
-    // Nothing fills what zlaunch leaves, unless the trainer sets the key itself.
-    let by_nobody_else = !trainer.is_hf() && !trainer.is_passthrough();
-    let (mut fills, mut left, mut warnings, mut problems) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    let mut mismatched = false;
+    let (mut resolved, mut problems) = (Resolved::default(), Vec::new());
     let comparing = context.comparing();
-    let mut leave = |key: &str, why: &str| left.push(LeftAuto { key: key.to_string(), why: why.to_string() });
+    // Behind such a launcher, nothing is known of the arguments of a script that cannot be read.
+    let is_unknown = context.by_launcher.is_some() && context.is_unseen();
+    let compares = trainer.is_hf() && !is_unknown && trainer.config.filler.and_then(AutoFiller::source).is_none();
     for rule in RULES {
-        let Some(value) = json::get(context.config, rule.key) else { continue };
-        let auto = is_auto(value);
-        if !auto && (!rule.compared || !trainer.is_hf() || value.is_null()) {
-            continue;
-        }
-        if let Some(why) =
-            context.by_launcher.filter(|_| auto || context.is_unseen()).or_else(|| context.filled_by_trainer(rule.key))
-        {
-            if auto {
-                leave(rule.key, why);
+        let done = match json::get(context.config, rule.key) {
+            Some(value) if is_auto(value) => resolved.fill(rule, context, &place),
+            Some(value) if compares && rule.compared && !value.is_null() => {
+                resolved.compare(rule, value, &comparing, &place)
             }
-            continue;
-        }
-        let answer = match context.fills_auto {
-            _ if by_nobody_else && rule.plain.is_none() => Err(Unfilled::deferred("nobody fills it")),
-            Some(fills) if fills.source().is_some() => Err(Unfilled::deferred("the trainer does not")),
-            _ => rule.value(if auto { context } else { &comparing }),
+            _ => Ok(()),
         };
-        match answer {
-            // Several keys read the same argument.
-            Err(Unfilled::Invalid(problem)) if problems.contains(&problem) => {}
-            Err(Unfilled::Invalid(problem)) => problems.push(problem),
-            Ok(wanted) if !auto => {
-                if !python_equal(value, &wanted.value) {
-                    let found = mismatch::problem(rule, value, place(rule.key), &wanted);
-                    let is_error = found.severity == Severity::Error;
-                    mismatched |= is_error;
-                    if is_error { problems.push(found) } else { warnings.push(found) }
-                }
-            }
-            Err(_) if !auto => {}
-            Ok(_) if context.no_fill => leave(rule.key, "--no-fill"),
-            Ok(FilledValue { value, from, mut arguments }) => {
-                let argument = arguments.pop().filter(|_| arguments.is_empty());
-                fills.push(Fill { key: rule.key, value, from, argument });
-            }
-            Err(Unfilled::Deferred(_)) if trainer.args_set_in_script() => {
-                leave(rule.key, "the script's own code says it");
-            }
-            Err(Unfilled::Deferred(why)) => leave(rule.key, &why),
-            Err(Unfilled::Unsupported) => problems.push(nobody_fills(rule.key, place(rule.key), context)),
-        }
+        // Several keys read the same argument.
+        problems.extend(done.err().filter(|problem| !problems.contains(problem)));
     }
-    let mut config = apply(context.config, &fills);
+    resolved.config = apply(context.config, &resolved.fills);
+    let by_nobody_else = fills_alone(trainer);
     if by_nobody_else {
+        let Resolved { left, config, .. } = &mut resolved;
         left.retain_mut(|open| {
-            let kept = take_out(&mut config, open, trainer);
+            let kept = take_out(config, open, trainer);
             if !kept {
                 let LeftAuto { key, why } = &*open;
                 let what = format!("`{key}` is \"auto\", and plain DeepSpeed does not fill it: {why}");
-                let found = Problem::error(Rule::Auto, what).at(place(key)).fix(set(key, example(key)));
+                let example = RULES.iter().find(|rule| rule.key == key).and_then(|rule| rule.plain).unwrap_or("VALUE");
+                let found = Problem::error(Rule::Auto, what).at(place(key)).fix(set(key, example));
                 problems.push(found.when(noticed(key, context)));
             }
             kept
         });
     }
-    for key in json::leaves(&config, is_auto) {
+    for key in json::leaves(&resolved.config, is_auto) {
         let in_table = RULES.iter().any(|rule| rule.key == key);
         if !(in_table || by_nobody_else && deepspeed_knows_auto(&key)) {
             problems.push(nobody_fills(&key, place(&key), context));
         }
     }
-    (Resolved { config, fills, left, mismatched, warnings }, problems)
+    (resolved, problems)
 }
 
-/// The samples of a step, and what they are the product of. By the trainer's defaults too, as far as they are known.
+/// True if nothing fills what zlaunch leaves, unless the trainer sets the key itself.
+fn fills_alone(trainer: &Trainer) -> bool {
+    !trainer.is_hf() && !trainer.is_passthrough()
+}
+
+impl Resolved {
+    fn fill(&mut self, rule: &AutoRule, context: &FillContext, place: impl Fn(&str) -> Place) -> Result<(), Problem> {
+        let trainer = context.job.trainer;
+        let (key, filler) = (rule.key, trainer.config.filler.and_then(AutoFiller::source));
+        let mut leave = |why: &str| self.left.push(LeftAuto { key: key.to_string(), why: why.to_string() });
+        if let Some(why) = context.by_launcher.or_else(|| filler?(key)) {
+            leave(why);
+            return Ok(());
+        }
+        let answer = if fills_alone(trainer) && rule.plain.is_none() {
+            Err(Unfilled::deferred("nobody fills it"))
+        } else if filler.is_some() {
+            Err(Unfilled::deferred("the trainer does not"))
+        } else {
+            rule.value(context)
+        };
+        match answer {
+            Ok(_) if context.no_fill => leave("--no-fill"),
+            Ok(FilledValue { value, from, mut arguments }) => {
+                let argument = if arguments.len() == 1 { arguments.pop() } else { None };
+                self.fills.push(Fill { key, value, from, argument });
+            }
+            Err(Unfilled::Deferred(_)) if trainer.args_set_in_script() => leave("the script's own code says it"),
+            Err(Unfilled::Deferred(why)) => leave(&why),
+            Err(Unfilled::Unsupported) => return Err(nobody_fills(key, place(key), context)),
+            Err(Unfilled::Invalid(problem)) => return Err(problem),
+        }
+        Ok(())
+    }
+
+    fn compare(
+        &mut self,
+        rule: &AutoRule,
+        value: &Value,
+        context: &FillContext,
+        place: impl Fn(&str) -> Place,
+    ) -> Result<(), Problem> {
+        let wanted = match rule.value(context) {
+            Ok(wanted) if !python_equal(value, &wanted.value) => wanted,
+            Err(Unfilled::Invalid(problem)) => return Err(problem),
+            _ => return Ok(()),
+        };
+        let found = mismatch(rule, value, place(rule.key), &wanted);
+        if found.severity == Severity::Error {
+            self.mismatched = true;
+            return Err(found);
+        }
+        self.warnings.push(found);
+        Ok(())
+    }
+}
+
+fn mismatch(rule: &AutoRule, value: &Value, place: Place, computed: &FilledValue) -> Problem {
+    let AutoRule { key, doc, .. } = rule;
+    let FilledValue { value: wanted, from, .. } = computed;
+    let defaults: Vec<&TrainerDefault> = computed.arguments.iter().filter_map(Source::trainer_default).collect();
+    let typed = as_typed(value, &place);
+    let differs = format!("`{key}` is {typed} in the config, but the trainer");
+    let names: Vec<String> = defaults.iter().map(|default| format!("--{}", default.argument)).collect();
+    let not_given = format!("{} {} not given", names.join(" and "), if names.len() == 1 { "is" } else { "are" });
+    let found =
+        match (computed.arguments.iter().find_map(Source::doubt), defaults.iter().find_map(|default| default.unless)) {
+            (Some(doubt), _) => {
+                let unless = format!("unless the script changes that ({doubt})");
+                Problem::warning(Rule::DoubtfulMismatch, format!("{differs} computes {wanted} from {doc}, {unless}"))
+            }
+            _ if defaults.is_empty() => {
+                Problem::error(Rule::Mismatch, format!("{differs} computes {wanted} from {doc}"))
+            }
+            (_, None) => Problem::error(Rule::Mismatch, format!("{differs} takes {wanted} by default: {not_given}")),
+            (_, Some(unless)) => {
+                let what = format!("{differs} takes {wanted} unless {unless}: {not_given}");
+                Problem::warning(Rule::DefaultMismatch, what)
+            }
+        };
+    let argument = match &computed.arguments[..] {
+        [one] => Place::from(one),
+        _ => Place::from(from),
+    };
+    found.at(place).at(argument).fix(mismatch_fixes(key, value, &typed, wanted, &defaults))
+}
+
+fn mismatch_fixes(key: &str, value: &Value, typed: &str, wanted: &Value, defaults: &[&TrainerDefault]) -> Fixes {
+    let text = value.as_str().and_then(|text| serde_json::from_str::<Value>(text.trim()).ok());
+    let unquoted = text.filter(Value::is_number);
+    if let Some(number) = unquoted.as_ref().filter(|number| *number == wanted) {
+        return set_json(key, number).remark("numbers have no quotes").safe().or(set(key, "auto"));
+    }
+    let is_taken = unquoted.is_some() || !value.is_array() && !value.is_string();
+    let other = match defaults {
+        // A product or a list has other parts too.
+        [TrainerDefault { argument, unless: None, .. }] if key != "train_batch_size" && is_taken => {
+            let argument = give(format!("--{argument}"), typed.trim_matches('"'));
+            match &unquoted {
+                Some(number) => set_json(key, number).and(argument).remark("the second for the trainer"),
+                None => argument.remark("for the trainer"),
+            }
+            .into()
+        }
+        _ => Fixes::from("make both sides equal"),
+    };
+    set(key, "auto").or(other)
+}
+
+/// The samples of a step and the factors, also by the trainer's defaults, as far as they are known.
 pub(crate) fn batch(context: &FillContext) -> Option<(Value, String)> {
     if context.job.trainer.is_hf() {
         let rule = RULES.iter().find(|rule| rule.key == "train_batch_size")?;
@@ -138,23 +214,26 @@ pub(crate) fn batch(context: &FillContext) -> Option<(Value, String)> {
     let size = |key: &str| context.config.get(key).and_then(Value::as_u64);
     let world = context.topology.world_size.as_ref()?.value;
     let steps = size("gradient_accumulation_steps").unwrap_or(1);
-    let alone =
-        ["sequence_parallel_size", "pipeline", "tensor_parallel"].iter().all(|key| context.config.get(key).is_none());
-    let micro = size("train_micro_batch_size_per_gpu").filter(|_| alone && !context.job.trainer.is_passthrough())?;
+    let divides = |key: &&str| context.config.get(key).is_some();
+    if ["sequence_parallel_size", "pipeline", "tensor_parallel"].iter().any(divides)
+        || context.job.trainer.is_passthrough()
+    {
+        return None;
+    }
+    let micro = size("train_micro_batch_size_per_gpu")?;
     let whole = world.checked_mul(micro)?.checked_mul(steps)?;
     let agrees = size("train_batch_size").is_none_or(|said| said == whole);
     agrees.then(|| (whole.into(), format!("{world} × {micro} × {steps} (the config)")))
 }
 
-/// Whether somebody else sets a key whose "auto" is open. Where that happens only to a key that is not there, it is taken
-/// out of the config.
+/// Removes an open "auto" from the config if the trainer or DeepSpeed sets a missing key. False if nobody sets it.
 fn take_out(config: &mut Value, left: &mut LeftAuto, trainer: &Trainer) -> bool {
     let section = if trainer.source_of_auto(&left.key).is_some() {
         if !trainer.sets_what_is_absent() {
             return true;
         }
         left.why = format!("removed: {}", left.why);
-        // A precision without a switch is not a section at all.
+        // A precision section without its switch is invalid, so the whole section goes.
         left.key.strip_suffix(".enabled").unwrap_or(&left.key)
     } else if left.key == "train_batch_size" {
         left.why = "removed: DeepSpeed infers it".to_string();
@@ -162,11 +241,7 @@ fn take_out(config: &mut Value, left: &mut LeftAuto, trainer: &Trainer) -> bool 
     } else {
         return false;
     };
-    let (parent, name) = section.rsplit_once('.').unwrap_or(("", section));
-    let parent = if parent.is_empty() { Some(config) } else { json::get_mut(config, parent) };
-    if let Some(object) = parent.and_then(Value::as_object_mut) {
-        object.shift_remove(name);
-    }
+    layers::unset(config, section);
     true
 }
 
@@ -179,17 +254,12 @@ pub(crate) fn filled_by_nobody(key: &str, place: Place) -> Problem {
     Problem::error(Rule::Auto, what).at(place).fix(unset(key).or(set(key, "VALUE")))
 }
 
-/// When DeepSpeed notices an "auto" there.
 fn noticed(key: &str, context: &FillContext) -> Option<When> {
     let version = schema::in_environment(context.job.python.as_ref()).version();
     schema::refuses_auto(key, version).then_some(When::Parse)
 }
 
-fn example(key: &str) -> &'static str {
-    RULES.iter().find(|rule| rule.key == key).and_then(|rule| rule.plain).unwrap_or("VALUE")
-}
-
-/// Whether a trainer fills an "auto" there, or DeepSpeed itself understands it.
+/// True if a trainer fills an "auto" there, or DeepSpeed itself understands it.
 pub(crate) fn may_be_filled(key: &str) -> bool {
     RULES.iter().any(|rule| rule.key == key) || deepspeed_knows_auto(key)
 }
@@ -202,10 +272,12 @@ pub(crate) fn filled_below(section: &str) -> impl Iterator<Item = &'static str> 
 
 /// Keys whose "auto" `DeepSpeed` itself understands (accelerate refuses them all the same).
 fn deepspeed_knows_auto(key: &str) -> bool {
-    // It takes null alone.
-    let refused = key == "expert_parallel.load_balance_coeff";
-    ["zero_optimization.zenflow.", "expert_parallel."].iter().any(|section| key.starts_with(section)) && !refused
-        || ["data_types.keep_in_fp32_modules", "pipeline.stages"].contains(&key)
+    match key {
+        // It only takes null besides numbers.
+        "expert_parallel.load_balance_coeff" => false,
+        "data_types.keep_in_fp32_modules" | "pipeline.stages" => true,
+        _ => key.starts_with("zero_optimization.zenflow.") || key.starts_with("expert_parallel."),
+    }
 }
 
 pub fn apply(config: &Value, fills: &[Fill]) -> Value {

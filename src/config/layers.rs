@@ -10,9 +10,8 @@ use crate::base::source::Sourced;
 use crate::config::patch;
 use crate::config::template::{RequiredKey, SCHEMA_LINE, Template};
 use crate::host::Host;
-use crate::report::fix::{Fixes, give_as};
-use crate::report::{Place, Problem, Rule, nearest};
-use crate::report::{fix, reading};
+use crate::report::fix::{self, Fixes, give_as};
+use crate::report::{Place, Problem, Rule, nearest, reading};
 
 /// Applied to the template in this order.
 #[derive(Default)]
@@ -28,10 +27,10 @@ impl Layers {
     }
 }
 
-/// Of how many keys that are not there it is said which one was probably meant.
+/// Only the first missing keys are compared with every key of the config, which takes time for both multiplied.
 const COMPARED: usize = 20;
 
-/// Applies the layers and checks that the keys the template requires are there.
+/// Applies the layers, and refuses a config without the keys that the template requires.
 pub fn with_layers<'t>(template: &'t Template, layers: &Layers, host: &Host) -> Result<Cow<'t, Value>, Vec<Problem>> {
     let mut config = Cow::Borrowed(&template.config);
     let mut problems = Vec::new();
@@ -45,14 +44,16 @@ pub fn with_layers<'t>(template: &'t Template, layers: &Layers, host: &Host) -> 
             }
             _ => Err(patch::not_a_patch(Place::from(&path), "it is neither a list nor an object")),
         });
-        let typed = file.value.to_string_lossy();
-        problems.extend(applied.err().map(|problem| match typed.split_once('=') {
-            _ if typed.trim_start().starts_with(['{', '[']) => {
-                problem.fix("--patch takes a file: write it to one, or use --set KEY=VALUE")
-            }
-            Some((key, value)) if !path.exists() => problem.fix(fix::set(key, value)),
-            _ => problem,
-        }));
+        if let Err(problem) = applied {
+            let typed = file.value.to_string_lossy();
+            problems.push(match typed.split_once('=') {
+                _ if typed.trim_start().starts_with(['{', '[']) => {
+                    problem.fix("--patch takes a file: write it to one, or use --set KEY=VALUE")
+                }
+                Some((key, value)) if !path.exists() => problem.fix(fix::set(key, value)),
+                _ => problem,
+            });
+        }
     }
     if !layers.unset.is_empty() {
         problems.extend(remove(config.to_mut(), &layers.unset));
@@ -66,56 +67,48 @@ pub fn with_layers<'t>(template: &'t Template, layers: &Layers, host: &Host) -> 
             problems.push(Problem::error(Rule::Set, what).at(&given).fix(fixes));
         }
     }
-    if config.get(SCHEMA_LINE).is_some()
-        && let Some(object) = config.to_mut().as_object_mut()
-    {
-        object.shift_remove(SCHEMA_LINE);
+    if config.get(SCHEMA_LINE).is_some() {
+        unset(config.to_mut(), SCHEMA_LINE);
     }
     if !config.is_object() {
-        problems.push(
-            Problem::error(Rule::Patch, "after the patch the config is not a JSON object")
-                .at("--patch")
-                .fix("an operation with the path \"\" replaces the whole config: give it a path"),
-        );
+        let problem = Problem::error(Rule::Patch, "after the patch the config is not a JSON object").at("--patch");
+        problems.push(problem.fix("an operation with the path \"\" replaces the whole config: give it a path"));
     }
     if config.get("$zlaunch").is_some() {
-        problems.push(
-            Problem::error(Rule::Set, "`$zlaunch` cannot be set here: it belongs to a template file")
-                .at("--set, --patch")
-                .fix("set variables with --env, choose a template with --deepspeed"),
-        );
+        let problem = Problem::error(Rule::Set, "`$zlaunch` cannot be set here: it belongs to a template file");
+        let help = "set variables with --env, choose a template with --deepspeed";
+        problems.push(problem.at("--set, --patch").fix(help));
     }
     for need in &template.needs {
         let wanted = need.when.as_ref().is_none_or(|(key, value)| json::get(&config, key) == Some(value));
         if wanted && json::get(&config, &need.key).is_none_or(Value::is_null) {
             let (Template { name, .. }, RequiredKey { key, why, example, .. }) = (template, need);
             let what = format!("the template `{name}` needs `{key}`: {why}");
-            problems
-                .push(Problem::error(Rule::Template, what).at(format!("template {name}")).fix(fix::set(key, example)));
+            let problem = Problem::error(Rule::Template, what).at(format!("template {name}"));
+            problems.push(problem.fix(fix::set(key, example)));
         }
     }
     if problems.is_empty() { Ok(config) } else { Err(problems) }
 }
 
-/// Removes keys. What is left keeps its order.
 pub fn remove(config: &mut Value, keys: &[Sourced<String>]) -> Vec<Problem> {
-    // That line is gone already.
+    // The line with the schema is gone already.
     let missing: Vec<_> = keys.iter().filter(|key| !unset(config, &key.value) && key.value != SCHEMA_LINE).collect();
     let known = if missing.is_empty() { Vec::new() } else { json::leaves(config, |_| true) };
-    let told = missing.into_iter().enumerate().map(|(at, key)| {
-        // Each is compared with every key of the config, so the time is that of both multiplied.
-        let known = known.iter().map(String::as_str).filter(|_| at < COMPARED);
-        Problem::error(Rule::Unset, format!("the config has no key `{}` to remove", key.value)).at(key).fix(
-            match nearest(&key.value, known) {
-                Some(near) => give_as(&key.from, near).remark(format!("did you mean `{near}`?")).into(),
-                None => Fixes::from("`zlaunch templates NAME` shows the keys"),
-            },
-        )
-    });
-    told.collect()
+    let mut problems = Vec::new();
+    for (at, key) in missing.into_iter().enumerate() {
+        let compared = if at < COMPARED { &known[..] } else { &[] };
+        let fixes = match nearest(&key.value, compared.iter().map(String::as_str)) {
+            Some(near) => give_as(&key.from, near).remark(format!("did you mean `{near}`?")).into(),
+            None => Fixes::from("`zlaunch templates NAME` shows the keys"),
+        };
+        let what = format!("the config has no key `{}` to remove", key.value);
+        problems.push(Problem::error(Rule::Unset, what).at(key).fix(fixes));
+    }
+    problems
 }
 
-fn unset(config: &mut Value, key: &str) -> bool {
+pub(super) fn unset(config: &mut Value, key: &str) -> bool {
     let (section, name) = match key.rsplit_once('.') {
         Some((section, name)) => (json::get_mut(config, section), name),
         None => (Some(config), key),

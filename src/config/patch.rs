@@ -30,23 +30,24 @@ pub fn merge(config: &mut Value, patch: Value) {
             merge(object.entry(key).or_insert(Value::Null), value);
         }
     }
-    // At once: whoever removes one of many keys and keeps their order moves all that follow.
+    // All at once, because an ordered removal of one key moves all that follow.
     if !removed.is_empty() {
         object.retain(|key, _| !removed.contains(key));
     }
 }
 
-/// How many values operations may put in place in all: repeated copies can make a small file explode.
+/// Operations may place this many values in all, because repeated copies can make a small file explode.
 const MOST_PLACED: usize = 1_000_000;
 
-/// RFC 6902. One operation at a time, so that it can be said which one fails.
+/// RFC 6902. One operation at a time, so that the error can name the one that fails.
 pub fn operate(config: &mut Value, operations: Value, place: impl Into<Place>) -> Result<(), Problem> {
     let place = place.into();
-    let Value::Array(operations) = operations else { return Err(not_a_patch(place.clone(), "it is not a list")) };
-    let read = |(number, operation): (usize, Value)| {
-        read(operation).map_err(|why| not_a_patch(place.clone(), &format!("operation {number}: {why}")))
-    };
-    let operations = (1..).zip(operations).map(read).collect::<Result<Vec<_>, _>>()?;
+    let Value::Array(values) = operations else { return Err(not_a_patch(place, "it is not a list")) };
+    let mut operations = Vec::new();
+    for (number, value) in (1..).zip(values) {
+        let refused = |why| not_a_patch(place.clone(), &format!("operation {number}: {why}"));
+        operations.push(read(value).map_err(refused)?);
+    }
     let failed = |number: usize, path: &str, what: &str| {
         Problem::error(Rule::Patch, format!("operation {number} of the patch fails at `{path}`: {what}"))
             .at(place.clone())
@@ -77,7 +78,6 @@ pub fn operate(config: &mut Value, operations: Value, place: impl Into<Place>) -
     Ok(())
 }
 
-/// An operation, or what is wrong about it.
 fn read(operation: Value) -> Result<PatchOperation, String> {
     if !operation.is_object() {
         return Err("it is not an object".to_string());
@@ -94,7 +94,7 @@ fn read(operation: Value) -> Result<PatchOperation, String> {
     })
 }
 
-/// What an operation puts where.
+/// The value that an operation places, and its path.
 fn placed<'a>(operation: &'a PatchOperation, config: &'a Value) -> Option<(&'a Pointer, &'a Value)> {
     Some(match operation {
         PatchOperation::Add(add) => (&add.path, &add.value),

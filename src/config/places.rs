@@ -1,5 +1,5 @@
 //! The place where a key of a config was written: the last `--set`, a `--patch` that changed it, or the template's file.
-//! Only needed for messages, so the files are read again when the first one is made, and once.
+//! Only messages need it, so the files are read again for the first message.
 
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
@@ -13,18 +13,15 @@ use crate::config::template::{Origin, Template};
 use crate::host::Host;
 use crate::report::{Place, reading};
 
-/// The places of all keys.
 pub(crate) struct Places<'a> {
     config: &'a Value,
     template: &'a Template,
     layers: &'a Layers,
     host: &'a Host,
     patch: OnceCell<Option<FilePositions>>,
-    /// The files in the template's chain.
     files: OnceCell<Vec<FilePositions>>,
 }
 
-/// A file and its keys.
 type FilePositions = (PathBuf, Positions);
 
 impl<'a> Places<'a> {
@@ -36,15 +33,15 @@ impl<'a> Places<'a> {
     pub(crate) fn of(&self, key: &str) -> Place {
         if let Some(sourced) = self.set_at(key) {
             let (name, value) = &sourced.value;
-            // As it was typed, if it was.
             let words = self.host.words.iter().rev().filter_map(|word| word.to_str());
-            let mut typed = words.map(|word| word.strip_prefix("--set=").unwrap_or(word));
-            let typed = typed.find(|word| word.strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with('=')));
-            let typed = typed.map_or_else(|| format!("{name}={value}"), str::to_string);
-            return Place::from(&Sourced::new(typed, sourced.from.clone()));
+            let mut words = words.map(|word| word.strip_prefix("--set=").unwrap_or(word));
+            let typed = words.find(|word| word.strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with('=')));
+            let shown = typed.map_or_else(|| format!("{name}={value}"), str::to_string);
+            return Place::from(&Sourced::new(shown, sourced.from.clone()));
         }
-        let patched = || json::get(self.config, key) != json::get(&self.template.config, key);
-        if let Some(patch) = self.layers.patch.last().filter(|_| patched()) {
+        if let Some(patch) = self.layers.patch.last()
+            && json::get(self.config, key) != json::get(&self.template.config, key)
+        {
             let path = self.host.absolute(&patch.value);
             let file = self.patch.get_or_init(|| positions(&path)).as_ref();
             return file.and_then(|file| in_file(file, key)).unwrap_or_else(|| Place::key(patch.value.display(), key));
@@ -60,12 +57,14 @@ impl<'a> Places<'a> {
 
     /// The last `--set` of the key itself or of a section around it.
     fn set_at(&self, key: &str) -> Option<&Sourced<(String, Value)>> {
-        let is_around = |rest: &str| rest.is_empty() || rest.starts_with('.');
-        let around = self.layers.set.iter().rev().find(|set| key.strip_prefix(&set.value.0).is_some_and(is_around));
+        let is_inside = |key: &str, section: &str| key.strip_prefix(section).is_some_and(|rest| rest.starts_with('.'));
+        let mut sets = self.layers.set.iter().rev();
+        let around = sets.clone().find(|set| key == set.value.0 || is_inside(key, &set.value.0));
+        if around.is_some() || json::get(&self.template.config, key).is_some() {
+            return around;
+        }
         // A section that only `--set` made.
-        let is_new = || json::get(&self.template.config, key).is_none();
-        let is_inside = |name: &str| name.strip_prefix(key).is_some_and(|rest| rest.starts_with('.'));
-        around.or_else(|| self.layers.set.iter().rev().find(|set| is_inside(&set.value.0)).filter(|_| is_new()))
+        sets.find(|set| is_inside(&set.value.0, key))
     }
 }
 
@@ -79,17 +78,24 @@ fn in_file((path, positions): &FilePositions, key: &str) -> Option<Place> {
 
 /// A value as it is written at a place: `1.0`, which was read as 1.
 pub(crate) fn as_typed(value: &Value, place: &Place) -> String {
-    let typed = || match place {
+    if value.is_number()
+        && let Some(typed) = typed_at(place)
+        && json::parse(&typed).is_ok_and(|read| read == *value)
+    {
+        return typed;
+    }
+    value.to_string()
+}
+
+fn typed_at(place: &Place) -> Option<String> {
+    match place {
         Place::Line { file, line, column } => {
             let text = reading::text_if_any(file)?;
             let line = text.lines().nth(line.checked_sub(1)?)?;
             let (_, written) = line.get(column.checked_sub(1)?..)?.split_once(':')?;
             Some(written.trim_start().split([',', '}', ' ', '/']).next()?.to_string())
         }
-        Place::Option { value, .. } => value.split_once('=').map(|(_, typed)| typed.to_string()),
+        Place::Option { value, .. } => Some(value.split_once('=')?.1.to_string()),
         _ => None,
-    };
-    let typed = if value.is_number() { typed() } else { None };
-    let is_it = |typed: &String| json::parse(typed).is_ok_and(|read| read == *value);
-    typed.filter(is_it).unwrap_or_else(|| value.to_string())
+    }
 }

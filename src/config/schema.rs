@@ -1,6 +1,5 @@
-//! DeepSpeed's config keys: what each takes, in which versions. The data is a file that `tools/record schema` records from
-//! the real packages (`keys.rs`). What a value must be is decided here as DeepSpeed decides it: by pydantic's coercions, or by
-//! the code that reads it.
+//! DeepSpeed's config keys by version. `tools/record schema` records them from the real packages (`keys.rs`). A value is
+//! judged as DeepSpeed judges it: by pydantic's coercions, or by the code that reads it.
 
 mod coercion;
 mod json_schema;
@@ -18,35 +17,31 @@ pub(crate) use keys::{name_of, names_below};
 pub use value_type::{UnknownKeys, ValueFault};
 use value_type::{ValueRange, ValueType, is_flag};
 
-/// Before that, DeepSpeed's models were those of pydantic 1.
+/// DeepSpeed's models before this version are those of pydantic 1.
 const PYDANTIC_2: Version = Version([0, 15, 0]);
 
-/// The versions that were recorded, from the oldest to the newest.
 const VERSIONS: Table = Table(include_str!("../recorded/deepspeed-versions.txt"));
 
-/// Judges where no DeepSpeed is found.
+/// Used if no DeepSpeed is found.
 pub fn newest() -> Version {
     VERSIONS.lines().next_back().map(Version::parse).unwrap_or_default()
 }
 
-/// Which recorded version judges for this one.
 pub fn version_match(version: Version) -> VersionMatch {
     VersionMatch::find(VERSIONS.lines().map(Version::parse), version)
 }
 
-/// Which recorded version judges for the DeepSpeed of an environment.
 pub(crate) fn in_environment(python: Option<&Python>) -> VersionMatch {
     let installed = python.and_then(|python| python.version("deepspeed"));
     installed.map_or_else(|| VersionMatch::Exact(newest()), version_match)
 }
 
-/// What a version of DeepSpeed knows about a key.
+/// One key as one version of DeepSpeed knows it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct KeySpec {
     pub key: &'static str,
     pub(crate) version: Version,
     kind: ValueType,
-    /// null is accepted too.
     nullable: bool,
     /// DeepSpeed looks at the value when it reads the config.
     pub(crate) checked: bool,
@@ -56,7 +51,6 @@ pub struct KeySpec {
     pub(crate) default: &'static str,
     pub(crate) since: Option<Version>,
     pub(crate) removed: Option<Removed>,
-    /// Another name of this key.
     pub(crate) alias_of: Option<&'static str>,
     pub(crate) replaced_by: Option<&'static str>,
 }
@@ -64,21 +58,19 @@ pub struct KeySpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Removed {
     pub(crate) version: Version,
-    /// DeepSpeed refuses the key by name. Otherwise it is an unknown key like any other.
     pub(crate) refused: bool,
 }
 
-/// Whether and why a version does not read a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Known {
     Yes,
-    /// It came with a later version.
+    /// Read by this version and later ones only.
     Later(Version),
-    /// It was dropped, and is an unknown key like any other.
+    /// Since this version an unknown key like any other.
     Dropped(Version),
-    /// It was removed, and is refused by name.
+    /// Since this version refused by name.
     Refused(Version),
-    /// It was read before and after this version.
+    /// Read by earlier and later versions only.
     Paused,
 }
 
@@ -87,7 +79,6 @@ pub fn find(key: &str, version: Version) -> Option<KeySpec> {
     Some(KeySpec::read(line, version))
 }
 
-/// Every key with that last part.
 pub fn named(name: &str, version: Version) -> impl Iterator<Item = KeySpec> {
     keys::lines_named(name).map(move |line| KeySpec::read(line, version))
 }
@@ -97,7 +88,6 @@ pub fn parameters(section: &str, name: &str, version: Version) -> impl Iterator<
     known_below(format!("{section}.params@{name}."), version)
 }
 
-/// The parameters of every optimizer or scheduler that is recorded.
 pub fn all_parameters(section: &str, version: Version) -> impl Iterator<Item = KeySpec> {
     known_below(format!("{section}.params@"), version)
 }
@@ -131,7 +121,6 @@ impl KeySpec {
         }
     }
 
-    /// The last part of the key.
     pub fn name(&self) -> &'static str {
         name_of(self.key)
     }
@@ -146,21 +135,21 @@ impl KeySpec {
         }
     }
 
-    /// A section of known keys, and what it does with others. Nothing is read in one that the version does not know.
+    /// `None` if it is no section, or one that the version does not read.
     pub fn policy(&self) -> Option<UnknownKeys> {
-        self.kind.policy().filter(|_| self.known() == Known::Yes)
+        if self.known() == Known::Yes { self.kind.policy() } else { None }
     }
 
     fn bounds(&self) -> ValueRange {
         match self.range {
-            // The range of its validator, which the file does not have.
+            // The recorded file has no range of validators.
             "-" if self.kind == ValueType::Scale => ValueRange::AtLeast(0.0),
             "-" => ValueRange::All,
             range => ValueRange::parse(range).unwrap_or(ValueRange::All),
         }
     }
 
-    /// Whether DeepSpeed refuses the value.
+    /// `None` if DeepSpeed accepts the value.
     pub fn fault(&self, value: &Value) -> Option<ValueFault> {
         if value.is_null() {
             let taken = self.nullable || matches!(self.kind, ValueType::SectionOrFalsy | ValueType::Any);
@@ -172,13 +161,13 @@ impl KeySpec {
         self.kind.fault(value, self.bounds())
     }
 
-    /// A field of a pydantic model. The monitors are fields of one that has no name in the config.
+    /// The monitors are fields of a model that has no name in the config.
     fn is_in_model(&self) -> bool {
         let section = self.key.rsplit_once('.').and_then(|(section, _)| find(section, self.version));
         section.is_some_and(|section| section.kind.is_model()) || is_monitor(self.key)
     }
 
-    /// Whether an unchecked key has a value of another type than it should. Such values are not coerced.
+    /// True if an unchecked key has a value of another type than it should. Such values are not coerced.
     pub fn is_odd(&self, value: &Value) -> bool {
         if value.is_null() {
             return !self.nullable;
@@ -191,7 +180,7 @@ impl KeySpec {
         }
     }
 
-    /// What the key takes as JSON Schema: one of these must hold. Of a section, the object itself is left out.
+    /// JSON Schemas of which one must hold. Of a section, the object itself is left out.
     pub fn forms(&self) -> Vec<Value> {
         let range = self.bounds();
         let mut forms = match self.kind {
@@ -209,19 +198,15 @@ impl KeySpec {
         forms
     }
 
-    /// The words or numbers it takes, if they are listed.
     pub(crate) fn choices(&self) -> Vec<&'static str> {
-        match self.bounds() {
-            ValueRange::OneOf(list) => list.split('|').collect(),
-            _ => Vec::new(),
-        }
+        self.bounds().choices().unwrap_or_default()
     }
 
     pub(crate) fn is_section(&self) -> bool {
         self.kind.is_section()
     }
 
-    /// What the key takes, in words.
+    /// `a whole number or null`
     pub fn wanted(&self) -> String {
         self.kind.wanted(self.bounds()) + if self.nullable { " or null" } else { "" }
     }
@@ -229,7 +214,6 @@ impl KeySpec {
 
 const BATCH_SIZES: [&str; 3] = ["train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"];
 
-/// What the forms of many keys refer to.
 pub fn definitions(version: Version) -> Map<String, Value> {
     json_schema::definitions(version < PYDANTIC_2)
 }
@@ -238,29 +222,24 @@ fn is_monitor(key: &str) -> bool {
     ["tensorboard", "wandb", "csv_monitor", "comet"].contains(&key)
 }
 
-/// Whether "auto" in this place makes DeepSpeed refuse the config when it reads it. In the sections that pydantic models
-/// describe it is dropped instead.
+/// True if DeepSpeed refuses a config with "auto" in this place when it reads it. From pydantic models it drops an "auto".
 pub fn refuses_auto(key: &str, version: Version) -> bool {
     let Some(entry) = find(key, version).filter(|entry| entry.known() == Known::Yes) else { return false };
-    let section = key.rsplit_once('.').map(|(section, _)| find(section, version));
-    let in_model = match section {
-        None => None,
-        // What is in a section that is not read is not read either.
-        Some(section) => match section.and_then(|section| section.policy()) {
-            None => return false,
-            policy => policy,
-        },
-    };
-    // `bfloat16` is only read where `bf16` is missing.
-    let dropped = is_monitor(key) || key == "bfloat16" || in_model == Some(UnknownKeys::Refused);
-    let batch = BATCH_SIZES.contains(&key);
-    let compared = key == "vocabulary_size" || key == "sequence_parallel_size" && !version.is_before(SEQUENCE_JUDGED);
-    !dropped && (batch || compared || entry.checked && entry.fault(&"auto".into()).is_some())
+    // `bfloat16` is only read if `bf16` is missing.
+    let mut dropped = is_monitor(key) || key == "bfloat16";
+    if let Some((section, _)) = key.rsplit_once('.') {
+        let Some(policy) = find(section, version).and_then(|section| section.policy()) else { return false };
+        dropped |= policy == UnknownKeys::Refused;
+    }
+    let compared = BATCH_SIZES.contains(&key)
+        || key == "vocabulary_size"
+        || key == "sequence_parallel_size" && !version.is_before(SEQUENCE_JUDGED);
+    !dropped && (compared || entry.checked && entry.fault(&"auto".into()).is_some())
 }
 
-/// Since then a `sequence_parallel_size` that does not divide the ranks is an error. Before, DeepSpeed went on as if there were
-/// one rank.
+/// The first version that refuses a `sequence_parallel_size` that does not divide the ranks. Older ones go on as if there
+/// were one rank.
 pub const SEQUENCE_JUDGED: [u32; 3] = [0, 19, 3];
 
-/// Since then DeepSpeed divides the ranks by `sequence_parallel_size`.
+/// The first version that divides the ranks by `sequence_parallel_size`.
 pub const SEQUENCE_DIVIDES: [u32; 3] = [0, 17, 0];

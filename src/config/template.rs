@@ -1,5 +1,4 @@
-//! Templates: names, search order, `extends`, the embedded files. A spec (name, path or inline JSON) becomes a config
-//! with its chain of origins; nothing here knows what the config's keys mean.
+//! Templates: a name, a path or inline JSON becomes a config with its chain of origins. Nothing here knows the keys.
 
 mod document;
 pub mod resolve;

@@ -1,5 +1,4 @@
 //! The ZeRO stage and the offload devices of a config as DeepSpeed reads them, with pydantic's coercions and old names.
-//! `check`, `fit` and `doctor` all ask here.
 
 use std::fmt;
 
@@ -8,13 +7,12 @@ use serde_json::{Map, Value};
 use crate::base::json;
 use crate::config::schema;
 
-/// What a section is offloaded to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Device {
     None,
     Cpu,
     Nvme,
-    /// An "auto" that is still open, or what DeepSpeed refuses.
+    /// An "auto" that is still open, or a word that DeepSpeed refuses.
     Other,
 }
 
@@ -47,7 +45,7 @@ impl fmt::Display for Device {
 /// `zero_optimization`.
 pub struct Zero<'a> {
     pub(crate) section: Option<&'a Map<String, Value>>,
-    /// Unknown while it is "auto", or where DeepSpeed refuses it.
+    /// `None` while it is "auto", or if DeepSpeed refuses it.
     pub stage: Option<u8>,
     pub optimizer: Device,
     pub param: Device,
@@ -71,20 +69,16 @@ impl<'a> Zero<'a> {
     }
 
     /// For scripts where nothing fills an "auto" stage: DeepSpeed drops it and uses its default.
-    pub fn without_auto(mut self) -> Self {
-        let stage = self.section.and_then(|section| section.get("stage"));
-        if stage.is_some_and(|stage| stage == "auto") {
-            self.stage = Some(0);
-        }
-        self
+    pub fn without_auto(self) -> Self {
+        let is_auto = self.section.is_some_and(|section| section.get("stage").is_some_and(|stage| stage == "auto"));
+        if is_auto { Zero { stage: Some(0), ..self } } else { self }
     }
 }
 
-/// The old key counts where the new one is missing. DeepSpeed refuses both together.
+/// The old key counts if the new one is missing. DeepSpeed refuses both together.
 fn device(section: &Map<String, Value>, key: &str, old: &str) -> Device {
     if let Some(Value::Object(offload)) = section.get(key) {
         return offload.get("device").map_or(Device::None, Device::of);
     }
-    let on = section.get(old).and_then(schema::truth) == Some(true);
-    if on { Device::Cpu } else { Device::None }
+    if section.get(old).and_then(schema::truth) == Some(true) { Device::Cpu } else { Device::None }
 }

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use crate::base::vars;
-use crate::plan::environment::Environment;
+use crate::plan::launch_env::Environment;
 
 pub(super) fn apply(environment: &Environment, command: &mut Command) {
     // Set by a shim for zlaunch alone: nobody behind it should see it.

@@ -5,9 +5,8 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::environment::Environment;
-use super::file::PlannedConfig;
-use super::record::Record;
+use super::launch_env::Environment;
+use super::planned_config::PlannedConfig;
 use crate::base::source::Sourced;
 use crate::command::trainer;
 use crate::ranks::launcher::Launcher;
@@ -18,16 +17,15 @@ use crate::report::Problem;
 pub struct Plan {
     pub(crate) trainer: TrainerFacts,
     pub(crate) topology: Topology,
-    /// The samples of a step and their product, where somebody reads the plan.
+    /// The samples of a step and the factors, if the plan is shown.
     pub(crate) batch: Option<(Value, String)>,
     pub(crate) launcher: Launcher,
-    /// The ranks, where zlaunch starts them itself.
     pub(crate) local: Option<LocalRanks>,
     pub config: Option<PlannedConfig>,
     pub(crate) environment: Environment,
     pub(crate) argv: Vec<OsString>,
     pub diagnostics: Vec<Problem>,
-    /// Why this cannot be started here, though it can be planned.
+    /// The reason why this can be planned but not started here.
     pub(crate) blocker: Option<Problem>,
     /// Files with variables for other machines, and their texts.
     pub(crate) environment_files: Vec<(PathBuf, String)>,
@@ -40,18 +38,26 @@ pub struct Plan {
 pub(crate) struct TrainerFacts {
     pub(crate) name: &'static str,
     pub(crate) version: Option<String>,
-    /// Which recorded version stands in for one that is not recorded.
+    /// Names the recorded version that stands in for one that is not recorded.
     pub(crate) stand_in: Option<String>,
     pub(crate) python: Option<PathBuf>,
-    /// What the ranks run, in words for a person.
+    /// `swift sft`, `train.py`.
     pub(crate) runs: String,
-    /// How the user's own script reads its arguments, where somebody reads the plan.
+    /// Says how the user's own script reads its arguments, if the plan is shown.
     pub(crate) reads: Option<String>,
 }
 
+/// The launch record: its folder and its files. The time is added when it is written.
+pub(crate) struct Record {
+    pub(crate) folder: PathBuf,
+    pub(crate) content: Value,
+    pub(crate) config: Option<String>,
+    pub(crate) script: Vec<u8>,
+}
+
 impl Plan {
-    /// The one line that a launch says before it becomes the trainer: `zero3 · 8 ranks on this machine · torchrun`. `None` where zlaunch says nothing: it adds nothing to the command, another
-    /// zlaunch follows and says it, or this is not the first rank.
+    /// The one line that a launch prints before it becomes the trainer: `zero3 · 8 ranks on this machine · torchrun`.
+    /// `None` if zlaunch adds nothing to the command, another zlaunch follows and prints it, or this is not the first rank.
     pub(crate) fn headline(&self) -> Option<String> {
         let config = self.config.as_ref().map(|config| config.template.name.as_str());
         let adds_nothing = config.is_none() && self.trainer.name == trainer::PASSTHROUGH;

@@ -1,32 +1,29 @@
 //! The variables of a launch on the other machines of a hostfile.
 //!
-//! pdsh carries them as `export NAME=VALUE;` in its arguments, which every user of a machine can read: secrets stand in a
-//! file of their own there. So does a value that a shell would change: DeepSpeed puts one into double quotes and escapes
-//! nothing in it, and before 0.15.2 it does not even quote.
+//! pdsh carries them as `export NAME=VALUE;` in its arguments, which every user of a machine can read, so secrets go into
+//! a file of their own. So do values that a shell would change: DeepSpeed puts a value into double quotes without escaping
+//! it, and before 0.15.2 without quotes.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
-use super::environment::Environment;
+use super::launch_env::Environment;
 use crate::base::hash::fnv1a;
-use crate::base::shell;
-use crate::base::vars;
+use crate::base::{shell, vars};
 use crate::host::Host;
 use crate::ranks::launcher::remote_runner::{RemoteRunner, is_shell_safe};
 use crate::ranks::launcher::{self, LaunchContext};
 use crate::report::secrets::{READ_FROM_FILE, is_secret};
 use crate::report::{self, Problem, reading};
 
-/// DeepSpeed's runner hands on variables whose names begin like this by itself; the last only where it finds CUDA.
+/// DeepSpeed's runner hands on variables whose names begin like this; `NCCL` only if it finds CUDA.
 const HANDED_ON: &[&str] = &["MLFLOW", "PYTHON", "MV2", "UCX", "NCCL"];
 
-/// What a launch on several machines needs besides its own environment.
 #[derive(Default)]
 pub(super) struct ForwardedEnv {
-    /// Files to write first.
     pub(super) files: Vec<(PathBuf, String)>,
-    /// Variables that `mpirun` must be told of.
+    /// Variables that are named in the options of `mpirun`.
     pub(super) named: Vec<String>,
     pub(super) warnings: Vec<Problem>,
 }
@@ -43,7 +40,7 @@ impl ForwardedEnv {
         }
         let changed = |value: &OsStr| match runner {
             RemoteRunner::Slurm => value.as_encoded_bytes().iter().any(|byte| b"\"'".contains(byte)),
-            _ => !(value.is_empty() || is_shell_safe(value.as_encoded_bytes())),
+            _ => is_changed_by_shell(value),
         };
         forwarded.warnings = handed_on(environment, context.host)
             .filter(|(name, value)| is_secret(name, value) || changed(value))
@@ -51,11 +48,8 @@ impl ForwardedEnv {
             .chain(runner.missing_ranks(context))
             .collect();
         if runner == RemoteRunner::OpenMpi {
-            let open = environment
-                .set
-                .iter()
-                .filter(|setting| setting.name.starts_with("NCCL") || !is_handed_on(&setting.name));
-            forwarded.named = open.map(|setting| setting.name.clone()).collect();
+            let names = environment.set.iter().map(|setting| &setting.name);
+            forwarded.named = names.filter(|name| name.starts_with("NCCL") || !is_handed_on(name)).cloned().collect();
         }
         Ok(forwarded)
     }
@@ -65,9 +59,12 @@ fn is_handed_on(name: &str) -> bool {
     HANDED_ON.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Whether DeepSpeed would show the value, or a shell change it.
+fn is_changed_by_shell(value: &OsStr) -> bool {
+    !(value.is_empty() || is_shell_safe(value.as_encoded_bytes()))
+}
+
 fn needs_care(name: &str, value: &OsStr) -> bool {
-    is_secret(name, value) || !(value.is_empty() || is_shell_safe(value.as_encoded_bytes()))
+    is_secret(name, value) || is_changed_by_shell(value)
 }
 
 /// The variables that the runner hands on by itself, as the launch will have them.
@@ -90,7 +87,7 @@ struct Lines<'a> {
 
 fn through_pdsh(context: &LaunchContext<'_>, environment: &mut Environment) -> Result<ForwardedEnv, Vec<Problem>> {
     let host = context.host;
-    // Named after the command, not after its content: the name is in the arguments of pdsh.
+    // Named after the command, not after its content, because the name is in the arguments of pdsh.
     let named = [&context.job.rank_args(None)[..], &[host.cwd.clone().into_os_string()]].concat();
     let command = named.join(OsStr::new("\0"));
     let folder = host.configs_folder();
@@ -129,7 +126,7 @@ fn through_pdsh(context: &LaunchContext<'_>, environment: &mut Environment) -> R
 }
 
 impl Lines<'_> {
-    /// Our file replaces the user's own `.deepspeed_env` files, so it starts with their lines. They may count on the shell.
+    /// Our file replaces the user's `.deepspeed_env` files, so it starts with their lines, which may need the shell.
     fn add_own_files(&mut self, host: &Host) -> Result<(), Vec<Problem>> {
         let name = host.nonempty_var(vars::DS_ENV_FILE).unwrap_or(".deepspeed_env");
         for folder in host.home().into_iter().chain([host.cwd.clone()]) {
@@ -152,13 +149,13 @@ impl Lines<'_> {
         Ok(())
     }
 
-    /// A variable that must arrive as it is.
+    /// Adds a variable that must arrive unchanged.
     fn add(&mut self, name: &str, value: &OsStr) {
         let Some(value) = value.to_str().filter(|value| !value.contains('\n')) else {
             self.problems.push(report::value_cannot_travel(name));
             return;
         };
-        // DeepSpeed puts it into quotes then, drops blanks at the ends, and reads its file line by line.
+        // DeepSpeed quotes the value, drops blanks at its ends, and reads the file line by line.
         let is_kept = !self.bare
             && value.trim() == value
             && !value.contains(|c: char| c.is_control() || "\\$`\"%".contains(c))
@@ -169,7 +166,7 @@ impl Lines<'_> {
         }
         self.apart.insert(name.to_string(), value.to_string());
         let quote = if self.bare { "\"" } else { "" };
-        // In brackets, lest a script that hides secrets finds one behind `NAME=`.
+        // `[=]`, so that a script that hides secrets finds none behind `NAME=`.
         let read = format!("{READ_FROM_FILE} -n 's/^{name}[=]//p' {} || kill $$)", self.apart_file);
         self.exported += &format!("{name}={quote}{read}{quote}\n");
     }

@@ -1,4 +1,4 @@
-//! How a launch that was understood becomes a plan. Reads files the user named; changes nothing.
+//! Makes a plan of a launch that was understood. Reads files the user named; changes nothing.
 
 use std::ffi::{OsStr, OsString};
 
@@ -6,21 +6,24 @@ use serde_json::Value;
 
 use super::decision::{Plan, TrainerFacts};
 use super::diagnostics::Diagnostics;
-use super::environment::{Environment, EnvironmentInputs};
-use super::file::{FileKind, PlannedConfig};
 use super::forwarded_env::ForwardedEnv;
-use super::print;
-use crate::check::machine;
+use super::launch_env::{Environment, EnvironmentInputs};
+use super::planned_config::{FileKind, PlannedConfig};
+use super::{asked_config, print};
+use crate::base::source::Sourced;
+use crate::check::{self, Derived, Subject, machine};
 use crate::command::arguments;
 use crate::command::prefix::Prefix;
 use crate::command::trainer::{self, Job, Ranks};
 use crate::config::auto::{self, FillContext};
-use crate::fit;
-use crate::fit::launch::LaunchConfig;
+use crate::config::layers;
+use crate::config::places::Places;
+use crate::config::template::{self, Template};
+use crate::fit::{self, launch::LaunchConfig};
+use crate::host::machine::Machine;
 use crate::host::{self, Host};
 use crate::ranks::launcher::local::LocalRanks;
-use crate::ranks::launcher::srun;
-use crate::ranks::launcher::{self, LaunchContext, Launcher};
+use crate::ranks::launcher::{self, LaunchContext, Launcher, srun};
 use crate::ranks::topology::Topology;
 use crate::report::{self, Place, Problem, Severity};
 use crate::request::Launch;
@@ -31,7 +34,6 @@ impl Plan {
         Self::with_job(launch, machine).0
     }
 
-    /// The plan, and the command as it was understood.
     pub(crate) fn with_job(launch: &Launch, machine: &Host) -> (Result<Self, Vec<Problem>>, Job) {
         let alone;
         let mut understood = UnderstoodLaunch::new(launch, machine);
@@ -45,36 +47,44 @@ impl Plan {
     }
 }
 
-/// Makes the decisions, one after the other. What is wrong is gathered on the way, so that all of it is reported at once.
-pub(super) struct Planner<'a> {
-    pub(super) understood: &'a UnderstoodLaunch<'a>,
+/// Makes the decisions, one after the other. Problems are gathered on the way, so that all are reported at once.
+struct Planner<'a> {
+    understood: &'a UnderstoodLaunch<'a>,
     /// As it was found, without the variables that the launch sets.
     machine: &'a Host,
-    pub(super) diagnostics: Diagnostics,
+    diagnostics: Diagnostics,
 }
 
-/// What is known of the ranks while the config is decided; `None` where that was refused.
+/// The ranks while the config is decided; `None` if they were refused.
 #[derive(Clone, Copy)]
-pub(super) struct DecidedRanks<'d> {
-    pub(super) topology: Option<&'d Topology>,
-    pub(super) launcher: Option<Launcher>,
+struct DecidedRanks<'d> {
+    topology: Option<&'d Topology>,
+    launcher: Option<Launcher>,
 }
+
+/// A template, and why it is this one, if `auto` was asked for.
+type ChosenTemplate = (Template, Option<String>);
 
 impl Planner<'_> {
-    /// How many ranks, who starts them, and with which config: these can be refused, and the rest follows from them.
+    /// The ranks, the launcher and the config can be refused; the rest follows from them.
     fn plan(mut self) -> Result<Plan, Vec<Problem>> {
-        let UnderstoodLaunch { launch, existing_launcher, .. } = self.understood;
+        let UnderstoodLaunch { launch, existing_launcher, host, .. } = self.understood;
         self.judge_command();
         let topology = self.diagnostics.keep(self.understood.topology());
         let kind = topology.as_ref().and_then(|topology| self.diagnostics.keep(self.understood.launcher(topology)));
-        let without_effect = |kind| launch.rank_output.without_effect(kind, existing_launcher.is_some());
-        self.diagnostics.warnings.extend(kind.into_iter().flat_map(without_effect));
+        if let Some(kind) = kind {
+            let without_effect = launch.rank_output.without_effect(kind, existing_launcher.is_some());
+            self.diagnostics.warnings.extend(without_effect);
+        }
         let ranks = DecidedRanks { topology: topology.as_ref(), launcher: kind };
         let config = self.config(ranks);
-        let ours =
-            config.as_ref().filter(|config| config.file.kind == FileKind::Ours && !self.understood.runs_elsewhere());
-        let open = ours.and_then(|config| Some((self.understood.host.distrusted_cache()?, config.file.path.parent()?)));
-        self.diagnostics.warnings.extend(open.map(|(part, folder)| report::cache_not_ours(&part, folder)));
+        if let Some(PlannedConfig { file, .. }) = &config
+            && file.kind == FileKind::Ours
+            && !self.understood.runs_elsewhere()
+            && let (Some(part), Some(folder)) = (host.distrusted_cache(), file.path.parent())
+        {
+            self.diagnostics.warnings.push(report::cache_not_ours(&part, folder));
+        }
         let expandable = self.judge_machine(config.as_ref(), ranks);
         // With a config, the environment was checked together with it.
         let is_checked = config.is_some() || !self.diagnostics.findings.is_empty();
@@ -88,27 +98,196 @@ impl Planner<'_> {
         self.assemble(topology, kind, config, expandable, diagnostics)
     }
 
-    /// What can be said about the command alone.
     fn judge_command(&mut self) {
         let understood = self.understood;
         let UnderstoodLaunch { launch, host, job, existing_launcher, .. } = understood;
-        let existing = existing_launcher.as_ref();
         let found = &mut self.diagnostics;
         found.errors.extend(job.problems.iter().cloned());
         found.warnings.extend(launch.warnings.iter().cloned());
         found.warnings.extend(understood.ranks_without_effect());
         found.warnings.extend(understood.dry_run_behind());
         found.add(understood.not_understood());
-        found.add(existing.and_then(|existing| existing.run_file_problem(job, host)));
-        found.warnings.extend(existing.and_then(|existing| existing.changed_by_shells(job, host)));
+        if let Some(existing) = existing_launcher {
+            found.add(existing.run_file_problem(job, host));
+            found.warnings.extend(existing.changed_by_shells(job, host));
+        }
     }
 
-    /// What this machine has to say about the config, as far as the ranks run on it. And why torch's allocator is to use
-    /// expandable segments, if it is.
+    /// The config that will be written, if one was asked for and nothing is wrong with it.
+    fn config(&mut self, ranks: DecidedRanks) -> Option<PlannedConfig> {
+        let Launch { layers, config_out, .. } = self.understood.launch;
+        let host = &self.understood.host;
+        match (self.template(ranks.topology), ranks.topology) {
+            (Some(chosen), Some(topology)) => {
+                let config = self.resolve(chosen, topology, ranks);
+                self.diagnostics.keep(config)
+            }
+            // The ranks are unknown, but errors in the layers can be reported.
+            (Some((template, _)), None) => {
+                let config = self.diagnostics.keep(layers::with_layers(&template, layers, host))?;
+                let places = Places::new(&config, &template, layers, host);
+                self.check(&config, &template.env, &|key| places.of(key), ranks);
+                None
+            }
+            (None, _) => {
+                self.judge_settings(None, ranks);
+                if self.diagnostics.errors.is_empty() && !self.understood.runs_elsewhere() {
+                    self.diagnostics.errors.extend(asked_config::without_config(layers, config_out.as_ref()));
+                }
+                None
+            }
+        }
+    }
+
+    /// The template that was asked for: our flag's, else the command's own.
+    fn template(&mut self, topology: Option<&Topology>) -> Option<ChosenTemplate> {
+        let understood = self.understood;
+        let flag = understood.launch.deepspeed.as_ref();
+        let own = understood.own_config();
+        let warnings = &mut self.diagnostics.warnings;
+        let spec = match flag {
+            Some(flag) => {
+                let other = own.filter(|own| own.value != flag.value);
+                warnings.extend(other.map(|own| report::two_configs(flag, &own)));
+                flag.clone()
+            }
+            // Trainers treat an empty value as no config.
+            None => {
+                let own = own.filter(|own| !own.value.is_empty())?;
+                warnings.extend(asked_config::not_shipped(understood, &own));
+                understood.own_file(own)
+            }
+        };
+        warnings.extend(asked_config::refused_option(understood));
+        if let Some(existing) = &understood.existing_launcher {
+            self.diagnostics.add(existing.refuses_config(&understood.job, &understood.host));
+        }
+        // A config of the trainer's package is read where the package is.
+        if understood.runs_elsewhere() && understood.missing_shipped_config(&spec).is_some() {
+            return None;
+        }
+        let (mut template, chosen) = self.diagnostics.keep(self.read_template(spec, topology))?;
+        self.diagnostics.warnings.append(&mut template.notes);
+        if let Some(flag) = flag
+            && flag.value != fit::AUTO
+        {
+            self.diagnostics.warnings.extend(asked_config::differs_from_shipped(understood, flag, &template));
+        }
+        Some((template, chosen))
+    }
+
+    fn read_template(
+        &self,
+        spec: Sourced<String>,
+        topology: Option<&Topology>,
+    ) -> Result<ChosenTemplate, Vec<Problem>> {
+        let UnderstoodLaunch { job, launch, host, .. } = self.understood;
+        asked_config::can_hand_over(&spec, self.understood)?;
+        if let Some(problem) = self.understood.missing_shipped_config(&spec) {
+            return Err(vec![problem]);
+        }
+        match topology {
+            Some(topology) if spec.value == fit::AUTO => {
+                let (name, why) = fit::choose(&spec, job, topology, launch, host)?;
+                let named = Sourced::new(name, spec.from);
+                Ok((template::resolve(&named, &launch.search, host)?, Some(why)))
+            }
+            // Without ranks there is nothing to choose by, and their error is reported already.
+            _ => Ok((template::resolve(&spec, &launch.search, host)?, None)),
+        }
+    }
+
+    fn resolve(
+        &mut self,
+        (template, chosen): ChosenTemplate,
+        topology: &Topology,
+        ranks: DecidedRanks,
+    ) -> Result<PlannedConfig, Vec<Problem>> {
+        let UnderstoodLaunch { launch, job, host, .. } = self.understood;
+        let Launch { layers, no_fill, config_out, .. } = launch;
+        let config = layers::with_layers(&template, layers, host)?;
+        // Variables of the template count as set.
+        let host_of_template = host.with_more(template.env.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+        let mut context = FillContext::new(job, topology, &config, &host_of_template);
+        context.no_fill = *no_fill;
+        if self.understood.launcher_takes_config() && !no_fill {
+            context.by_launcher = Some("accelerate launch fills it");
+        }
+        let places = Places::new(&config, &template, layers, host);
+        let (mut resolved, problems) = auto::resolve(&context, |key| places.of(key));
+        self.diagnostics.mismatched = resolved.mismatched;
+        self.diagnostics.warnings.append(&mut resolved.warnings);
+        let filled = |key: &str| resolved.fills.iter().find(|fill| fill.key == key)?.argument.as_ref();
+        let place = |key: &str| filled(key).map_or_else(|| places.of(key), Place::from);
+        self.check(&resolved.config, &template.env, &place, ranks);
+        self.judge_settings(Some(&resolved.config), ranks);
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let planned = PlannedConfig::new(template, chosen, resolved, self.understood)?;
+        let machines = topology.pool.as_ref().map_or(1, |pool| pool.0.len());
+        let path = &planned.file.path;
+        if machines > 1 && host.is_of_this_machine(path) {
+            return Err(vec![report::config_not_shared(path, machines)]);
+        }
+        // With `--config-out`, the user chose a folder that all machines see.
+        if machines > 1 && config_out.is_none() {
+            let kind = Machine::here().file_system(path);
+            self.diagnostics.warnings.extend(machine::config_may_be_local(path, machines, kind.as_deref()));
+        }
+        Ok(planned)
+    }
+
+    /// `accelerate launch` turns its own settings into a config, which is judged like one.
+    fn judge_settings(&mut self, named: Option<&Value>, ranks: DecidedRanks) {
+        let UnderstoodLaunch { job, host, existing_launcher, .. } = self.understood;
+        let Some(launcher) = existing_launcher else { return };
+        let Some((config, file)) = launcher.settings_as_config(job, named, host) else { return };
+        let place = |key: &str| Place::key(&file, key);
+        if let Some(topology) = ranks.topology {
+            let (resolved, problems) = auto::resolve(&FillContext::new(job, topology, &config, host), place);
+            self.diagnostics.mismatched |= resolved.mismatched;
+            let equal = |problem: Problem| problem.fix("make accelerate's setting and the trainer's argument equal");
+            self.diagnostics.warnings.extend(resolved.warnings.into_iter().map(equal));
+            self.diagnostics.errors.extend(problems.into_iter().map(equal));
+        }
+        if named.is_none() {
+            self.check(&config, &[], &place, ranks);
+        }
+    }
+
+    /// Runs the rules about the config and the environment. `place` tells where a key was written.
+    fn check(
+        &mut self,
+        config: &Value,
+        template_env: &[(String, String)],
+        place: &dyn Fn(&str) -> Place,
+        ranks: DecidedRanks,
+    ) {
+        let UnderstoodLaunch { launch, job, host, .. } = self.understood;
+        let subject = Subject {
+            config,
+            job,
+            topology: ranks.topology,
+            launcher: ranks.launcher,
+            host,
+            template_env,
+            place,
+            in_full: true,
+            derived: Derived::new(config, job),
+        };
+        let found = check::diagnose(&subject, &launch.allow, launch.output.wants_notes());
+        self.diagnostics.findings.extend(found);
+    }
+
+    /// Warns if this machine does not suit the config. Returns the reason for expandable segments, if there is one.
     fn judge_machine(&mut self, config: Option<&PlannedConfig>, ranks: DecidedRanks) -> Option<String> {
         let UnderstoodLaunch { launch, host, job, .. } = self.understood;
         let warnings = &mut self.diagnostics.warnings;
-        let config = config.filter(|_| !self.understood.runs_elsewhere())?;
+        if self.understood.runs_elsewhere() {
+            return None;
+        }
+        let config = config?;
         if ranks.launcher != Some(Launcher::Srun) {
             warnings.extend(machine::at_launch(&config.value, job, host));
         }
@@ -116,8 +295,11 @@ impl Planner<'_> {
         let is_chosen = config.chosen.is_some();
         let of_launch = LaunchConfig { name: &template.name, value, env: &template.env, is_chosen };
         let judged = fit::launch::judge(of_launch, job, ranks.topology?, launch, host);
-        let is_wanted = |short: &Problem| launch.output.wants_notes() || short.severity != Severity::Note;
-        warnings.extend(judged.short.filter(is_wanted));
+        if let Some(short) = judged.short
+            && (launch.output.wants_notes() || short.severity != Severity::Note)
+        {
+            warnings.push(short);
+        }
         judged.expandable.map(|why| format!("{why}: it keeps the gaps between allocations small"))
     }
 
@@ -125,11 +307,15 @@ impl Planner<'_> {
         let understood = self.understood;
         self.diagnostics.join_misplaced(|flags| understood.with_options_in_front(flags));
         self.diagnostics.sort_findings(understood.launch.output);
-        let blocker = understood.launch.output.check.then(|| self.blocker(ranks.launcher)).flatten();
-        let Diagnostics { errors, warnings, .. } = &mut self.diagnostics;
-        let untold = blocker.filter(|blocker| !errors.contains(blocker));
-        errors.extend(untold);
-        warnings.extend(ranks.topology.iter().flat_map(|topology| topology.notes.iter().cloned()));
+        if understood.launch.output.check
+            && let Some(blocker) = self.blocker(ranks.launcher)
+            && !self.diagnostics.errors.contains(&blocker)
+        {
+            self.diagnostics.errors.push(blocker);
+        }
+        if let Some(topology) = ranks.topology {
+            self.diagnostics.warnings.extend(topology.notes.iter().cloned());
+        }
     }
 
     fn assemble(
@@ -151,14 +337,23 @@ impl Planner<'_> {
         }
         .decide();
         let path = config.as_ref().map(PlannedConfig::handed_over);
-        if !kind.runs_zlaunch() {
-            self.hand_over_by_variables(path, &mut environment);
+        // A launcher that takes the config sets its own variables.
+        if let Some(path) = path
+            && !kind.runs_zlaunch()
+            && !self.understood.launcher_takes_config()
+        {
+            for (name, value) in job.config_variables(path) {
+                environment.set(name, value, format!("hands the config to {}", job.target.name()));
+            }
         }
         let mut context = self.launch_context(&topology);
         let ForwardedEnv { files, named, warnings } = ForwardedEnv::plan(&context, &mut environment)?;
         let warnings = Diagnostics { warnings, ..Diagnostics::default() }.verdict(launch)?;
-        let extra = if named.is_empty() { Vec::new() } else { launcher::options(&context, &named) };
-        context.extra = if named.is_empty() { context.extra } else { &extra };
+        let extra;
+        if !named.is_empty() {
+            extra = launcher::options(&context, &named);
+            context.extra = &extra;
+        }
         let translated = !kind.runs_zlaunch() && !launch.rehearsed && self.translate(&topology, path, &mut environment);
         let kind = if translated { Launcher::Torchrun } else { kind };
         let argv = match self.understood.prefix() {
@@ -177,7 +372,6 @@ impl Planner<'_> {
             environment,
             argv,
             diagnostics: [diagnostics, warnings].concat(),
-            // What is missing here may be there where it runs.
             blocker: self.blocker(Some(kind)),
             environment_files: files,
             opens: topology.opens_port(matches!(kind, Launcher::Torchrun | Launcher::Local)).cloned(),
@@ -189,28 +383,22 @@ impl Planner<'_> {
         Ok(plan)
     }
 
-    /// Sets the variables in which the front end looks for its config. A launcher that takes the config sets its own.
-    fn hand_over_by_variables(&self, config: Option<&OsStr>, environment: &mut Environment) {
-        let job = &self.understood.job;
-        let config = config.filter(|_| !self.understood.launcher_takes_config());
-        for (name, value) in config.into_iter().flat_map(|config| job.config_variables(config)) {
-            environment.set(name, value, format!("hands the config to {}", job.target.name()));
-        }
-    }
-
-    /// Whether torchrun stands in for the launcher of the command, with the variables that one would set.
+    /// Sets the variables that the launcher of the command would set, if torchrun can stand in for it.
     fn translate(&self, topology: &Topology, config: Option<&OsStr>, environment: &mut Environment) -> bool {
         let Launch { launcher_args, environment: flags, .. } = self.understood.launch;
-        let existing = self.understood.existing_launcher.as_ref().filter(|_| launcher_args.is_empty());
-        let variables = existing.and_then(|existing| existing.as_torchrun(&self.launch_context(topology), config));
-        let translated = variables.is_some();
-        for (name, value) in variables.into_iter().flatten().filter(|(name, _)| !flags.says(name)) {
-            environment.set(name, value, "as accelerate launch sets it".to_string());
+        if !launcher_args.is_empty() {
+            return false;
         }
-        translated
+        let existing = self.understood.existing_launcher.as_ref();
+        let variables = existing.and_then(|existing| existing.as_torchrun(&self.launch_context(topology), config));
+        let Some(variables) = variables else { return false };
+        for (name, value) in variables.into_iter().filter(|(name, _)| !flags.says(name)) {
+            environment.set(name, value, "as accelerate launch sets it");
+        }
+        true
     }
 
-    /// Everything that is executed. `translated`: torchrun stands in for the launcher of the command.
+    /// `translated`: torchrun stands in for the launcher of the command.
     fn argv(
         &self,
         kind: Launcher,
@@ -219,11 +407,11 @@ impl Planner<'_> {
         config: Option<&OsStr>,
     ) -> Result<Vec<OsString>, Vec<Problem>> {
         let UnderstoodLaunch { launch, job, existing_launcher, wrapper, .. } = self.understood;
-        // One rank is rehearsed here, whoever would start it elsewhere.
+        // A rehearsal runs one rank here instead of all ranks elsewhere.
         let starts_elsewhere = matches!(kind, Launcher::Srun | Launcher::Deepspeed) && existing_launcher.is_none();
         let kind = if launch.rehearsed && starts_elsewhere { Launcher::Direct } else { kind };
         if kind == Launcher::Srun {
-            // Options for another launcher are for zlaunch on each node.
+            // Options for another launcher are for zlaunch on each machine.
             let asked = launch.launcher.as_ref().is_some_and(|asked| asked.value == Launcher::Srun);
             context.extra = if asked { context.extra } else { &[] };
             let prefix = if let Some(Wrapper::Srun(prefix)) = wrapper { Some(prefix) } else { None };
@@ -232,10 +420,12 @@ impl Planner<'_> {
         // Behind a launcher in the command, a script keeps the arguments it was given.
         let added = existing_launcher.is_none() || job.rewritten;
         let added = added.then(|| job.launcher_args(ranks(context.topology))).into_iter().flatten();
-        if let Some(existing) = existing_launcher.as_ref().filter(|_| !translated) {
+        if let Some(existing) = existing_launcher
+            && !translated
+        {
             return Ok(existing.argv(&context, config).into_iter().chain(added).collect());
         }
-        let mut words = job.rank_args(config.filter(|_| !translated));
+        let mut words = job.rank_args(if translated { None } else { config });
         words.extend(added);
         let problems = launcher::check_words(kind, &context, &words);
         if !problems.is_empty() {
@@ -244,7 +434,7 @@ impl Planner<'_> {
         Ok([launcher::prefix(kind, &context), words].concat())
     }
 
-    /// The same launch with zlaunch behind what the command starts with.
+    /// The same launch with zlaunch behind the prefix.
     fn wrapped_argv(&self, prefix: &Prefix) -> Vec<OsString> {
         let mut zlaunch = vec![host::this_program().into_os_string()];
         let launch = self.understood.launch;
@@ -261,12 +451,12 @@ impl Planner<'_> {
         argv
     }
 
-    /// What is missing to start this, as far as it must be here.
+    /// The first program that is missing here, unless it is only needed elsewhere.
     fn blocker(&self, kind: Option<Launcher>) -> Option<Problem> {
         let elsewhere = kind == Some(Launcher::Srun) || self.understood.runs_elsewhere();
         let mut programs = self.understood.prefix().into_iter().flat_map(Prefix::programs);
         let missing = programs.find_map(|program| trainer::missing_program(program, self.machine));
-        missing.or_else(|| self.understood.job.blocker.clone().filter(|_| !elsewhere))
+        if missing.is_some() || elsewhere { missing } else { self.understood.job.blocker.clone() }
     }
 
     fn launch_context<'b>(&'b self, topology: &'b Topology) -> LaunchContext<'b> {
@@ -299,7 +489,6 @@ impl Planner<'_> {
     }
 }
 
-/// Who starts the ranks, for a trainer that must be told.
 fn ranks(topology: &Topology) -> Ranks {
     match &topology.world_size {
         Some(world) if world.value == 1 => Ranks::Single,

@@ -1,4 +1,4 @@
-//! How a plan prints: text for a person, JSON for a program, a shell script to run by hand.
+//! Prints a plan: text for a person, JSON for a program, a shell script to run by hand.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -6,17 +6,15 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::config_text::config_text;
 use super::decision::{Plan, TrainerFacts};
-use super::environment::{Environment, Setting};
-use super::file::{FileKind, PlannedConfig};
+use super::launch_env::{Environment, Setting};
+use super::planned_config::{FileKind, PlannedConfig};
 use crate::base::layout::{TextTable, escape_controls};
 use crate::base::shell::{Run, printed, quoted, runs};
 use crate::base::source::Sourced;
 use crate::base::vars;
 use crate::command::target::{Target, base_name};
 use crate::command::trainer::{self, Job};
-use crate::config::auto::{Fill, LeftAuto};
 use crate::host::{self, terminal};
 use crate::ranks::launcher::Launcher;
 use crate::ranks::launcher::local::{LocalRanks, PER_RANK};
@@ -34,14 +32,12 @@ impl Plan {
         match format {
             Format::Text => escape_controls(&self.text(secrets, terminal::width())).into_bytes(),
             Format::Json => secrets.printed(self.json()),
-            Format::Shell => self.shell(secrets),
+            Format::Shell => [b"#!/bin/sh\n", &self.shell_lines(secrets)[..]].concat(),
         }
     }
 
-    /// The plan for a person: what was chosen, what each "auto" became and why, what will be executed.
-    /// `width`: the columns of a terminal.
     pub(crate) fn text(&self, secrets: &Secrets, width: Option<usize>) -> String {
-        let config = self.config.as_ref().map(|config| config_text(config, secrets, width)).unwrap_or_default();
+        let config = self.config.as_ref().map(|config| config.text_of_plan(secrets, width)).unwrap_or_default();
         let runs = if self.local.is_some() { "\neach rank runs\n" } else { "\nruns\n" };
         let command = self.command_text(&self.argv, secrets, width);
         [&self.head(secrets, width), &config, &self.environment_text(secrets, width), runs, &command].concat()
@@ -56,9 +52,9 @@ impl Plan {
             rows.push(("config", format!("{} ({}{extends})", config.template.name, config.template.origin)));
             rows.extend(config.chosen.clone().map(|why| ("", why)));
             rows.push(("", format!("→ {}", self.short(config.file.path.as_os_str()))));
-        }
-        if let Some((path, _)) = self.config.as_ref().and_then(|config| config.run_file.as_ref()) {
-            rows.push(("", format!("→ {} (the run file, naming it)", self.short(path.as_os_str()))));
+            if let Some((path, _)) = &config.run_file {
+                rows.push(("", format!("→ {} (the run file, naming it)", self.short(path.as_os_str()))));
+            }
         }
         let TrainerFacts { name, version, stand_in, python, runs, reads } = &self.trainer;
         let version = version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
@@ -93,11 +89,13 @@ impl Plan {
 
     fn environment_text(&self, secrets: &Secrets, width: Option<usize>) -> String {
         let Environment { set, unset, kept } = &self.environment;
-        let why = |setting: &Setting| secrets.hide_in_text(&setting.why);
-        let numbers = |local: &LocalRanks| format!("the number of the rank: 0 to {}", local.count - 1);
         let mut rows: Vec<(String, String)> = Vec::new();
-        rows.extend(set.iter().map(|setting| (secrets.setting(&setting.name, &setting.value), why(setting))));
-        rows.extend(self.local.iter().map(|local| (PER_RANK.join(", "), numbers(local))));
+        for Setting { name, value, why } in set {
+            rows.push((secrets.setting(name, value), secrets.hide_in_text(why)));
+        }
+        if let Some(local) = &self.local {
+            rows.push((PER_RANK.join(", "), format!("the number of the rank: 0 to {}", local.count - 1)));
+        }
         rows.extend(unset.iter().map(|name| (name.clone(), "removed".to_string())));
         rows.extend(kept.iter().map(|(name, value)| (secrets.setting(name, value), "yours, kept".to_string())));
         let table = TextTable::of_pairs(2, rows);
@@ -140,8 +138,6 @@ impl Plan {
 
     pub(crate) fn json(&self) -> Value {
         let config = self.config.as_ref();
-        let fill = |fill: &Fill| json!({"key": fill.key, "value": fill.value, "from": fill.from});
-        let left = |left: &LeftAuto| json!({"key": left.key, "why": left.why});
         json!({
             "version": 1,
             "template": config.map(|PlannedConfig { template, chosen, .. }| json!({
@@ -162,9 +158,9 @@ impl Plan {
             "config": config.map(|config| &config.value),
             "config_path": config.map(|config| config.file.path.to_string_lossy()),
             "run_file_path": config.and_then(|config| config.run_file.as_ref()).map(|(path, _)| path.to_string_lossy()),
-            "fills": config.iter().flat_map(|config| &config.fills).map(fill).collect::<Vec<_>>(),
+            "fills": config.map(|config| &config.fills[..]).unwrap_or_default(),
             "changed": config.map(PlannedConfig::changed).unwrap_or_default(),
-            "left_auto": config.iter().flat_map(|config| &config.left).map(left).collect::<Vec<_>>(),
+            "left_auto": config.map(|config| &config.left[..]).unwrap_or_default(),
             "env": self.environment_json(),
             "argv": self.argv.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>(),
             "diagnostics": diagnostics_json(&self.all_diagnostics()),
@@ -173,13 +169,11 @@ impl Plan {
 
     fn trainer_json(&self) -> Value {
         let TrainerFacts { name, version, python, reads, .. } = &self.trainer;
-        let mut facts =
-            json!({"name": name, "version": version, "python": python.as_deref().map(Path::to_string_lossy)});
-        // Only of the user's own script.
-        if let (Some(reads), Some(facts)) = (reads, facts.as_object_mut()) {
-            facts.insert("reads".to_string(), json!(reads));
+        let python = python.as_deref().map(Path::to_string_lossy);
+        match reads {
+            Some(reads) => json!({"name": name, "version": version, "python": python, "reads": reads}),
+            None => json!({"name": name, "version": version, "python": python}),
         }
-        facts
     }
 
     /// Includes what prevents a start on this machine, as a warning: a plan may be made for another machine.
@@ -213,15 +207,15 @@ impl Plan {
 
     fn environment_json(&self) -> Value {
         let Environment { set, unset, kept } = &self.environment;
-        let set = set.iter().map(|setting| (&setting.name, setting.value.to_string_lossy().into()));
-        let kept = kept.iter().map(|(name, value)| (name, value.clone().into()));
-        json!({"set": object(set), "unset": unset, "kept": object(kept)})
+        let set: Value = set.iter().map(|setting| (setting.name.clone(), setting.value.to_string_lossy())).collect();
+        let kept: Value = kept.iter().cloned().collect();
+        json!({"set": set, "unset": unset, "kept": kept})
     }
 
     /// A POSIX shell script that does what the launch would do. Bytes, because arguments need not be UTF-8. Scripts are
     /// kept and shared, so a secret becomes a variable that must be set.
-    pub(super) fn shell(&self, secrets: &Secrets) -> Vec<u8> {
-        let mut script = b"#!/bin/sh\nset -e\n".to_vec();
+    pub(super) fn shell_lines(&self, secrets: &Secrets) -> Vec<u8> {
+        let mut script = b"set -e\n".to_vec();
         let environment = &self.environment;
         let mut names = secrets.names(environment.settings(), &environment.unset);
         let mut files = Vec::new();
@@ -252,7 +246,8 @@ impl Plan {
         let ours = self.local.as_ref().map(|local| self.supervisor_command(local)).unwrap_or_default();
         if !ours.is_empty() {
             // The script is complete: ZLAUNCH_* variables of a site must not add to it.
-            script.extend(UNSET_ZLAUNCH_VARIABLES);
+            script
+                .extend(b"for name in $(env | sed -n 's/^\\(ZLAUNCH_[A-Z_]*\\)=.*/\\1/p'); do unset \"$name\"; done\n");
         }
         script.extend(b"exec ");
         let words = ours.iter().chain(&self.argv).map(OsString::as_os_str);
@@ -272,13 +267,6 @@ impl Plan {
         std::iter::once(zlaunch).chain(words.into_iter().map(OsString::from)).collect()
     }
 }
-
-fn object<'a>(entries: impl Iterator<Item = (&'a String, Value)>) -> Value {
-    Value::Object(entries.map(|(name, value)| (name.clone(), value)).collect())
-}
-
-const UNSET_ZLAUNCH_VARIABLES: &[u8] =
-    b"for name in $(env | sed -n 's/^\\(ZLAUNCH_[A-Z_]*\\)=.*/\\1/p'); do unset \"$name\"; done\n";
 
 fn shell_word(pieces: &[Piece], names: &mut Names) -> Vec<u8> {
     if pieces.is_empty() {
@@ -301,7 +289,7 @@ pub fn refused_json(problems: &[Problem], secrets: &Secrets) -> Vec<u8> {
 }
 
 pub(crate) fn diagnostics_json(problems: &[Problem]) -> Value {
-    let row = |problem: &Problem| {
+    let rows = problems.iter().map(|problem| {
         json!({
             "rule": problem.rule.name(),
             "severity": problem.severity.to_string(),
@@ -313,14 +301,13 @@ pub(crate) fn diagnostics_json(problems: &[Problem]) -> Value {
             "when": problem.when.map(When::word),
             "allowable": problem.allowable,
         })
-    };
-    problems.iter().map(row).collect()
+    });
+    rows.collect()
 }
 
-/// What the ranks run, in short: `swift sft`, `train.py`.
+/// The program of the ranks in short: `swift sft`, `train.py`.
 pub(super) fn what_runs(job: &Job, command: &[OsString]) -> String {
     match &job.target {
-        // The console script and its sub-command are what the user typed.
         _ if job.rewritten => {
             let names_it = |word: &OsString| trainer::is_console(word) || trainer::is_console_module(word);
             let console = command.iter().position(names_it).unwrap_or(0);

@@ -1,45 +1,135 @@
 //! The launch record: what was launched, from what, with which versions, on which machine, so that it can be looked up,
 //! launched again by its script, and compared with another launch. Secrets are never in it.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
+use super::decision::{Plan, Record};
+use super::planned_config::files_read;
 use crate::base::hash::fnv1a;
-use crate::base::json;
-use crate::report::fix::run;
-use crate::report::reading;
-use crate::report::{Problem, Rule};
+use crate::base::shell::quoted;
+use crate::base::source::Sourced;
+use crate::base::{json, vars};
+use crate::command::trainer::{self, Job};
+use crate::host::Host;
+use crate::report::fix::{Fixes, drop_word, give, run};
+use crate::report::secrets::Secrets;
+use crate::report::{Place, Problem, Rule, reading};
+use crate::request::Launch;
 
-/// Version of the record's format.
-pub(crate) const VERSION: u64 = 1;
-
-/// Where the record goes and what it holds, except for the time.
-pub(crate) struct Record {
-    pub(crate) folder: PathBuf,
-    pub(crate) content: Value,
-    pub(crate) config: Option<String>,
-    pub(crate) script: Vec<u8>,
-}
+const VERSION: u64 = 1;
 
 impl Record {
     pub(crate) const FILE: &'static str = "launch.json";
     pub(crate) const CONFIG: &'static str = "config.json";
     pub(crate) const SCRIPT: &'static str = "launch.sh";
-    /// How the script starts, so that no other `launch.sh` is taken for one.
+    /// No other `launch.sh` starts like this.
     pub(crate) const SCRIPT_START: &'static str =
         "#!/bin/sh\n# A launch that zlaunch recorded: launch.json says more.\n";
-    /// Where `--record auto` writes it, in the trainer's output folder.
+    /// `--record auto` writes to this folder inside the trainer's output folder.
     pub(crate) const AUTO: &'static str = "zlaunch";
 
-    /// The text of the file, written at that time.
     pub(crate) fn text(&self, now: SystemTime) -> String {
         let mut content = self.content.clone();
         content["time"] = timestamp(now).into();
         format!("{content:#}\n")
     }
+}
+
+impl Plan {
+    /// `seen`: the machine without the variables that the launch sets.
+    pub(super) fn record(
+        &self,
+        launch: &Launch,
+        job: &Job,
+        host: &Host,
+        seen: &Host,
+    ) -> Result<Option<Record>, Problem> {
+        let Some(asked) = &launch.record else { return Ok(None) };
+        let folder = folder(asked, job, host)?;
+        let text = |word: &OsStr| {
+            word.to_str().map(str::to_string).ok_or_else(|| {
+                Problem::error(Rule::Record, "this is not UTF-8 text, so it cannot be recorded")
+                    .at(word.to_string_lossy().into_owned())
+                    .fix(Fixes::from("use plain text").or(drop_word(&asked.from)))
+            })
+        };
+        let words =
+            launch.options.iter().chain(&launch.command).map(|word| text(word)).collect::<Result<Vec<_>, _>>()?;
+        let secrets = Secrets::of(seen);
+        let mut content = secrets.hide(json!({
+            "version": VERSION,
+            "zlaunch": env!("CARGO_PKG_VERSION"),
+            "host": host.hostname,
+            "folder": text(host.cwd.as_os_str())?,
+            "packages": packages(job),
+            "plan": self.json(),
+            "words": words,
+            "variables": variables(seen, text)?,
+        }));
+        content["sources"] = sources(self, launch, job, host).into();
+        let config = self.config.as_ref().map(|config| json::write(&secrets.hide(config.value.clone())));
+        Ok(Some(Record { folder, content, config, script: self.script(&secrets, host) }))
+    }
+
+    /// The script of the launch, which first changes to its folder.
+    fn script(&self, secrets: &Secrets, host: &Host) -> Vec<u8> {
+        let folder = quoted(host.cwd.as_os_str());
+        [Record::SCRIPT_START.as_bytes(), b"cd ", &folder, b" || exit\n", &self.shell_lines(secrets)].concat()
+    }
+}
+
+fn packages(job: &Job) -> Map<String, Value> {
+    let Some(python) = &job.python else { return Map::new() };
+    let versions = trainer::packages()
+        .into_iter()
+        .filter_map(|package| Some((package.replace('-', "_"), python.version_text(package)?.into())));
+    let own = python.own_version().map(|version| ("python".to_string(), version.into()));
+    own.into_iter().chain(versions).collect()
+}
+
+fn variables(seen: &Host, text: impl Fn(&OsStr) -> Result<String, Problem>) -> Result<Map<String, Value>, Problem> {
+    let mut found = Map::new();
+    for (name, value) in &seen.env {
+        let Some(name) = name.to_str().filter(|name| vars::changes_a_training(name)) else { continue };
+        let value = if name.starts_with("ZLAUNCH_") { text(value)? } else { value.to_string_lossy().into_owned() };
+        found.insert(name.to_string(), value.into());
+    }
+    Ok(found)
+}
+
+/// The files that were read or named, each with a hash of its content.
+fn sources(plan: &Plan, launch: &Launch, job: &Job, host: &Host) -> Map<String, Value> {
+    let template = plan.config.as_ref().map(|config| &config.template);
+    let named = launch.options.iter().chain(&launch.command).filter_map(|word| {
+        let text = word.to_str()?;
+        Some(host.absolute(Path::new(text.split_once('=').map_or(text, |(_, value)| value))))
+    });
+    let out = launch.config_out.as_ref().map(|out| host.absolute(&out.value));
+    let files = files_read(template, launch, job, host).into_iter().chain(named);
+    let read = files.filter(|path| Some(path) != out.as_ref());
+    read.filter_map(|path| Some((path.to_str()?.to_string(), content_hash(&path)?))).collect()
+}
+
+fn folder(asked: &Sourced<PathBuf>, job: &Job, host: &Host) -> Result<PathBuf, Problem> {
+    if asked.value.as_os_str().is_empty() {
+        return Err(Problem::error(Rule::Record, "the name of the folder for the launch record is empty")
+            .at(Place::option(asked.from.to_string(), "''"))
+            .fix(give("--record", "DIR").remark("is the variable set that should name it?")));
+    }
+    if asked.value.as_os_str() != "auto" {
+        return Ok(host.absolute(&asked.value));
+    }
+    let output = job.args.text("output_dir").ok_or_else(|| {
+        Problem::error(Rule::Record, "the command has no `--output_dir` for the record to go to")
+            .at(Place::option(asked.from.to_string(), "auto"))
+            .fix(give("--record", "DIR"))
+    })?;
+    Ok(host.absolute(&PathBuf::from(output.value)).join(Record::AUTO))
 }
 
 /// A hash of the content. `None` for files that are not text, or larger than a config can be.
@@ -48,20 +138,20 @@ pub(crate) fn content_hash(path: &Path) -> Option<Value> {
     Some(format!("{:016x}", fnv1a(text.as_bytes())).into())
 }
 
-/// What is in the place of a record and is none, or no part of one: it stays. A config is a record's if it is the recorded
-/// one.
+/// A file in the folder that is no part of a record, so that it must not be overwritten. `config.json` is part of one if
+/// the record next to it holds the same config.
 pub(crate) fn foreign(folder: &Path) -> Option<PathBuf> {
     let there = |name: &str| Some(folder.join(name)).filter(|path| fs::symlink_metadata(path).is_ok());
-    let read = |path: &Path| reading::read_text(path).ok().filter(|_| !path.is_symlink());
+    let read = |path: &Path| if path.is_symlink() { None } else { reading::read_text(path).ok() };
     let parse = |path: &Path| json::parse_exactly(&read(path)?).ok();
-    let record = match there(Record::FILE) {
-        Some(file) => match parse(&file).filter(is_record) {
-            Some(content) => content,
-            None => return Some(file),
-        },
-        None => Value::Null,
+    let file = there(Record::FILE);
+    let record = file.as_deref().and_then(parse).filter(is_record);
+    if file.is_some() && record.is_none() {
+        return file;
+    }
+    let is_config = |path: &Path| {
+        parse(path).zip(record.as_ref()).is_some_and(|(config, record)| config == record["plan"]["config"])
     };
-    let is_config = |path: &Path| record.is_object() && parse(path).as_ref() == Some(&record["plan"]["config"]);
     let is_script = |path: &Path| read(path).is_some_and(|text| text.starts_with(Record::SCRIPT_START));
     let config = there(Record::CONFIG).filter(|path| !is_config(path));
     config.or_else(|| there(Record::SCRIPT).filter(|path| !is_script(path)))
@@ -71,7 +161,7 @@ fn is_record(content: &Value) -> bool {
     content["zlaunch"].is_string() && content["words"].is_array() && content["plan"].is_object()
 }
 
-/// UTC, to the second.
+/// `2026-01-31T23:59:59Z`
 pub fn timestamp(time: SystemTime) -> String {
     let seconds = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs();
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
@@ -79,30 +169,24 @@ pub fn timestamp(time: SystemTime) -> String {
     format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", rest / 3600, rest / 60 % 60, rest % 60)
 }
 
-/// Year, month and day of a day counted from 1970, by whole years and months.
-fn date(days: u64) -> (u64, u64, u64) {
-    let leap = |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
-    let mut left = days;
-    let mut year = 1970;
-    while left >= 365 + u64::from(leap(year)) {
-        left -= 365 + u64::from(leap(year));
+/// Year, month and day of a day counted from 1970.
+fn date(mut days: u64) -> (u64, u64, u64) {
+    let mut year: u64 = 1970;
+    loop {
+        let leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+        let february = if leap { 29 } else { 28 };
+        for (month, length) in (1..).zip([31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]) {
+            if days < length {
+                return (year, month, days + 1);
+            }
+            days -= length;
+        }
         year += 1;
     }
-    let february = 28 + u64::from(leap(year));
-    let mut month = 1;
-    for length in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
-        if left < length {
-            break;
-        }
-        left -= length;
-        month += 1;
-    }
-    (year, month, left + 1)
 }
 
-/// The content of a record in a folder.
+/// The content of the record in a folder, or in the folder that `--record auto` writes to inside of it.
 pub(crate) fn read(folder: &Path) -> Result<Value, Problem> {
-    // `--record auto` writes to a folder inside of the trainer's output.
     let path = [folder.to_path_buf(), folder.join(Record::AUTO)].map(|folder| folder.join(Record::FILE));
     let path = path.into_iter().find(|path| path.exists()).ok_or_else(|| {
         Problem::error(Rule::Record, "there is no launch record in this folder")
@@ -124,14 +208,13 @@ pub(crate) fn read(folder: &Path) -> Result<Value, Problem> {
     Ok(content)
 }
 
-/// A value that is not the same in two records.
 pub(crate) struct Difference {
     /// `packages.deepspeed`.
     pub(crate) key: String,
     pub(crate) values: [Value; 2],
 }
 
-/// What differs between two records, but for their configs.
+/// The differences between two records, apart from their configs.
 pub(crate) fn differences(then: &Value, now: &Value) -> Vec<Difference> {
     let mut found = Vec::new();
     for part in ["zlaunch", "host", "packages", "sources"] {
@@ -140,11 +223,11 @@ pub(crate) fn differences(then: &Value, now: &Value) -> Vec<Difference> {
     for part in ["topology", "env", "argv"] {
         compare(part, [&then["plan"][part], &now["plan"][part]], &mut found);
     }
-    // Those that a plan shows are compared as part of it.
-    let is_told = |name: &str| [then, now].iter().any(|content| content["plan"]["env"]["kept"][name].is_string());
+    // Variables in `plan.env` were compared with it.
+    let is_compared = |name: &str| [then, now].iter().any(|content| content["plan"]["env"]["kept"][name].is_string());
     let variables = [then, now].map(|content| {
         let all = content["variables"].as_object().into_iter().flatten();
-        all.filter(|(name, _)| !is_told(name)).map(|(name, value)| (name.clone(), value.clone())).collect::<Value>()
+        all.filter(|(name, _)| !is_compared(name)).map(|(name, value)| (name.clone(), value.clone())).collect::<Value>()
     });
     compare("variables", variables.each_ref(), &mut found);
     found

@@ -1,35 +1,39 @@
-//! What is known before the first decision: the command, parsed and understood, and the machine with the variables the
-//! launch will see. `plan` and `fit` both start here.
+//! The launch before the first decision: the command, parsed and understood, and the machine with the variables of the
+//! launch. `plan` and `fit` both start here.
 
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
+use std::path::Path;
 
-use crate::base::base64;
-use crate::base::shell;
+use crate::base::options::{flag, launch_option, takes_value};
 use crate::base::source::{Source, Sourced};
-use crate::base::vars;
-use crate::command::prefix::Prefix;
-use crate::command::target::ParsedCommand;
+use crate::base::{base64, shell, vars};
+use crate::command::prefix::{Barrier, Prefix};
+use crate::command::target::{ParsedCommand, base_name, is_python, of_python};
 use crate::command::trainer::{self, Job};
+use crate::config::template::Origin;
 use crate::host::Host;
 use crate::ranks::launcher::srun::SrunPrefix;
 use crate::ranks::launcher::{self, ExistingLauncher, Launcher};
 use crate::ranks::topology::Topology;
-use crate::report::{self, Problem, Rule};
+use crate::report::fix::run;
+use crate::report::{self, Place, Problem, Rule};
 use crate::request::Launch;
+
+/// Programs that start a training, besides the console scripts of the front ends and Python.
+const LAUNCHERS: &[&str] = &["torchrun", "deepspeed", "accelerate", "srun"];
 
 pub(crate) struct UnderstoodLaunch<'a> {
     pub(crate) launch: &'a Launch,
     /// The machine with the variables that the user and the front end set.
     pub(crate) host: Cow<'a, Host>,
-    /// What the command starts with, and zlaunch goes behind.
     pub(crate) wrapper: Option<Wrapper<'a>>,
     /// The launcher that the command starts with, behind a wrapper or not.
     pub(crate) existing_launcher: Option<ExistingLauncher>,
     pub(crate) job: Job,
 }
 
-/// Words in front of a command that stay there.
+/// Words in front of the command that stay there; zlaunch goes behind them.
 pub(crate) enum Wrapper<'a> {
     Srun(SrunPrefix<'a>),
     /// `reaches_srun`: one of the words behind it is `srun`.
@@ -58,7 +62,7 @@ impl<'a> UnderstoodLaunch<'a> {
         let host = machine.with(&flags.set, &flags.unset);
         if let Some(srun) = SrunPrefix::split(&launch.command) {
             let understood = Self::behind_srun(launch, host.clone(), &srun);
-            // What `srun` starts is not for zlaunch to change, unless it is a training.
+            // zlaunch changes nothing behind `srun` but a training.
             if understood.existing_launcher.is_some() || !understood.job.trainer.is_passthrough() {
                 return UnderstoodLaunch { wrapper: Some(Wrapper::Srun(srun)), ..understood };
             }
@@ -66,7 +70,7 @@ impl<'a> UnderstoodLaunch<'a> {
         Self::of_command(launch, host, &launch.command)
     }
 
-    /// Behind `srun` another prefix may stand: there zlaunch goes behind it on each node.
+    /// Behind `srun` another prefix may follow: then zlaunch goes behind it on each machine.
     fn behind_srun(launch: &'a Launch, host: Cow<'a, Host>, srun: &SrunPrefix<'_>) -> Self {
         match Prefix::split(srun.command) {
             Some(prefix) => Self::of_command(launch, Cow::Owned(host_behind(&prefix, &host)), &prefix.command),
@@ -74,16 +78,18 @@ impl<'a> UnderstoodLaunch<'a> {
         }
     }
 
-    /// The command itself.
     fn of_command(launch: &'a Launch, mut host: Cow<'a, Host>, command: &[OsString]) -> Self {
         let (existing_launcher, parts) = match ExistingLauncher::split(command) {
             Some((launcher, parts)) => (Some(launcher), parts),
             None => (None, ParsedCommand::parse(command)),
         };
-        // `accelerate env` trains nothing.
-        let passthrough = || Sourced::new(trainer::passthrough(), Source::Default);
-        let other = (existing_launcher.is_none() && ExistingLauncher::is_one(command)).then(passthrough);
-        let mut job = trainer::recognise(&parts, launch.trainer.as_ref().or(other.as_ref()), &host);
+        let passthrough = Sourced::new(trainer::passthrough(), Source::Default);
+        let trainer = match &launch.trainer {
+            // `accelerate env` trains nothing.
+            None if existing_launcher.is_none() && ExistingLauncher::is_one(command) => Some(&passthrough),
+            named => named.as_ref(),
+        };
+        let mut job = trainer::recognise(&parts, trainer, &host);
         // The launcher takes the config, so the script's run file stays as it is.
         if existing_launcher.as_ref().is_some_and(ExistingLauncher::takes_config) {
             job.run_file = None;
@@ -94,7 +100,7 @@ impl<'a> UnderstoodLaunch<'a> {
         UnderstoodLaunch { launch, host, wrapper: None, existing_launcher, job }
     }
 
-    /// The ranks and the machines. Behind `srun` they are on other machines, which decide for themselves.
+    /// Behind `srun`, the ranks are on other machines, which decide for themselves.
     pub(crate) fn topology(&self) -> Result<Topology, Vec<Problem>> {
         let Launch { topology: flags, hosts, launcher, .. } = self.launch;
         match &self.wrapper {
@@ -106,32 +112,29 @@ impl<'a> UnderstoodLaunch<'a> {
             _ => {}
         }
         if let Some(existing) = &self.existing_launcher {
-            let mut contradictions = existing.contradictions(flags, &self.host);
-            contradictions
-                .extend(hosts.flags().map(|sourced| report::hosts_of_the_command(&sourced, &existing.name())));
-            let stated = existing.rank_flags(flags, &self.host);
-            if !contradictions.is_empty() {
-                return Err(contradictions);
+            let mut problems = existing.contradictions(flags, &self.host);
+            problems.extend(hosts.flags().map(|sourced| report::hosts_of_the_command(&sourced, &existing.name())));
+            if !problems.is_empty() {
+                return Err(problems);
             }
             self.judge_alone(existing)?;
-            return Ok(Topology::of_existing_launcher(flags, stated, &self.host));
+            return Ok(Topology::of_existing_launcher(flags, existing.rank_flags(flags, &self.host), &self.host));
         }
-        let asked = launcher.as_ref().is_some_and(|asked| asked.value != Launcher::Direct && asked.from.is_flag());
-        let sourced = || flags.nproc_per_node.is_some() || flags.nnodes.is_some() || Topology::is_scheduled(&self.host);
-        let ranked = asked || self.job.trainer.launch.has_own_launcher && sourced();
-        let topology = Topology::decide(flags, hosts, ranked || !self.job.trainer.is_passthrough(), &self.host)?;
-        match topology.size_problem() {
-            Some(problem) => Err(vec![problem]),
-            None => Ok(topology),
-        }
+        let trainer = self.job.trainer;
+        let ranked = !trainer.is_passthrough()
+            || launcher.as_ref().is_some_and(|asked| asked.value != Launcher::Direct && asked.from.is_flag())
+            || trainer.launch.has_own_launcher
+                && (flags.nproc_per_node.is_some() || flags.nnodes.is_some() || Topology::is_scheduled(&self.host));
+        let topology = Topology::decide(flags, hosts, ranked, &self.host)?;
+        topology.size_problem().map_or(Ok(topology), |problem| Err(vec![problem]))
     }
 
-    /// A launcher that is not told of other machines is judged like any other command: it must not train alone.
+    /// Refuses a launcher without options for several machines in a job of several: each machine would train alone.
     fn judge_alone(&self, existing: &ExistingLauncher) -> Result<(), Vec<Problem>> {
         let Launch { topology: flags, command, trainer, .. } = self.launch;
-        // What a shim was asked for and zlaunch does not handle runs unchanged.
-        let is_ours = trainer.as_ref().is_none_or(|trainer| trainer.from != Source::Default);
-        if !is_ours || flags.nnodes.is_some() || existing.states_machines(&self.host) {
+        // A command from a shim that zlaunch does not handle runs unchanged.
+        let is_unhandled = trainer.as_ref().is_some_and(|trainer| trainer.from == Source::Default);
+        if is_unhandled || flags.nnodes.is_some() || existing.states_machines(&self.host) {
             return Ok(());
         }
         let options = self.launch.forwarded_options();
@@ -142,24 +145,21 @@ impl<'a> UnderstoodLaunch<'a> {
         existing.not_told(&job, command, &self.host, line).map_or(Ok(()), |problem| Err(problem.into()))
     }
 
-    /// Who starts the ranks.
     pub(crate) fn launcher(&self, topology: &Topology) -> Result<Launcher, Vec<Problem>> {
         let asked = self.launch.launcher.as_ref();
-        let kind = match &self.existing_launcher {
+        let kind = match (&self.existing_launcher, asked) {
             _ if matches!(self.wrapper, Some(Wrapper::Srun(_))) => Launcher::Srun,
-            Some(existing) => match asked.filter(|asked| asked.from.is_flag() && asked.value != existing.spec.launcher)
-            {
-                Some(asked) => return Err(vec![report::already_a_launcher(asked, &existing.name())]),
-                None => existing.spec.launcher,
-            },
-            None => launcher::choose(asked, &self.launch.rank_output, &self.job, topology)?,
+            (Some(existing), Some(asked)) if asked.from.is_flag() && asked.value != existing.spec.launcher => {
+                return Err(vec![report::already_a_launcher(asked, &existing.name())]);
+            }
+            (Some(existing), _) => existing.spec.launcher,
+            (None, _) => launcher::choose(asked, &self.launch.rank_output, &self.job, topology)?,
         };
         let problems = launcher::check_extra(kind, &self.launch.launcher_args);
         let kind = self.prefix().map_or(kind, |prefix| Launcher::Prefix(prefix.name()));
         if problems.is_empty() { Ok(kind) } else { Err(problems) }
     }
 
-    /// The words behind a prefix, or all of them.
     pub(crate) fn command(&self) -> &[OsString] {
         self.prefix().map_or(&self.launch.command, |prefix| &prefix.command)
     }
@@ -171,7 +171,7 @@ impl<'a> UnderstoodLaunch<'a> {
         }
     }
 
-    /// Whether what is missing here may be there where the command runs.
+    /// True if the command runs on other machines or with another Python, so that a missing program is no error here.
     pub(crate) fn runs_elsewhere(&self) -> bool {
         match &self.wrapper {
             Some(Wrapper::Srun(_)) => true,
@@ -180,7 +180,6 @@ impl<'a> UnderstoodLaunch<'a> {
         }
     }
 
-    /// Whether a front end knows the command.
     pub(crate) fn is_understood(&self) -> bool {
         self.job.trainer.name != trainer::PASSTHROUGH || self.existing_launcher.is_some()
     }
@@ -188,16 +187,18 @@ impl<'a> UnderstoodLaunch<'a> {
     /// `--nproc-per-node` for a command that runs as one process.
     pub(crate) fn ranks_without_effect(&self) -> Option<Problem> {
         let job = &self.job;
-        let once = job.trainer.is_passthrough() && !job.trainer.launch.has_own_launcher;
-        let once = once && self.launch.launcher.is_none() && self.existing_launcher.is_none();
-        // That it is not there, or takes no config, says more.
-        let once = once && job.blocker.is_none() && self.launch.deepspeed.is_none();
-        let asked = self.launch.topology.nproc_per_node.as_ref().filter(|_| once)?;
+        let has_launcher =
+            job.trainer.launch.has_own_launcher || self.launch.launcher.is_some() || self.existing_launcher.is_some();
+        // That the program is missing, or takes no config, is the more useful message.
+        let is_refused = job.blocker.is_some() || self.launch.deepspeed.is_some();
+        if !job.trainer.is_passthrough() || has_launcher || is_refused {
+            return None;
+        }
+        let asked = self.launch.topology.nproc_per_node.as_ref()?;
         let starts_ranks = job.starts_ranks || job.no_config.is_some();
         Some(report::ranks_without_effect(&asked.from, job.target.name(), starts_ranks))
     }
 
-    /// The config that the command names.
     pub(crate) fn own_config(&self) -> Option<Sourced<String>> {
         let UnderstoodLaunch { job, existing_launcher, .. } = self;
         let trainers = (!job.trainer.is_passthrough()).then(|| job.own_config(&self.host)).flatten();
@@ -206,38 +207,41 @@ impl<'a> UnderstoodLaunch<'a> {
         Some(Sourced { value: text.unwrap_or(own.value), from: own.from })
     }
 
-    /// What the trainer means by the word in its own argument, where that is a file: in its package, or in the current
-    /// folder. A template of that name in one of the user's folders is meant to change it.
+    /// Replaces a word in the trainer's own argument by the file that it means to the trainer, in its package or in the
+    /// current folder. A template of that name in one of the user's folders comes before it.
     pub(crate) fn own_file(&self, own: Sourced<String>) -> Sourced<String> {
         let (job, search) = (&self.job, &self.launch.search);
         let is_argument = job.args.is_given((job.trainer.config.argument)(&job.args));
         let is_word = || search.knows(&own.value) || job.ships_config(&own.value);
-        if !is_argument || !is_word() || search.is_adjusted(&own.value) {
-            return own;
+        if is_argument
+            && is_word()
+            && !matches!(search.origin(&own.value), Some(Origin::File(_)))
+            && let Some(path) = job.own_file(&own.value, &self.host)
+        {
+            return own.map(|_| path.to_string_lossy().into_owned());
         }
-        match job.own_file(&own.value, &self.host) {
-            Some(path) => own.map(|_| path.to_string_lossy().into_owned()),
-            None => own,
-        }
+        own
     }
 
-    /// Why a config that the trainer ships cannot be read here.
+    /// A config of the trainer's package, if the package is not here and zlaunch has no template for it.
     pub(crate) fn missing_shipped_config(&self, spec: &Sourced<String>) -> Option<Problem> {
         let job = &self.job;
-        let stands_alone = job.trainer.config.shipped.is_some_and(|shipped| !shipped.has_stand_ins);
-        let missing = stands_alone && matches!(spec.from, Source::Argument(_)) && job.ships_config(&spec.value);
-        let name = job.trainer.name;
-        let what = format!("`{}` is a config of {name}'s package, and the package is not found here", spec.value);
+        let has_stand_ins = job.trainer.config.shipped.is_none_or(|shipped| shipped.has_stand_ins);
+        if has_stand_ins || !matches!(spec.from, Source::Argument(_)) || !job.ships_config(&spec.value) {
+            return None;
+        }
+        let (word, name) = (&spec.value, job.trainer.name);
+        let what = format!("`{word}` is a config of {name}'s package, and the package is not found here");
         let problem = || Problem::error(Rule::Template, what).at(spec).fix("give the path of the JSON file");
-        missing.then(|| job.blocker.clone().unwrap_or_else(problem))
+        Some(job.blocker.clone().unwrap_or_else(problem))
     }
 
-    /// Whether a command that came through a shim is a training with a config: its own, or one that the site sets for
-    /// all trainers. Trainers treat an empty value as no config.
+    /// True if a command from a shim is a training with a config: its own, or one that the site sets for all trainers.
+    /// Trainers treat an empty value as no config.
     pub(crate) fn should_handle(&self) -> bool {
-        let asks = |word: &OsString| word == "--help" || word == "-h";
-        let given = || self.takes_config() && !self.launch.command.iter().any(asks);
-        self.own_config().is_some_and(|own| !own.value.is_empty()) || self.launch.deepspeed.is_some() && given()
+        let asks_for_help = self.launch.command.iter().any(|word| word == "--help" || word == "-h");
+        self.own_config().is_some_and(|own| !own.value.is_empty())
+            || self.launch.deepspeed.is_some() && self.takes_config() && !asks_for_help
     }
 
     /// The config can be given to the launcher of the command, or to the script.
@@ -249,9 +253,157 @@ impl<'a> UnderstoodLaunch<'a> {
     pub(crate) fn launcher_takes_config(&self) -> bool {
         self.existing_launcher.as_ref().is_some_and(ExistingLauncher::takes_config)
     }
+
+    /// Problems of a command that no front end knows, or of a prefix behind which zlaunch cannot go or look.
+    pub(crate) fn not_understood(&self) -> Vec<Problem> {
+        if let Some(prefix) = self.prefix() {
+            return self.not_seen_through(prefix).into_iter().collect();
+        }
+        let Launch { trainer: named, launcher, deepspeed, .. } = self.launch;
+        // A config for such a command is an error of its own.
+        let on_purpose = named.is_some() || launcher.as_ref().is_some_and(|asked| asked.from.is_flag());
+        if self.job.trainer.name != trainer::PASSTHROUGH || on_purpose || deepspeed.is_some() {
+            return Vec::new();
+        }
+        let first = self.launch.command.first().map_or(OsStr::new(""), OsString::as_os_str);
+        let (program, line) = (base_name(first), run(self.right_order()));
+        let places = self.several_machines(trainer::is_console(first));
+        if !places.is_empty() {
+            let what = format!("zlaunch does not know `{program}`, so it cannot place it on several machines");
+            let problem = Problem::error(Rule::NotUnderstood, what);
+            return vec![places.into_iter().fold(problem, Problem::at).fix(line)];
+        }
+        // A missing program is the more useful message.
+        if self.job.blocker.is_some() {
+            return Vec::new();
+        }
+        let what = format!("`{program}` is not a training command that zlaunch knows: it runs unchanged and unchecked");
+        vec![Problem::warning(Rule::NotUnderstood, what).at(program).fix(line)]
+    }
+
+    /// `-n` behind the command, if the training does not know it.
+    pub(crate) fn dry_run_behind(&self) -> Option<Problem> {
+        const DRY_RUN: &[&str] = &["-n", "--dry-run", "--dry_run"];
+        let words = self.job.command_line();
+        let at = words.iter().position(|word| DRY_RUN.iter().any(|flag| word == flag))?;
+        // An option with a value is another one.
+        let alone = words.get(at + 1).is_none_or(|next| next.as_encoded_bytes().starts_with(b"-"));
+        let known = || match &self.job.source {
+            Some(source) => ["-n\"", "-n'", "dry-run", "dry_run"].iter().any(|word| source.mentions(word)),
+            None => !self.job.rewritten,
+        };
+        if !alone || self.launch.output.only_shows() || !self.is_understood() || known() {
+            return None;
+        }
+        let word = words[at].to_string_lossy();
+        let rest: Vec<OsString> = self.launch.command.iter().filter(|word| **word != words[at]).cloned().collect();
+        let mut line = self.launch.words_with(&[], &rest);
+        line.insert(1, "-n".into());
+        Some(report::dry_run_behind(&word, &shell::text(&line)))
+    }
+
+    /// The line with these options of ours moved in front of the command; `--` is left out.
+    pub(crate) fn with_options_in_front(&self, flags: &[String]) -> String {
+        let (mut moved, mut rest) = (Vec::new(), Vec::new());
+        let mut words = self.launch.command.iter().cloned().peekable();
+        while let Some(word) = words.next() {
+            let text = word.to_string_lossy();
+            let option = text.strip_prefix("--").and_then(launch_option).filter(|option| flags.contains(&flag(option)));
+            let takes_next = option.is_some_and(takes_value) && !text.contains('=');
+            if word == "--" && flags.contains(&"--".to_string()) {
+                continue;
+            }
+            let target = if option.is_some() { &mut moved } else { &mut rest };
+            target.push(word);
+            target.extend(takes_next.then(|| words.next()).flatten());
+        }
+        shell::text(&self.launch.words_with(&moved, &rest))
+    }
+
+    /// The places that ask for several machines. A console script may run once in a job of several machines.
+    fn several_machines(&self, is_console: bool) -> Vec<Place> {
+        let Launch { topology: flags, hosts, .. } = self.launch;
+        let nnodes = flags.nnodes.as_ref().filter(|nnodes| nnodes.from.is_flag() && nnodes.value > 1);
+        let node_rank = flags.node_rank.as_ref().filter(|rank| rank.from.is_flag());
+        let hostfile = hosts.hostfile.as_ref().filter(|file| file.from.is_flag());
+        let mut places: Vec<Place> = nnodes.into_iter().chain(node_rank).map(Place::from).collect();
+        places.extend(hostfile.map(|file| Place::from(&file.clone().map(|path| path.display().to_string()))));
+        let alone = is_console || flags.nnodes.as_ref().is_some_and(|nnodes| nnodes.value == 1);
+        if !alone {
+            places.extend(Topology::job_of_several_nodes(&self.host));
+        }
+        places
+    }
+
+    fn not_seen_through(&self, prefix: &Prefix) -> Option<Problem> {
+        let order = shell::text(&prefix.in_front_of(self.launch.words_with(&[], &prefix.command)));
+        let error = |what: String| Problem::error(Rule::Prefix, what);
+        Some(match &prefix.barrier {
+            Some(Barrier::Container(name)) => {
+                error(format!("zlaunch cannot look into the container that `{name}` starts"))
+                    .at(*name)
+                    .fix(run(order).remark("run zlaunch inside, in an image that has it"))
+            }
+            Some(Barrier::Option(option)) => {
+                let changes = "the command runs in another folder or without the variables that zlaunch reads";
+                error(format!("with `{option}` {changes}")).at(option).fix(run(order))
+            }
+            Some(Barrier::Without(name, needed)) => {
+                error(format!("`{name}` without {needed} drops the variables that zlaunch reads"))
+                    .at(*name)
+                    .fix(run(format!("{name} {needed}")).remark("to keep them").or(run(order)))
+            }
+            // At the launch, zlaunch checks again behind the prefix.
+            None if !self.launch.output.only_shows() => return None,
+            None => {
+                let name = prefix.own_python?;
+                let what =
+                    format!("`{name}` brings its own Python: what depends on installed packages was not checked");
+                Problem::warning(Rule::PackagesNotSeen, what).at(name).fix(run(order))
+            }
+        })
+    }
+
+    /// Advice instead of running a command that is not understood.
+    pub(crate) fn right_order(&self) -> String {
+        let launch = self.launch;
+        let command = &launch.command;
+        let trains =
+            |word: &OsString| is_python(word) || trainer::is_console(word) || LAUNCHERS.contains(&base_name(word));
+        // A word behind an option may be its value.
+        let is_option = |word: &OsString| word != "--" && word.as_encoded_bytes().starts_with(b"-");
+        let starts = |at: &usize| trains(&command[*at]) && !is_option(&command[*at - 1]);
+        // The words that Python runs are one program.
+        let program = if is_python(&command[0]) { of_python(&command[1..]).map_or(0, |(_, used)| used) } else { 0 };
+        if let Some(at) = (program + 1..command.len()).find(starts) {
+            let words = [&command[..at], &launch.words_with(&[], &command[at..])].concat();
+            return format!("if it starts a training, put zlaunch after it: {}", shell::text(&words));
+        }
+        // The sub-command that trains.
+        let needed = match base_name(&command[0]) {
+            "accelerate" => Some("launch"),
+            console => trainer::commands_of(console).first().copied(),
+        };
+        let is_left_out = command.get(1).is_none_or(|next| is_option(next) || Path::new(next).extension().is_some());
+        if let Some(word) = needed
+            && is_left_out
+            && !command.iter().any(|given| given == word)
+        {
+            let command = [&command[..1], &[word.into()], &command[1..]].concat();
+            return shell::text(&launch.words_with(&[], &command));
+        }
+        if let [python] = &command[..]
+            && is_python(python)
+        {
+            return format!("name the script: {} train.py", python.to_string_lossy());
+        }
+        "put zlaunch in front of the training command inside it, or let the shims do that (zlaunch shims install); \
+         --trainer hf or deepspeed says that it is a training itself"
+            .to_string()
+    }
 }
 
-/// The machine as a command behind these words sees it.
+/// The machine as a command behind the prefix sees it.
 fn host_behind(prefix: &Prefix, machine: &Host) -> Host {
     let mut host = machine.clone();
     for name in &prefix.unset {
@@ -265,7 +417,7 @@ fn host_behind(prefix: &Prefix, machine: &Host) -> Host {
     host
 }
 
-/// Whether a shim made this launch. It adds no options to the command, and its variable only counts for that command.
+/// True if a shim made this launch. It adds no options, and its variable only counts for its own command.
 pub(crate) fn is_asked_by_shim(launch: &Launch, host: &Host) -> bool {
     let of = host.var_os(vars::ZLAUNCH_SHIM_OF);
     of.is_some() && of == launch.command.first().map(OsString::as_os_str) && launch.options == ["--"]

@@ -15,7 +15,7 @@ use crate::cli::{Reader, Requested, Tool};
 use crate::config::template::Search;
 use crate::exec;
 use crate::host::{Host, terminal};
-use crate::plan::{Plan, configs, refused_json};
+use crate::plan::{Plan, checked_files, refused_json};
 use crate::report::fix::run;
 use crate::report::secrets::Secrets;
 use crate::report::{self, Place, Problem, Rule, Severity, reading};
@@ -117,17 +117,17 @@ pub fn in_json(launch: &Launch, host: &Host, secrets: &Secrets) -> (u8, Vec<u8>)
 fn check_configs(mut launch: Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     launch.read_piped_config(host)?;
     let (launch, secrets) = (&launch, Secrets::of(host));
-    let mut problems = configs::check_configs(launch, host);
+    let mut problems = checked_files::check_configs(launch, host);
     if launch.output.fix && fix(&problems, &secrets)? {
-        problems = configs::check_configs(launch, host);
+        problems = checked_files::check_configs(launch, host);
     }
     for problem in &mut problems {
         problem.is_about_file = true;
     }
     if launch.output.dry_run == Some(Format::Json) {
-        return out_bytes(&secrets.printed(configs::json(&problems))).map(|_| verdict(&problems, launch));
+        return out_bytes(&secrets.printed(checked_files::json(&problems))).map(|_| verdict(&problems, launch));
     }
-    show_checked(problems, Some(configs::NOT_JUDGED), launch, &secrets)
+    show_checked(problems, Some(checked_files::NOT_JUDGED), launch, &secrets)
 }
 
 /// Makes the fixes that are safe, and says so. Returns whether there was one.

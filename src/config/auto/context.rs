@@ -1,78 +1,252 @@
-//! What the rules may look at, and what they answer.
+//! The facts that the rules compute from: arguments of the command, defaults of the trainer, the ranks, the model. An
+//! argument that a script may change fills nothing, and a difference from it is only a warning. The trainer's defaults are
+//! only compared: an "auto" that no argument decides is left to the trainer.
 
 use std::cell::OnceCell;
+use std::ffi::OsString;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::base::source::{Source, Sourced, TrainerDefault};
-use crate::command::argv::ArgumentError;
+use crate::base::recorded::Version;
+use crate::base::source::{DoubtfulArgument, Source, Sourced, TrainerDefault};
+use crate::base::{json, python_value};
+use crate::command::argv::{Args, ArgumentError, hf_bool};
+use crate::command::defaults::{ArgumentClass, RecordedDefault};
 use crate::command::model::{self, HiddenSize};
+use crate::command::option_names::is_spelling;
 use crate::command::script::ArgumentFlow;
-use crate::command::trainer::{AutoFiller, Job};
+use crate::command::trainer::{DefaultArguments, Job, Precision};
 use crate::host::Host;
 use crate::ranks::topology::Topology;
 use crate::report::Problem;
 
-/// What the rules may look at.
 pub(crate) struct FillContext<'a> {
     pub(crate) job: &'a Job,
     pub(crate) topology: &'a Topology,
     pub(crate) config: &'a Value,
     pub(crate) host: &'a Host,
-    /// Who fills what zlaunch leaves.
-    pub(crate) fills_auto: Option<AutoFiller>,
-    /// Why the launcher of the command leaves nothing to fill. What the config has is compared all the same.
+    /// The reason why the launcher of the command leaves nothing to fill. Values of the config are compared all the same.
     pub(crate) by_launcher: Option<&'static str>,
     /// Nothing is filled, but what the trainer would refuse is refused.
     pub(crate) no_fill: bool,
-    /// A value of the config is compared: what the trainer takes for an argument that is not given counts too.
-    pub(super) compares: bool,
+    /// A value of the config is compared, so the trainer's defaults count too.
+    compares: bool,
     hidden_size: OnceCell<Result<HiddenSize, String>>,
     flow: OnceCell<Option<ArgumentFlow<'a>>>,
 }
 
 impl<'a> FillContext<'a> {
     pub(crate) fn new(job: &'a Job, topology: &'a Topology, config: &'a Value, host: &'a Host) -> Self {
-        let fills_auto = job.trainer.config.filler;
         let (hidden_size, flow) = (OnceCell::new(), OnceCell::new());
         let (by_launcher, no_fill, compares) = (None, false, false);
-        FillContext { job, topology, config, host, fills_auto, by_launcher, no_fill, compares, hidden_size, flow }
+        FillContext { job, topology, config, host, by_launcher, no_fill, compares, hidden_size, flow }
     }
 
-    /// The context for the values that the config has.
     pub(super) fn comparing(&self) -> Self {
         FillContext { compares: true, ..Self::new(self.job, self.topology, self.config, self.host) }
     }
 
-    /// Whether what the script does with its arguments cannot be seen.
+    /// True if the script is the user's own and cannot be followed.
     pub(super) fn is_unseen(&self) -> bool {
         self.job.trainer.launch.consoles.is_empty() && self.flow().is_none()
     }
 
-    /// How the arguments get through the user's script. Read only where one of them decides something.
-    pub(super) fn flow(&self) -> Option<&ArgumentFlow<'a>> {
+    /// The arguments' way through the user's script, which is read when one of them decides something.
+    fn flow(&self) -> Option<&ArgumentFlow<'a>> {
         self.flow.get_or_init(|| self.job.flow()).as_ref()
-    }
-
-    /// Why the trainer fills this key by rules of its own.
-    pub(super) fn filled_by_trainer(&self, key: &str) -> Option<&'static str> {
-        self.fills_auto.and_then(AutoFiller::source)?(key)
     }
 
     /// Looked up when a rule first asks for it: most configs need none, and it means reading files.
     pub(super) fn hidden_size(&self) -> Result<&HiddenSize, Unfilled> {
-        let name = self.job.trainer.model.argument;
-        let doubt = || self.flow().filter(|_| self.job.args.is_given(name))?.doubt_about_model(name);
-        let look = || match doubt() {
-            Some(why) => Err(format!("needs the model's hidden_size: {why}")),
-            None => hidden_size(self.job, self.host),
+        let look = || {
+            let name = self.job.trainer.model.argument;
+            if self.job.args.is_given(name)
+                && let Some(why) = self.flow().and_then(|flow| flow.doubt_about_model(name))
+            {
+                return Err(format!("needs the model's hidden_size: {why}"));
+            }
+            hidden_size(self.job, self.host)
         };
-        let size = self.hidden_size.get_or_init(look);
-        size.as_ref().map_err(|why| Unfilled::Deferred(why.clone()))
+        self.hidden_size.get_or_init(look).as_ref().map_err(Unfilled::deferred)
+    }
+
+    fn doubt(&self, argument: &str) -> Option<String> {
+        // HfArgumentParser adds this option for a bool that is true by default.
+        let off = format!("--no_{argument}");
+        if self.job.args.words().iter().any(|word| word.to_str().is_some_and(|word| is_spelling(word, &off))) {
+            return Some(format!("{off} is given too"));
+        }
+        let flow = self.flow()?;
+        // `--trainer` lets the argument fill; a value that contradicts it may still be the script's doing.
+        if self.job.is_named && !self.compares { flow.overrides(argument) } else { flow.doubt(argument) }
+    }
+
+    /// An argument that is given, if the trainer gets it as it is.
+    pub(super) fn given<T>(
+        &self,
+        name: &str,
+        read: impl Fn(&Args) -> Result<Option<Sourced<T>>, ArgumentError>,
+    ) -> Result<Option<Sourced<T>>, Unfilled> {
+        let args = &self.job.args;
+        if !args.is_given(name) {
+            return Ok(None);
+        }
+        let Some(why) = self.doubt(name) else { return Ok(read(args)?) };
+        if !self.compares {
+            return Err(Unfilled::Deferred(why));
+        }
+        Ok(read(args).ok().flatten().map(|given| doubtful(given, why)))
+    }
+
+    pub(super) fn not_given(&self, name: &str) -> Unfilled {
+        Unfilled::Deferred(match self.job.args.unclear(name) {
+            Some(word) => format!("{word} may abbreviate --{name}: write it out"),
+            None => format!("--{name} is not given"),
+        })
+    }
+
+    /// A float argument as JSON; Python keeps `1` given to a float as 1.0.
+    pub(super) fn float(&self, name: &'static str) -> Result<Sourced<Value>, Unfilled> {
+        let given = self.given(name, |args| args.float(name))?.or_else(|| self.default(name, python_value::float));
+        let Some(argument) = given else { return Err(self.not_given(name)) };
+        match serde_json::Number::from_f64(argument.value) {
+            Some(number) => Ok(Sourced::new(Value::Number(number), argument.from)),
+            None => Err(Unfilled::Deferred(format!("{} cannot be written as JSON", argument.spelling()))),
+        }
+    }
+
+    /// A batch argument, unless something rewrites the batch later.
+    pub(super) fn batch(&self, name: &'static str) -> Result<Sourced<i64>, Unfilled> {
+        let args = &self.job.args;
+        if args.bool("auto_find_batch_size", true)?.is_some_and(|sourced| sourced.value) {
+            return Err(Unfilled::deferred("--auto_find_batch_size tries several"));
+        }
+        if args.is_given("parallelism_config") {
+            return Err(Unfilled::deferred("--parallelism_config may divide it"));
+        }
+        if args.int("sequence_parallel_size")?.is_some_and(|sourced| sourced.value > 1) {
+            return Err(Unfilled::deferred("--sequence_parallel_size changes how it counts"));
+        }
+        if args.is_given("callbacks") && args.words().iter().any(|word| word == "deepspeed_elastic") {
+            return Err(Unfilled::deferred("the deepspeed_elastic callback rewrites it"));
+        }
+        let given = self.given(name, |args| args.int(name))?.or_else(|| self.default(name, python_value::int));
+        given.ok_or_else(|| self.not_given(name))
+    }
+
+    /// `name` is `fp16` or `bf16`, and `of` reads the trainer's arguments for it.
+    pub(super) fn precision(&self, of: fn(&Args) -> Precision, name: &'static str) -> Answer {
+        let args = &self.job.args;
+        // Apex changes which section is used, in the versions that have these arguments.
+        if args.is_given("half_precision_backend") || args.is_given("fp16_backend") {
+            return Err(Unfilled::deferred("--half_precision_backend decides too"));
+        }
+        let mut given = ["fp16", "fp16_full_eval", "bf16", "bf16_full_eval"].iter().filter(|name| args.is_given(name));
+        let doubt = given.find_map(|name| self.doubt(name));
+        let said = match &doubt {
+            Some(why) if !self.compares => return Err(Unfilled::deferred(why)),
+            Some(_) => of(args).ok().flatten(),
+            None => of(args)?,
+        };
+        match (said, self.job.trainer.model.precision_unknown) {
+            (Some((on, from)), _) => {
+                let given = Sourced::new(on, Source::Argument(from));
+                Ok(if let Some(why) = doubt { doubtful(given, why) } else { given }.into())
+            }
+            (None, Some(why)) => Err(Unfilled::deferred(why)),
+            (None, None) => self.default_precision(name).ok_or_else(|| self.not_given(name)),
+        }
+    }
+
+    /// Half precision that no argument decides.
+    fn default_precision(&self, name: &'static str) -> Option<FilledValue> {
+        let given = |name| Some(self.job.args.bool(name, true).ok()?.map(|given| given.value));
+        let is_on = |default: &Sourced<String>| match default.value.as_str() {
+            // TRL's bf16: on, unless fp16 is.
+            "!fp16" => given("fp16")?.or_else(|| Some(self.default("fp16", hf_bool)?.value)).map(|fp16| !fp16),
+            text => hf_bool(text),
+        };
+        let full_eval = if name == "fp16" { "fp16_full_eval" } else { "bf16_full_eval" };
+        let (default, full) = (self.default_text(name)?, given(full_eval)?);
+        let on = is_on(&default)? || full.or_else(|| is_on(&self.default_text(full_eval)?))?;
+        Some(Sourced::new(on, default.from).into())
+    }
+
+    /// The steps of a warmup that no argument asks for. From 5.18 on transformers makes them at least one.
+    pub(super) fn no_warmup(&self) -> Option<FilledValue> {
+        let none_or_zero = |text: &str| (text == "none" || text.parse() == Ok(0.0)).then_some(());
+        self.default("warmup_ratio", none_or_zero)?;
+        let from = self.default("warmup_steps", none_or_zero)?.from;
+        let steps = i64::from(!self.installed_before("transformers", [5, 18, 0]));
+        Some(Sourced::new(steps, from).into())
+    }
+
+    fn default<T>(&self, argument: &'static str, read: fn(&str) -> Option<T>) -> Option<Sourced<T>> {
+        let default = self.default_text(argument)?;
+        Some(Sourced::new(read(&default.value)?, default.from))
+    }
+
+    /// The trainer's default as it would be written on a command line.
+    fn default_text(&self, argument: &'static str) -> Option<Sourced<String>> {
+        let job = self.job;
+        let hidden = job.args.unclear(argument).is_some() || job.unread.iter().any(|name| name == argument);
+        if !self.compares || hidden || job.args.is_given(argument) {
+            return None;
+        }
+        match job.trainer.arguments.defaults {
+            DefaultArguments::Recorded(class) => self.recorded(class(&job.args, &job.target)?, argument, None),
+            DefaultArguments::Script => {
+                let flow = self.flow()?;
+                let config_option = |word: &OsString| word.to_string_lossy().starts_with("--config");
+                // `TrlParser` reads a file with arguments there, which zlaunch does not follow.
+                if flow.has(&["TrlParser"]) && job.args.words().iter().any(config_option) {
+                    return None;
+                }
+                // A script may do more than its text shows, so nothing is certain.
+                self.recorded(flow.default_class(argument)?, argument, Some("the script changes it"))
+            }
+        }
+    }
+
+    fn recorded(
+        &self,
+        class: ArgumentClass,
+        argument: &'static str,
+        unless: Option<&'static str>,
+    ) -> Option<Sourced<String>> {
+        let python = self.job.python.as_ref();
+        let RecordedDefault { value, of, certain } = class.default(argument, python)?;
+        let text = if value == "?" {
+            let version = python.and_then(|python| python.version(class.distribution));
+            let newest = Version([u32::MAX; 3]);
+            let world_size = self.topology.world_size.as_ref().map(|world| world.value);
+            let computed = self.job.trainer.arguments.computed;
+            computed(argument, &self.job.args, version.unwrap_or(newest), world_size)?
+        } else {
+            value.to_string()
+        };
+        let unless = unless.or((!certain).then_some("the version has another default"));
+        let default = TrainerDefault { argument, whose: format!("default of {of}"), unless };
+        Some(Sourced::new(text, Source::TrainerDefault(Box::new(default))))
+    }
+
+    /// True if an HF trainer's environment is known to have an older version.
+    pub(super) fn installed_before(&self, distribution: &str, version: [u32; 3]) -> bool {
+        let python = self.job.python.as_ref();
+        let found = python.and_then(|python| python.version(distribution));
+        self.job.trainer.is_hf() && found.is_some_and(|found| found.is_before(version))
+    }
+
+    pub(super) fn is_stage3(&self) -> bool {
+        json::get(self.config, "zero_optimization.stage") == Some(&json!(3))
     }
 }
 
-/// The model's hidden size, or why it is not known.
+fn doubtful<T>(given: Sourced<T>, why: String) -> Sourced<T> {
+    let argument = given.from.to_string();
+    Sourced::new(given.value, Source::Doubtful(Box::new(DoubtfulArgument { argument, why })))
+}
+
 pub(crate) fn hidden_size(job: &Job, host: &Host) -> Result<HiddenSize, String> {
     let name = job.trainer.model.argument;
     let Some(model) = job.args.text(name) else {
@@ -87,12 +261,10 @@ pub(crate) fn hidden_size(job: &Job, host: &Host) -> Result<HiddenSize, String> 
         .map_err(|why| format!("needs the model's hidden_size: {why}"))
 }
 
-/// The value, or why the "auto" stays.
 pub(super) type Answer = Result<FilledValue, Unfilled>;
 
 pub(super) struct FilledValue {
     pub(super) value: Value,
-    /// Where it comes from, for a person.
     pub(super) from: String,
     /// Every argument that counts.
     pub(super) arguments: Vec<Source>,
@@ -103,16 +275,6 @@ impl FilledValue {
     pub(super) fn fixed(value: impl Into<Value>, from: impl Into<String>) -> Self {
         FilledValue { value: value.into(), from: from.into(), arguments: Vec::new() }
     }
-
-    /// Why the trainer may compute something else.
-    pub(super) fn doubt(&self) -> Option<&str> {
-        self.arguments.iter().find_map(Source::doubt)
-    }
-
-    /// The arguments that are not given.
-    pub(super) fn defaults(&self) -> impl Iterator<Item = &TrainerDefault> {
-        self.arguments.iter().filter_map(Source::trainer_default)
-    }
 }
 
 impl<T: Into<Value>> From<Sourced<T>> for FilledValue {
@@ -121,7 +283,6 @@ impl<T: Into<Value>> From<Sourced<T>> for FilledValue {
     }
 }
 
-/// Why an "auto" stays.
 #[derive(Debug)]
 pub(crate) enum Unfilled {
     /// The trainer fills it, for this reason.

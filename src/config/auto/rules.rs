@@ -3,12 +3,9 @@
 use serde_json::{Value, json};
 
 use super::context::{Answer, FillContext, FilledValue, Unfilled};
-use crate::base::json;
-use crate::base::python_value;
 use crate::base::source::Sourced;
 use crate::base::vars;
 
-/// One key that may be "auto".
 pub struct AutoRule {
     pub key: &'static str,
     pub doc: &'static str,
@@ -19,12 +16,11 @@ pub struct AutoRule {
     compute: Compute,
 }
 
-/// Where the value of a key comes from.
 enum Compute {
-    /// A whole number of the trainer's, which something may change later.
+    /// A whole number among the arguments, which something may change later.
     Batch(&'static str),
     Float(&'static str),
-    /// This variable, or else this JSON value.
+    /// A variable, and the JSON value that accelerate takes without it.
     Accelerate(&'static str, &'static str),
     With(fn(&FillContext) -> Answer),
 }
@@ -43,7 +39,6 @@ const MICRO_BATCH: &str = "per_device_train_batch_size";
 const ACCUMULATION: &str = "gradient_accumulation_steps";
 const NEEDS_DATASET: &str = "needs the length of the dataset";
 
-/// The table. Its order is that of the documentation and of the plan.
 #[rustfmt::skip]
 pub const RULES: &[AutoRule] = &[
     compared("train_micro_batch_size_per_gpu", Some("1"), MICRO_BATCH, Batch(MICRO_BATCH)),
@@ -67,12 +62,12 @@ pub const RULES: &[AutoRule] = &[
     compared("bf16.enabled", Some("true"), "bf16 or bf16_full_eval; in ms-swift also --torch_dtype bfloat16",
         With(|context| context.precision(context.job.trainer.model.bf16, "bf16"))),
     filled("zero_optimization.reduce_bucket_size", Some("500000000"), "hidden_size²",
-        With(|context| context.sized(true, |h| (json!(h * h), "hidden_size²")))),
+        With(|context| sized(context, true, |h| (json!(h * h), "hidden_size²")))),
     filled("zero_optimization.stage3_prefetch_bucket_size", Some("50000000"),
         "⌊0.9 · hidden_size²⌋ (not rounded at stage 3 before transformers 4.45, below before accelerate 0.31); ms-swift's GRPO sets 0",
         With(prefetch_bucket)),
     filled("zero_optimization.stage3_param_persistence_threshold", Some("100000"), "10 · hidden_size",
-        With(|context| context.sized(false, |h| (json!(10 * h), "10 · hidden_size")))),
+        With(|context| sized(context, false, |h| (json!(10 * h), "10 · hidden_size")))),
     filled("zero_optimization.stage", None, "2, as accelerate fills it",
         Accelerate(vars::ACCELERATE_DEEPSPEED_ZERO_STAGE, "2")),
     filled("zero_optimization.offload_optimizer.device", None, "\"none\", as accelerate fills it",
@@ -96,7 +91,7 @@ impl AutoRule {
         match self.compute {
             Batch(argument) => Ok(context.batch(argument)?.into()),
             Float(argument) => Ok(context.float(argument)?.into()),
-            // Its variable would override the default at a later point, so with one set it is left alone.
+            // The variable overrides the default later.
             Accelerate(variable, _) if context.host.var_os(variable).is_some() => {
                 Err(Unfilled::Deferred(format!("accelerate takes it from {variable}")))
             }
@@ -110,105 +105,33 @@ impl AutoRule {
 }
 
 impl FillContext<'_> {
-    /// Whether half precision is on, as far as the arguments and the trainer's defaults say.
+    /// Half precision by the arguments and the trainer's defaults, as far as they are known.
     pub(crate) fn is_on(&self, key: &str) -> Option<Sourced<bool>> {
-        let rule = RULES.iter().find(|rule| rule.key == key && self.filled_by_trainer(key).is_none())?;
+        let rule = RULES.iter().find(|rule| rule.key == key && self.job.trainer.source_of_auto(key).is_none())?;
         let filled = rule.value(&self.comparing()).ok()?;
         Some(Sourced::new(filled.value.as_bool()?, filled.arguments.into_iter().next()?))
     }
+}
 
-    /// A float argument as JSON; Python keeps `1` given to a float as 1.0.
-    fn float(&self, name: &'static str) -> Result<Sourced<Value>, Unfilled> {
-        let given = self.given(name, |args| args.float(name))?.or_else(|| self.default(name, python_value::float));
-        let Some(argument) = given else { return Err(self.not_given(name)) };
-        match serde_json::Number::from_f64(argument.value) {
-            Some(number) => Ok(Sourced::new(Value::Number(number), argument.from)),
-            None => Err(Unfilled::Deferred(format!("{} cannot be written as JSON", argument.spelling()))),
-        }
+/// A size that follows from the model. Below stage 3, accelerate fills two of the three, without a look at `text_config`.
+fn sized(context: &FillContext, at_every_stage: bool, of: fn(u64) -> (Value, &'static str)) -> Answer {
+    // TRL initialises a reference model before transformers fills these sizes; DeepSpeed drops an "auto" there.
+    if (context.job.trainer.model.has_reference)(&context.job.args, &context.job.target) {
+        return Err(Unfilled::deferred("the reference model gets it unchanged"));
     }
-
-    pub(super) fn not_given(&self, name: &str) -> Unfilled {
-        Unfilled::Deferred(match self.job.args.unclear(name) {
-            Some(word) => format!("{word} may abbreviate --{name}: write it out"),
-            None => format!("--{name} is not given"),
-        })
+    let hidden = context.hidden_size()?;
+    if !at_every_stage && !context.is_stage3() && !hidden.at_top {
+        return Err(Unfilled::deferred("below stage 3 accelerate does not look into text_config"));
     }
-
-    /// A batch argument, unless something rewrites the batch later.
-    fn batch(&self, name: &'static str) -> Result<Sourced<i64>, Unfilled> {
-        self.batch_is_final()?;
-        let given = self.given(name, |args| args.int(name))?.or_else(|| self.default(name, python_value::int));
-        given.ok_or_else(|| self.not_given(name))
+    if !hidden.at_top && context.installed_before("transformers", [4, 46, 0]) {
+        return Err(Unfilled::deferred("transformers before 4.46 does not look into text_config"));
     }
-
-    fn batch_is_final(&self) -> Result<(), Unfilled> {
-        let args = &self.job.args;
-        if args.bool("auto_find_batch_size", true)?.is_some_and(|sourced| sourced.value) {
-            return Err(Unfilled::deferred("--auto_find_batch_size tries several"));
-        }
-        if args.is_given("parallelism_config") {
-            return Err(Unfilled::deferred("--parallelism_config may divide it"));
-        }
-        if args.int("sequence_parallel_size")?.is_some_and(|sourced| sourced.value > 1) {
-            return Err(Unfilled::deferred("--sequence_parallel_size changes how it counts"));
-        }
-        let elastic = args.words().iter().any(|word| word == "deepspeed_elastic");
-        if args.is_given("callbacks") && elastic {
-            return Err(Unfilled::deferred("the deepspeed_elastic callback rewrites it"));
-        }
-        Ok(())
+    if hidden.value == 0 || hidden.value > 1 << 24 {
+        return Err(Unfilled::Deferred(format!("hidden_size {} is not plausible", hidden.value)));
     }
-
-    /// Whether the trainer's transformers is known to be older than that.
-    pub(super) fn transformers_before(&self, version: [u32; 3]) -> bool {
-        self.installed_before("transformers", version)
-    }
-
-    fn installed_before(&self, distribution: &str, version: [u32; 3]) -> bool {
-        let python = self.job.python.as_ref().filter(|_| self.job.trainer.is_hf());
-        python.and_then(|python| python.version(distribution)).is_some_and(|found| found.is_before(version))
-    }
-
-    /// transformers fills the sizes of stage 3 only; below it accelerate does, by rules of its own.
-    fn is_stage3(&self) -> bool {
-        json::get(self.config, "zero_optimization.stage") == Some(&json!(3))
-    }
-
-    /// Whether whoever fills the prefetch bucket does not round it.
-    fn keeps_fractions(&self) -> bool {
-        if self.is_stage3() {
-            self.transformers_before([4, 45, 0])
-        } else {
-            self.installed_before("accelerate", [0, 31, 0])
-        }
-    }
-
-    /// Whether TRL initialises a reference model with the config before transformers fills these sizes: there DeepSpeed drops
-    /// an "auto" and takes its defaults.
-    fn has_reference(&self) -> bool {
-        (self.job.trainer.model.has_reference)(&self.job.args, &self.job.target)
-    }
-
-    /// The three sizes that follow from the model. Below stage 3, accelerate fills the last two, and it does not look
-    /// into a text model's section.
-    fn sized(&self, at_every_stage: bool, of: fn(u64) -> (Value, &'static str)) -> Answer {
-        if self.has_reference() {
-            return Err(Unfilled::deferred("the reference model gets it unchanged"));
-        }
-        let hidden = self.hidden_size()?;
-        if !at_every_stage && !self.is_stage3() && !hidden.at_top {
-            return Err(Unfilled::deferred("below stage 3 accelerate does not look into text_config"));
-        }
-        if !hidden.at_top && self.transformers_before([4, 46, 0]) {
-            return Err(Unfilled::deferred("transformers before 4.46 does not look into text_config"));
-        }
-        if hidden.value == 0 || hidden.value > 1 << 24 {
-            return Err(Unfilled::Deferred(format!("hidden_size {} is not plausible", hidden.value)));
-        }
-        let (size, formula) = of(hidden.value);
-        let from = format!("{formula}, hidden_size {} in {}", hidden.value, hidden.file.display());
-        Ok(FilledValue::fixed(size, from))
-    }
+    let (size, formula) = of(hidden.value);
+    let from = format!("{formula}, hidden_size {} in {}", hidden.value, hidden.file.display());
+    Ok(FilledValue::fixed(size, from))
 }
 
 fn betas(context: &FillContext) -> Answer {
@@ -226,10 +149,16 @@ fn prefetch_bucket(context: &FillContext) -> Answer {
     if context.job.args.text("rlhf_type").is_some_and(|sourced| sourced.value == "grpo") {
         return Err(Unfilled::deferred("ms-swift sets it to 0 for GRPO at stage 3"));
     }
-    if context.keeps_fractions() {
-        return context.sized(false, |h| (unrounded(h), "0.9 · hidden_size²"));
+    // transformers fills it at stage 3, accelerate below. Old versions of both do not round.
+    let keeps_fractions = if context.is_stage3() {
+        context.installed_before("transformers", [4, 45, 0])
+    } else {
+        context.installed_before("accelerate", [0, 31, 0])
+    };
+    if keeps_fractions {
+        return sized(context, false, |h| (nine_tenths_squared(h, false), "0.9 · hidden_size²"));
     }
-    context.sized(false, |h| (json!(nine_tenths_squared(h)), "⌊0.9 · hidden_size²⌋"))
+    sized(context, false, |h| (nine_tenths_squared(h, true), "⌊0.9 · hidden_size²⌋"))
 }
 
 fn global_batch(context: &FillContext) -> Answer {
@@ -251,7 +180,7 @@ fn global_batch(context: &FillContext) -> Answer {
     Ok(FilledValue { value: product.into(), from, arguments: vec![micro.from, steps.from] })
 }
 
-/// From 1 on it is a number of steps. Below, it is a share of the steps, which depend on the dataset.
+/// From 1 on, `warmup_steps` is a number of steps. Below, it is a share of the steps, which depend on the dataset.
 fn warmup_steps(context: &FillContext) -> Answer {
     let Some(warmup) = context.given("warmup_steps", |args| args.float("warmup_steps"))? else {
         return context.no_warmup().ok_or_else(|| context.not_given("warmup_steps"));
@@ -265,23 +194,19 @@ fn warmup_steps(context: &FillContext) -> Answer {
 }
 
 fn amp(context: &FillContext) -> Answer {
-    let filled = context.transformers_before([5, 0, 0]);
+    let filled = context.installed_before("transformers", [5, 0, 0]);
     Err(if filled { Unfilled::deferred("transformers before 5.0 fills it") } else { Unfilled::Unsupported })
 }
 
-/// Python's `int(0.9 * h * h)`.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "h is below 2^24")]
-fn nine_tenths_squared(h: u64) -> u64 {
-    (0.9 * as_float(h) * as_float(h)) as u64
-}
-
-/// Python's `0.9 * h * h`. DeepSpeed takes 23592960.0 for a whole number, and refuses one with a fraction.
-fn unrounded(h: u64) -> Value {
-    let size = 0.9 * as_float(h) * as_float(h);
-    if size.fract() == 0.0 { json!(nine_tenths_squared(h)) } else { json!(size) }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a hidden size is below 2^24")]
-fn as_float(h: u64) -> f64 {
-    h as f64
+/// Python's `int(0.9 * h * h)`, or the same without `int`. DeepSpeed takes 23592960.0 for a whole number, and refuses a
+/// number with a fraction.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "h is below 2^24"
+)]
+fn nine_tenths_squared(h: u64, rounded: bool) -> Value {
+    let size = 0.9 * h as f64 * h as f64;
+    if rounded || size.fract() == 0.0 { json!(size as u64) } else { json!(size) }
 }

@@ -1,10 +1,10 @@
-//! What Python and pydantic take for a bool, an int or a float.
+//! Values that Python and pydantic accept as a bool, an int or a float.
 
-use serde_json::{Number, Value};
+use serde_json::Value;
 
 use crate::base::python_value::{self, number};
 
-/// Python's truth of a value.
+/// Python's `bool(value)`.
 pub(crate) fn is_true(value: &Value) -> bool {
     match value {
         Value::Null => false,
@@ -16,34 +16,30 @@ pub(crate) fn is_true(value: &Value) -> bool {
     }
 }
 
-/// What pydantic takes for a bool.
+/// The bool that pydantic makes of a value.
 pub(crate) fn truth(value: &Value) -> Option<bool> {
     match value {
         Value::Bool(flag) => Some(*flag),
-        Value::Number(number) => number.as_u64().filter(|number| *number <= 1).map(|number| number == 1),
-        Value::String(text) => match text.to_ascii_lowercase().as_str() {
+        _ => match value.as_str().map_or_else(|| value.to_string(), str::to_ascii_lowercase).as_str() {
             "0" | "off" | "f" | "false" | "n" | "no" => Some(false),
             "1" | "on" | "t" | "true" | "y" | "yes" => Some(true),
             _ => None,
         },
-        _ => None,
     }
 }
 
-/// What pydantic takes for an int. Whole floats are integers by the time they come here.
+/// The int that pydantic makes of a value. Whole floats are integers by the time they come here.
 pub(crate) fn whole(value: &Value) -> Option<f64> {
-    match value {
-        Value::String(text) => {
-            let text = text.trim();
-            let is_zeros = |text: &str| !text.is_empty() && text.bytes().all(|b| b == b'0');
-            let digits = text.split_once('.').filter(|(_, zeros)| is_zeros(zeros)).map_or(text, |(digits, _)| digits);
+    let Value::String(text) = value else { return if value.is_f64() { None } else { number(value) } };
+    match text.trim().split_once('.') {
+        Some((digits, zeros)) if !zeros.is_empty() && zeros.bytes().all(|b| b == b'0') => {
             python_value::large_int(digits)
         }
-        other => number(other).filter(|_| !other.is_f64()),
+        _ => python_value::large_int(text.trim()),
     }
 }
 
-/// What pydantic takes for a float.
+/// The float that pydantic makes of a value.
 pub(crate) fn real(value: &Value) -> Option<f64> {
     match value {
         Value::String(text) => python_value::float(text),
@@ -56,7 +52,7 @@ pub(super) fn scale(value: &Value) -> Option<f64> {
     real(value).filter(|number| number.is_finite() && !value.is_boolean())
 }
 
-/// fp16's counts: no bool, and a text must be one for Python's `int` too.
+/// fp16's counts: no bool, and no text that Python's `int` refuses.
 pub(super) fn count(value: &Value) -> Option<f64> {
     match value {
         Value::Bool(_) => None,
@@ -65,7 +61,6 @@ pub(super) fn count(value: &Value) -> Option<f64> {
     }
 }
 
-/// Python's `int(value)` works.
 pub(super) fn can_be_int(value: &Value) -> bool {
     match value {
         Value::Bool(_) | Value::Number(_) => true,
@@ -74,7 +69,6 @@ pub(super) fn can_be_int(value: &Value) -> bool {
     }
 }
 
-/// A number that JSON wrote as a whole one.
 pub(crate) fn is_whole(value: &Value) -> bool {
-    value.as_number().is_some_and(|number: &Number| !number.is_f64())
+    value.is_i64() || value.is_u64()
 }

@@ -1,18 +1,18 @@
-//! What a key takes, as JSON Schema. It says the same as `KeySpec::fault` and `KeySpec::is_odd`, in the words that editors and
-//! validators understand: pydantic's coercions are patterns. `tests/real/editor.py` compares both with a real validator.
+//! The types as JSON Schema, for editors and validators. They accept what `KeySpec::fault` and `KeySpec::is_odd` accept;
+//! pydantic's coercions are patterns. `tests/real/editor.py` compares both with a real validator.
 
 use serde_json::{Map, Value, json};
 
 use super::value_type::{ValueRange, ValueType};
 
-/// What pydantic takes for a bool.
+/// A text that pydantic takes for a bool.
 const BOOL: &str =
     "^([01]|[Oo][Nn]|[Oo][Ff][Ff]|[TtFfYyNn]|[Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee]|[Yy][Ee][Ss]|[Nn][Oo])$";
-/// What pydantic takes for an int.
+/// A text that pydantic takes for an int.
 const INT: &str = r"^\s*[+-]?[0-9]+(_[0-9]+)*(\.0+)?\s*$";
-/// What Python's `int` takes.
+/// A text that Python's `int` takes.
 const PYTHON_INT: &str = r"^\s*[+-]?[0-9]+(_[0-9]+)*\s*$";
-/// What Python's `float` takes, and how a number in it looks.
+/// A text that Python's `float` takes.
 const FLOAT: &str = r"^\s*[+-]?(NUMBER|[Nn][Aa][Nn]|[Ii][Nn][Ff]([Ii][Nn][Ii][Tt][Yy])?)\s*$";
 const NUMBER: &str = r"([0-9]+(_[0-9]+)*(\.([0-9]+(_[0-9]+)*)?)?|\.[0-9]+(_[0-9]+)*)([eE][+-]?[0-9]+(_[0-9]+)*)?";
 /// A text that is not below 0.
@@ -41,7 +41,7 @@ pub(super) fn definitions(pydantic1: bool) -> Map<String, Value> {
     known.map(|(name, schema)| (name.to_string(), schema)).collect()
 }
 
-/// A value where DeepSpeed does not look, so that nothing is coerced; `None` where that makes no difference.
+/// A value that DeepSpeed does not check, so that nothing is coerced; `None` if that makes no difference.
 pub(super) fn as_it_is(kind: ValueType, nullable: bool) -> Option<Vec<Value>> {
     Some(vec![match kind {
         ValueType::Bool => flag(),
@@ -76,10 +76,10 @@ impl ValueType {
                 return vec![json!({"const": "auto"}), Value::Object(number)];
             }
             ValueType::Str | ValueType::Path => {
-                words(range).map_or(json!({"type": "string"}), |list| json!({"enum": list}))
+                range.choices().map_or(json!({"type": "string"}), |list| json!({"enum": list}))
             }
             ValueType::Word => return in_any_case(range),
-            ValueType::Choices => json!({"type": "array", "items": {"enum": words(range)}}),
+            ValueType::Choices => json!({"type": "array", "items": {"enum": range.choices()}}),
             ValueType::Bool => json!({"$ref": "#/$defs/bool"}),
             ValueType::Flag => flag(),
             ValueType::Bits => json!({"type": ["boolean", "integer"]}),
@@ -102,7 +102,6 @@ impl ValueType {
         }]
     }
 
-    /// Schemas of what `fault_of_pydantic1` accepts.
     pub(super) fn forms_of_pydantic1(self, range: ValueRange) -> Vec<Value> {
         match (self, range) {
             (ValueType::Int, ValueRange::OneOf(list)) => one_of_numbers(list, false),
@@ -118,7 +117,6 @@ impl ValueType {
     }
 }
 
-/// A type of the definitions, in a range.
 fn within(name: &str, range: ValueRange) -> Value {
     let mut schema = Map::from_iter([("$ref".to_string(), json!(format!("#/$defs/{name}")))]);
     schema.extend(bounds(range));
@@ -134,7 +132,7 @@ fn within(name: &str, range: ValueRange) -> Value {
     Value::Object(schema)
 }
 
-/// Which numbers, and which of true and false, are in a range.
+/// The limits of a range, and which of true and false are outside.
 fn bounds(range: ValueRange) -> Map<String, Value> {
     let limits = match range {
         ValueRange::AtLeast(least) => vec![("minimum", least)],
@@ -143,11 +141,11 @@ fn bounds(range: ValueRange) -> Map<String, Value> {
         ValueRange::Between(least, most) => vec![("exclusiveMinimum", least), ("exclusiveMaximum", most)],
         ValueRange::All | ValueRange::OneOf(_) => Vec::new(),
     };
-    let mut bounds: Map<String, Value> =
-        limits.into_iter().map(|(name, limit)| (name.to_string(), number(limit))).collect();
-    let outside: Vec<bool> =
-        [false, true].into_iter().filter(|flag| !range.holds(f64::from(u8::from(*flag)))).collect();
-    if !outside.is_empty() && !matches!(range, ValueRange::OneOf(_)) {
+    let limits = limits.into_iter().map(|(name, limit)| (name.to_string(), number(limit)));
+    let mut bounds: Map<String, Value> = limits.collect();
+    let mut outside = vec![false, true];
+    outside.retain(|flag| !range.holds(f64::from(u8::from(*flag))));
+    if !outside.is_empty() && range.choices().is_none() {
         bounds.insert("not".to_string(), json!({"enum": outside}));
     }
     bounds
@@ -156,33 +154,26 @@ fn bounds(range: ValueRange) -> Map<String, Value> {
 fn one_of_numbers(list: &str, coerced: bool) -> Vec<Value> {
     let numbers: Vec<Value> = list.split('|').filter_map(|choice| choice.parse().ok()).map(number).collect();
     let texts = json!({"type": "string", "pattern": format!(r"^\s*(\+?[0_]*({list})|-[0_]+)(\.0+)?\s*$")});
-    let mut forms = vec![json!({"enum": numbers}), json!({"type": "boolean"})];
-    forms.extend(coerced.then_some(texts));
-    forms
+    let forms = [json!({"enum": numbers}), json!({"type": "boolean"})];
+    forms.into_iter().chain(coerced.then_some(texts)).collect()
 }
 
 fn flag() -> Value {
     json!({"type": ["boolean", "integer"], "minimum": 0, "maximum": 1})
 }
 
-fn words(range: ValueRange) -> Option<Vec<&'static str>> {
-    match range {
-        ValueRange::OneOf(list) => Some(list.split('|').collect()),
-        _ => None,
-    }
-}
-
 /// The words as they are usually written, for an editor to offer, and in any other case.
 fn in_any_case(range: ValueRange) -> Vec<Value> {
-    let Some(words) = words(range) else { return vec![json!({"type": "string"})] };
-    let letter = |c: char| format!("[{}{}]", c.to_ascii_uppercase(), c.to_ascii_lowercase());
-    let letter = |c: char| if c.is_ascii_alphabetic() { letter(c) } else { c.to_string() };
+    let Some(words) = range.choices() else { return vec![json!({"type": "string"})] };
+    let letter = |c: char| match c {
+        'a'..='z' => format!("[{}{c}]", c.to_ascii_uppercase()),
+        _ => c.to_string(),
+    };
     let patterns: Vec<String> = words.iter().map(|word| word.chars().map(letter).collect()).collect();
     let pattern = format!("^({})$", patterns.join("|"));
     vec![json!({"enum": words}), json!({"type": "string", "pattern": pattern})]
 }
 
-/// Whole numbers are written as such.
 fn number(value: f64) -> Value {
     #[expect(clippy::cast_possible_truncation, reason = "the limits of the ranges are small")]
     if value.fract() == 0.0 { json!(value as i64) } else { json!(value) }

@@ -12,7 +12,7 @@ pub const TEXT: &str = include_str!("../../recorded/deepspeed-schema.txt");
 
 const TABLE: Table = Table(TEXT);
 
-/// Each line with the last part of its key. Every unknown key of a config is compared with all of them.
+/// Each line with the last part of its key, because every unknown key of a config is compared with all of them.
 static NAMED: LazyLock<Vec<(&str, &str)>> =
     LazyLock::new(|| TEXT.lines().map(|line| (name_of(key_of(line)), line)).collect());
 
@@ -20,33 +20,30 @@ pub fn key_of(line: &'static str) -> &'static str {
     line.split('\t').next().unwrap_or(line)
 }
 
-/// The last part of a dotted key.
 pub fn name_of(key: &str) -> &str {
     key.rsplit_once('.').map_or(key, |(_, name)| name)
 }
 
-/// The lines from the first one whose key is not smaller. Whole lines compare as their keys do: the tab behind a key is
-/// smaller than anything in one.
+/// The lines from `key` on. Lines are sorted like their keys, because the tab behind a key is smaller than any letter.
 pub fn lines_from(key: &str) -> Lines<'static> {
     TABLE.from(key)
 }
 
-/// The names of the keys right below a section; `""` is the top.
+/// The keys right below a section; `""` is the top.
 pub fn names_below(section: &str) -> impl Iterator<Item = &'static str> {
     let prefix = if section.is_empty() { String::new() } else { format!("{section}.") };
     let names = lines_from(&prefix).map_while(move |line| Some(key_of(line.strip_prefix(&prefix)?)));
     names.filter(|name| !name.contains(['.', '@']))
 }
 
-/// The lines of every key with that last part.
 pub fn lines_named(name: &str) -> impl Iterator<Item = &'static str> {
     let lines = NAMED.iter().filter(move |(own, line)| *own == name && !key_of(line).contains('@'));
     lines.map(|(_, line)| *line)
 }
 
-/// What a column says of a version. `new@0.17.1;old`: what holds since when, the newest first.
+/// A column's text for a version. `new@0.17.1;old` is `new` since 0.17.1 and `old` before.
 pub fn at(column: &'static str, version: Version) -> &'static str {
-    // Most say the same of all versions.
+    // Most columns are the same for all versions.
     if memchr2(b'@', b';', column.as_bytes()).is_none() {
         return column;
     }
@@ -54,7 +51,6 @@ pub fn at(column: &'static str, version: Version) -> &'static str {
     parts.find(|(_, since)| Version::parse(since) <= version).map_or("-", |(text, _)| text)
 }
 
-/// The seven columns of a line.
 pub fn columns(line: &'static str) -> [&'static str; 7] {
     let mut columns = line.split('\t');
     std::array::from_fn(|_| columns.next().unwrap_or_default())

@@ -1,4 +1,4 @@
-//! The types and ranges that the recorded file knows, and what DeepSpeed takes for a value of each.
+//! The types and ranges of the recorded file, and the values that DeepSpeed accepts for each.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::coercion::{can_be_int, count, is_true, real, scale, truth, whole};
 use crate::base::python_value::number;
 
-/// What a key takes, by the names that the file has for it.
+/// The type of a key's value, by its name in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ValueType {
@@ -27,11 +27,8 @@ pub enum ValueType {
     Word,
     /// fp16's counts, which its validator reads.
     Count,
-    /// fp16's `loss_scale`.
     Scale,
-    /// "auto" or an int.
     Interval,
-    /// A list of words.
     Choices,
     Strings,
     #[serde(rename = "str|strings")]
@@ -64,32 +61,27 @@ pub enum ValueType {
     Unread,
 }
 
-/// How a section treats keys it does not know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnknownKeys {
     /// They are refused, and an "auto" is dropped.
     Refused,
     /// They are refused, and an "auto" is a value like any other.
     RefusedPlainly,
-    /// They are ignored silently.
     Ignored,
 }
 
-/// Why a value is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueFault {
     Type,
-    /// The type fits, the value does not.
     Value,
 }
 
 impl ValueType {
-    /// As the file writes it, without marks.
+    /// `text`: as the file writes it, without marks.
     pub fn parse(text: &str) -> Option<Self> {
         Self::deserialize(StrDeserializer::<de::value::Error>::new(text)).ok()
     }
 
-    /// What a section of known keys does with others.
     pub(super) fn policy(self) -> Option<UnknownKeys> {
         match self {
             ValueType::Model | ValueType::ModelOrBool => Some(UnknownKeys::Refused),
@@ -107,9 +99,9 @@ impl ValueType {
         matches!(self, ValueType::Model | ValueType::ModelOrBool | ValueType::PlainModel)
     }
 
-    /// What is wrong with a value that is not null.
     pub(super) fn fault(self, value: &Value, range: ValueRange) -> Option<ValueFault> {
-        let word = |word: &str| (!range.lists(word)).then_some(ValueFault::Value);
+        let is_listed = |word: &str| range.choices().is_none_or(|choices| choices.contains(&word));
+        let word = |word: &str| (!is_listed(word)).then_some(ValueFault::Value);
         let fits = match self {
             ValueType::Int => return range.fault(whole(value)),
             ValueType::Float => return range.fault(real(value)),
@@ -121,12 +113,10 @@ impl ValueType {
             },
             ValueType::Str | ValueType::Path => return value.as_str().map_or(Some(ValueFault::Type), word),
             ValueType::Word => return value.as_str().map_or(Some(ValueFault::Type), |text| word(&text.to_lowercase())),
-            ValueType::Choices => match value {
-                Value::Array(list) => {
-                    return list.iter().find_map(|item| item.as_str().map_or(Some(ValueFault::Type), word));
-                }
-                _ => false,
-            },
+            ValueType::Choices => {
+                let Value::Array(list) = value else { return Some(ValueFault::Type) };
+                return list.iter().find_map(|item| item.as_str().map_or(Some(ValueFault::Type), word));
+            }
             ValueType::Any | ValueType::Unread => true,
             ValueType::Nothing => false,
             ValueType::Switched => value.get("enabled").is_some(),
@@ -152,8 +142,7 @@ impl ValueType {
         (!fits).then_some(ValueFault::Type)
     }
 
-    /// What pydantic 1 finds wrong with a value that is not null, in a field of a model. DeepSpeed's models were its own
-    /// until 0.15.
+    /// The judgement of pydantic 1 on a value that is not null, in a field of a model.
     pub(super) fn fault_of_pydantic1(self, value: &Value, range: ValueRange) -> Option<ValueFault> {
         let is_enum = matches!(range, ValueRange::OneOf(_));
         let is_empty = || matches!(value.as_str(), Some("")) || value.as_array().is_some_and(Vec::is_empty);
@@ -171,7 +160,7 @@ impl ValueType {
         (!fits).then_some(ValueFault::Type)
     }
 
-    /// What it takes, in words.
+    /// `a number from 0 to 1`
     pub(super) fn wanted(self, range: ValueRange) -> String {
         if let ValueRange::OneOf(list) = range {
             let form = if self == ValueType::Choices { "a list of" } else { "one of" };
@@ -206,7 +195,6 @@ fn are_texts(value: &Value) -> bool {
     value.as_array().is_some_and(|list| list.iter().all(Value::is_string))
 }
 
-/// Which values of its type a key takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ValueRange {
     All,
@@ -216,7 +204,6 @@ pub enum ValueRange {
     Within(f64, f64),
     /// Excludes both ends.
     Between(f64, f64),
-    /// Words or numbers, as the file writes them.
     OneOf(&'static str),
 }
 
@@ -246,26 +233,19 @@ impl ValueRange {
             ValueRange::Within(least, most) => number >= least && number <= most,
             ValueRange::Between(least, most) => number > least && number < most,
             ValueRange::OneOf(list) => {
-                let is_it =
-                    |choice: &str| choice.parse::<f64>().is_ok_and(|known| (known - number).abs() < f64::EPSILON);
-                list.split('|').any(is_it)
+                let mut known = list.split('|').filter_map(|choice| choice.parse::<f64>().ok());
+                known.any(|known| (known - number).abs() < f64::EPSILON)
             }
         }
     }
 
-    /// What is wrong with a number, where it is one.
     fn fault(self, number: Option<f64>) -> Option<ValueFault> {
-        match number {
-            Some(number) => (!self.holds(number)).then_some(ValueFault::Value),
-            None => Some(ValueFault::Type),
-        }
+        let Some(number) = number else { return Some(ValueFault::Type) };
+        (!self.holds(number)).then_some(ValueFault::Value)
     }
 
-    fn lists(self, word: &str) -> bool {
-        match self {
-            ValueRange::OneOf(list) => list.split('|').any(|choice| choice == word),
-            _ => true,
-        }
+    pub(super) fn choices(self) -> Option<Vec<&'static str>> {
+        if let ValueRange::OneOf(list) = self { Some(list.split('|').collect()) } else { None }
     }
 }
 

@@ -7,10 +7,9 @@ use crate::base::vars;
 use crate::report::fix::{say, set_variable};
 use crate::report::{Place, Problem, Rule, did_you_mean, nearest, reading};
 
-/// Which schema a file follows: for editors, wherever a config is written. It never reaches DeepSpeed.
+/// Names the schema of a file for editors. It never reaches DeepSpeed.
 pub(crate) const SCHEMA_LINE: &str = "$schema";
 
-/// What may stand in `$zlaunch`.
 const HEADER: &[&str] = &["about", "about.zh", "extends", "patch", "env", "needs"];
 
 /// The header as JSON Schema, for `zlaunch schema --template`.
@@ -36,7 +35,7 @@ pub(crate) fn header_schema() -> Value {
     })
 }
 
-/// A key that only the user can know.
+/// A key that only the user can fill in.
 #[derive(Debug)]
 pub struct RequiredKey {
     pub(crate) key: String,
@@ -46,7 +45,6 @@ pub struct RequiredKey {
     pub(crate) when: Option<(String, Value)>,
 }
 
-/// A template file taken apart.
 #[derive(Default)]
 pub(super) struct Document {
     pub(super) about: Option<String>,

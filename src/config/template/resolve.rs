@@ -15,34 +15,30 @@ use crate::report::fix::{Fixes, give, give_as};
 use crate::report::secrets::Secrets;
 use crate::report::{Place, Problem, Rule, did_you_mean, nearest, reading};
 
-/// A template with everything it extends already merged in.
 #[derive(Debug)]
 pub struct Template {
     pub name: String,
     pub(crate) origin: Origin,
     /// Names from this one down to the one that extends nothing.
     pub chain: Vec<String>,
-    /// Where each of them is.
     pub(crate) origins: Vec<Origin>,
     pub about: Option<String>,
     pub about_zh: Option<String>,
     pub config: Value,
     pub env: Vec<(String, String)>,
-    /// Keys that only the user can fill in.
     pub needs: Vec<RequiredKey>,
-    /// Notes about how it was found.
     pub notes: Vec<Problem>,
 }
 
 impl Template {
-    /// The files in its chain.
     pub(crate) fn files(&self) -> impl Iterator<Item = &Path> {
-        self.origins
-            .iter()
-            .filter_map(|origin| if let Origin::File(path) = origin { Some(path.as_path()) } else { None })
+        self.origins.iter().filter_map(|origin| match origin {
+            Origin::File(path) => Some(path.as_path()),
+            _ => None,
+        })
     }
 
-    /// What the config itself does not show: where it comes from, what it is for, what it sets.
+    /// Its origin, its purpose and its variables, which the config itself does not show.
     pub(crate) fn summary(&self, secrets: &Secrets) -> String {
         let width = terminal::width_of_stderr().map_or(110, |width| width.min(110));
         let mut text = format!("{} ({})\n", self.chain.join(" → "), self.origin);
@@ -54,7 +50,6 @@ impl Template {
     }
 }
 
-/// One file of a chain.
 struct Link {
     name: String,
     origin: Origin,
@@ -65,7 +60,7 @@ struct Link {
 impl Link {
     fn file(path: PathBuf, search: &Search) -> Self {
         let name = path.file_stem().map_or_else(|| "config".to_string(), |stem| stem.to_string_lossy().into_owned());
-        // A path outside the search order stands before all folders, should it extend its own name.
+        // A path outside the search order comes before all folders if it extends its own name.
         let at = search.folders.iter().position(|folder| path.parent() == Some(folder));
         Link { name, origin: Origin::File(path), at }
     }
@@ -93,7 +88,7 @@ pub fn resolve(spec: &Sourced<String>, search: &Search, host: &Host) -> Result<T
     Ok(merge(chain, documents, notes)?)
 }
 
-/// What a spec means by its form: JSON itself, a path, or a name.
+/// The spec is JSON itself, a path, or a name, by its form.
 fn first_link(spec: &Sourced<String>, search: &Search, host: &Host) -> Result<(Link, Vec<Problem>), Problem> {
     let word = spec.value.as_str();
     if word.trim_start().starts_with('{') {
@@ -107,7 +102,8 @@ fn first_link(spec: &Sourced<String>, search: &Search, host: &Host) -> Result<(L
             return Ok((Link::file(path, search), Vec::new()));
         }
         let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-        let help = match search.find(stem, 0).map(|_| stem).or_else(|| alias(stem)) {
+        let name = if search.find(stem, 0).is_some() { Some(stem) } else { alias(stem) };
+        let help = match name {
             Some(name) => give_as(&spec.from, name).remark("the template of that name; or check the path").into(),
             None if word.starts_with("~/") => {
                 give_as(&spec.from, word).remark("the shell replaces `~` only where a word begins").into()
@@ -136,35 +132,31 @@ fn first_link(spec: &Sourced<String>, search: &Search, host: &Host) -> Result<(L
 }
 
 fn parent_link(link: &Link, parent: &str, spec: &Sourced<String>, search: &Search) -> Result<Link, Problem> {
-    let from = link.at.filter(|_| parent == link.name).map_or(0, |at| at + 1);
+    // A template may extend the next one of its own name.
+    let is_itself = parent == link.name;
+    let from = if is_itself { link.at.map_or(0, |at| at + 1) } else { 0 };
     if let Some((at, origin)) = search.find_trusted(parent, from)? {
         return Ok(Link { name: parent.to_string(), origin, at: Some(at) });
     }
-    let known = search.all();
-    // A template of a name may extend the next one of that name: this is the last.
-    let is_itself = parent == link.name;
-    let bare = parent.strip_suffix(".json").unwrap_or(parent);
-    let nearest = nearest(bare, known.iter().map(|(name, _)| name.as_str()).filter(|name| *name != parent));
     let lists = "`zlaunch templates` lists all of them";
     let (what, help) = if is_itself {
-        (": there is no other template of that name", format!("name the one it builds on; {lists}"))
+        let what = "the template extends itself: there is no other template of that name".to_string();
+        (what, format!("name the one it builds on; {lists}"))
     } else {
-        (", which does not exist", did_you_mean(nearest, lists))
+        let bare = parent.strip_suffix(".json").unwrap_or(parent);
+        let known = search.names();
+        let nearest = nearest(bare, known.iter().map(String::as_str).filter(|name| *name != parent));
+        (format!("the template extends `{parent}`, which does not exist"), did_you_mean(nearest, lists))
     };
-    let of = if is_itself { "itself".to_string() } else { format!("`{parent}`") };
-    Err(Problem::error(Rule::Template, format!("the template extends {of}{what}"))
-        .at(Place::key(&link.origin, "$zlaunch.extends"))
-        .at(spec)
-        .fix(help))
+    Err(Problem::error(Rule::Template, what).at(Place::key(&link.origin, "$zlaunch.extends")).at(spec).fix(help))
 }
 
-/// The file, the inline text or the embedded template. `inline`: what was said in the place of a name.
+/// `inline`: the text of a spec that is JSON itself.
 fn load(link: &Link, inline: &str, host: &Host) -> Result<Document, Vec<Problem>> {
     let value = match &link.origin {
         Origin::File(path) => reading::read(path, host)?,
         Origin::BuiltIn => json::parse_built_in(built_in_text(&link.name)),
         Origin::Inline | Origin::Piped => json::parse(inline).map_err(|fault| {
-            // It uses json_repair, which guesses.
             let unquoted = "put single quotes around it: the shell took the double ones";
             let help = if inline.contains('"') { fault.help } else { unquoted };
             let help = format!("{help} (ms-swift alone would repair some of it)");
@@ -187,7 +179,6 @@ fn merge(chain: Vec<Link>, documents: Vec<Document>, notes: Vec<Problem>) -> Res
         if let Some(operations) = document.patch {
             patch::operate(&mut config, operations, Place::key(&link.origin, "$zlaunch.patch"))?;
         }
-        // The last one of each name.
         env.retain(|(name, _)| document.env.iter().all(|(new, _)| new != name));
         env.extend(document.env);
         needs.extend(document.needs);
@@ -218,8 +209,7 @@ pub(crate) fn raw(spec: &Sourced<String>, search: &Search, host: &Host) -> Resul
     }
 }
 
-/// `zlaunch templates`: each name with what it is in one sentence, and where it comes from unless it is built in. Hidden ones
-/// are included.
+/// `zlaunch templates`: each name with one sentence, and its origin unless it is built in. Hidden ones are included.
 pub(crate) fn list(search: &Search, host: &Host) -> String {
     let width = terminal::width().map_or(110, |width| width.min(110));
     let all = search.all();

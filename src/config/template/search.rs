@@ -1,4 +1,4 @@
-//! Where templates are: the built-in ones, the folders, the search order.
+//! The places of templates: the built-in ones, the folders, the search order.
 
 use std::fmt;
 use std::fs;
@@ -14,7 +14,6 @@ use crate::report::{Place, Problem, Rule, nearest};
 
 macro_rules! embedded {
     ($($name:literal)*) => {
-        /// The files of `templates/`, in the order they are listed.
         pub const BUILT_IN: &[(&str, &str)] = &[$(($name, include_str!(concat!("../../../templates/", $name, ".json")))),*];
     };
 }
@@ -48,13 +47,12 @@ impl fmt::Display for Origin {
     }
 }
 
-/// Where templates are looked for, in order; the built-in ones come last.
+/// The folders in search order; the built-in templates come last.
 #[derive(Clone, Debug, Default)]
 pub struct Search {
     pub(super) folders: Vec<PathBuf>,
 }
 
-/// The folders of ZLAUNCH_TEMPLATE_DIR.
 fn of_site(host: &Host) -> impl Iterator<Item = PathBuf> {
     let folders = host.var_os("ZLAUNCH_TEMPLATE_DIR").map(std::env::split_paths).into_iter().flatten();
     folders.filter(|path| !path.as_os_str().is_empty()).map(|path| host.absolute(&path))
@@ -73,19 +71,19 @@ impl Search {
 
     /// A site's list may name folders that are not everywhere, but one of them should be here.
     pub(crate) fn missing_site(host: &Host) -> Option<Problem> {
-        let first = of_site(host).next()?;
-        let what = format!("there is no folder `{}`, so templates come from elsewhere", first.display());
-        let problem = Problem::warning(Rule::TemplateDir, what)
-            .at(Place::variable("ZLAUNCH_TEMPLATE_DIR", first.display().to_string()))
-            .fix("correct the variable, or unset it");
-        (!of_site(host).any(|folder| folder.is_dir())).then_some(problem)
+        if of_site(host).any(|folder| folder.is_dir()) {
+            return None;
+        }
+        let first = of_site(host).next()?.display().to_string();
+        let what = format!("there is no folder `{first}`, so templates come from elsewhere");
+        let place = Place::variable("ZLAUNCH_TEMPLATE_DIR", first);
+        Some(Problem::warning(Rule::TemplateDir, what).at(place).fix("correct the variable, or unset it"))
     }
 
     /// The first file of that name from position `from` on. Position `folders.len()` is the built-in set.
     pub(super) fn find(&self, name: &str, from: usize) -> Option<(usize, Origin)> {
         let file = format!("{name}.json");
-        let folders = self.folders.iter().enumerate().skip(from);
-        for (at, folder) in folders {
+        for (at, folder) in self.folders.iter().enumerate().skip(from) {
             let path = folder.join(&file);
             if fs::symlink_metadata(&path).is_ok() {
                 return Some((at, Origin::File(path)));
@@ -95,10 +93,10 @@ impl Search {
         known.then_some((self.folders.len(), Origin::BuiltIn))
     }
 
-    /// The first file of that name, unless it is one that any user of the machine could have written.
+    /// Like `find`, but refuses a file that any user of the machine could have written.
     pub(super) fn find_trusted(&self, name: &str, from: usize) -> Result<Option<(usize, Origin)>, Problem> {
         let found = self.find(name, from);
-        // One that cannot be looked into may have it.
+        // A folder that cannot be read may have the file.
         let last = found.as_ref().map_or(self.folders.len(), |(at, _)| *at);
         for folder in &self.folders[from.min(last)..last] {
             let seen = fs::symlink_metadata(folder.join(format!("{name}.json")));
@@ -142,11 +140,10 @@ impl Search {
 
     /// The folders that are there, in search order.
     pub(crate) fn in_words(&self) -> String {
-        let there = self.folders.iter().filter(|folder| folder.is_dir()).map(|folder| folder.display().to_string());
-        there.chain(["built in".to_string()]).collect::<Vec<_>>().join(", ")
+        let there = self.folders.iter().filter(|folder| folder.is_dir());
+        there.map(|folder| format!("{}, ", folder.display())).collect::<String>() + "built in"
     }
 
-    /// Every name once, in search order.
     pub fn names(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for (name, _) in self.all() {
@@ -157,7 +154,7 @@ impl Search {
         names
     }
 
-    /// Whether a word names a config by its form, or is a template's name.
+    /// True if a word names a config by its form, or is a template's name.
     pub(crate) fn is_config(&self, word: &str) -> bool {
         word.trim_start().starts_with('{')
             || word == "-"
@@ -167,19 +164,13 @@ impl Search {
             || self.knows(word)
     }
 
-    /// Whether it is a template's name or another spelling of one.
+    /// True if it is a template's name or another spelling of one.
     pub(crate) fn knows(&self, name: &str) -> bool {
-        is_name(name) && self.find(alias(name).unwrap_or(name), 0).is_some()
+        is_name(name) && self.origin(alias(name).unwrap_or(name)).is_some()
     }
 
-    /// Whether one of the folders has a template of that name.
-    pub(crate) fn is_adjusted(&self, name: &str) -> bool {
-        is_name(name) && matches!(self.find(name, 0), Some((_, Origin::File(_))))
-    }
-
-    /// Whether the name means a built-in template.
-    pub(crate) fn is_built_in(&self, name: &str) -> bool {
-        is_name(name) && matches!(self.find(name, 0), Some((_, Origin::BuiltIn)))
+    pub(crate) fn origin(&self, name: &str) -> Option<Origin> {
+        if is_name(name) { self.find(name, 0).map(|(_, origin)| origin) } else { None }
     }
 
     /// A word that is neither a template nor a file.
@@ -194,8 +185,10 @@ impl Search {
         let what = format!("no DeepSpeed template is named `{name}`");
         let meant_template =
             |meant: &str| give_as(&spec.from, meant).remark(format!("did you mean `{meant}`?")).see(lists);
-        let known: Vec<String> = self.all().into_iter().map(|(name, _)| name).collect();
-        if let Some((stage, meant)) = stage_meant(name).filter(|(_, meant)| known.contains(meant)) {
+        let known = self.names();
+        if let Some((stage, meant)) = stage_meant(name)
+            && known.contains(&meant)
+        {
             let what = if stage > 3 { format!("{what}: ZeRO has the stages 0 to 3") } else { what };
             return refused(what, meant_template(&meant));
         }
@@ -210,8 +203,7 @@ pub(super) fn is_name(word: &str) -> bool {
         && bytes.all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'))
 }
 
-/// The stage that a name speaks of, and the template of that stage, or of the last one there is: `3`, `stage3`, `zero4`,
-/// `ZeRO-5_offload`.
+/// The stage in a name such as `3`, `stage3`, `zero4` or `ZeRO-5_offload`, and the template of that stage or of stage 3.
 fn stage_meant(name: &str) -> Option<(u32, String)> {
     let name = name.to_ascii_lowercase().replace(['-', '_', ' ', '.'], "");
     let name = name.trim_start_matches("deepspeed").trim_start_matches("ds");

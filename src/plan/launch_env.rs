@@ -1,5 +1,5 @@
-//! The environment of the launch: what is set and why, what is removed, which variables of the user are kept. The
-//! user's variables beat a template's; `--env` beats both.
+//! The variables of the launch: those that are set and why, those that are removed, those of the user that are kept.
+//! The user's variables beat a template's; `--env` beats both.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -30,13 +30,12 @@ pub(crate) struct Setting {
     pub(crate) why: String,
 }
 
-/// What the environment is decided from.
 pub(super) struct EnvironmentInputs<'a> {
     pub(super) understood: &'a UnderstoodLaunch<'a>,
     /// As it was found, without the variables of flags and the front end.
     pub(super) machine: &'a Host,
     pub(super) template: Option<&'a Template>,
-    /// Why torch's allocator is to use expandable segments, if it is.
+    /// The reason for expandable segments in torch's allocator, if there is one.
     pub(super) expandable: Option<String>,
     pub(super) launcher: Launcher,
     pub(super) topology: &'a Topology,
@@ -46,12 +45,10 @@ impl EnvironmentInputs<'_> {
     /// Weakest source first: each later one overrides.
     pub(crate) fn decide(&self) -> Environment {
         match self.launcher {
-            // Each machine decides for itself.
+            // zlaunch on each machine sets the rest.
             Launcher::Srun => {
-                return Environment {
-                    unset: srun::per_task_variables(&self.understood.host),
-                    ..Environment::default()
-                };
+                let unset = srun::per_task_variables(&self.understood.host);
+                return Environment { unset, ..Environment::default() };
             }
             Launcher::Prefix(_) => return Environment::default(),
             _ => {}
@@ -82,7 +79,6 @@ impl EnvironmentInputs<'_> {
         }
     }
 
-    /// GPUs, CPU threads, and the rank of this process.
     fn apply_job(&self, environment: &mut Environment) {
         let EnvironmentInputs { topology, understood: UnderstoodLaunch { job, host, .. }, .. } = self;
         if job.trainer.launch.has_own_launcher {
@@ -92,7 +88,9 @@ impl EnvironmentInputs<'_> {
         if job.trainer.launch.one_gpu_per_rank && self.template.is_some() {
             environment.narrow_devices(topology);
         }
-        if let Some(by) = topology.devices.chosen_by.as_ref().filter(|_| self.launcher != Launcher::Deepspeed) {
+        if let Some(by) = &topology.devices.chosen_by
+            && self.launcher != Launcher::Deepspeed
+        {
             environment.choose_devices(topology, by);
         }
         environment.threads(topology, host);
@@ -110,8 +108,7 @@ impl EnvironmentInputs<'_> {
                 environment.signals_of_torchrun(topology.has_scheduler(host), host);
             }
             Launcher::Direct => {
-                // A script run by a launcher expects the variables of a process group. A front end that starts no
-                // ranks by itself only needs them for DeepSpeed.
+                // Scripts expect the variables of a process group. A front end's program needs them for DeepSpeed only.
                 let script = !job.trainer.is_passthrough() && !job.rewritten;
                 if (self.template.is_some() || script) && !topology.ranks_exist() {
                     environment.single_rank(topology);
@@ -141,7 +138,7 @@ impl EnvironmentInputs<'_> {
         }
     }
 
-    /// The user's variables that matter and were not changed, for the plan's output.
+    /// Lists the user's variables that matter and were not changed, for the plan's output.
     fn kept(&self, environment: &mut Environment) {
         for name in vars::SHOWN_WHEN_SET.split(' ').filter(|name| self.machine.var_os(name).is_some()) {
             environment.keep(name, self.machine);
@@ -152,13 +149,11 @@ impl EnvironmentInputs<'_> {
 }
 
 impl Environment {
-    /// Overrides an earlier setting.
     pub(crate) fn set(&mut self, name: &str, value: impl Into<OsString>, why: impl Into<String>) {
         self.set.retain(|setting| setting.name != name);
         self.set.push(Setting { name: name.to_string(), value: value.into(), why: why.into() });
     }
 
-    /// Name and value of each that is set.
     pub(crate) fn settings(&self) -> impl Iterator<Item = (&str, &OsStr)> {
         self.set.iter().map(|setting| (setting.name.as_str(), setting.value.as_os_str()))
     }
@@ -167,14 +162,12 @@ impl Environment {
         self.set.iter().any(|setting| setting.name == name)
     }
 
-    /// Sets a variable if there is a value for it.
     fn set_if_given(&mut self, name: &str, sourced: Option<&Sourced<impl fmt::Display>>) {
         if let Some(sourced) = sourced {
             self.set(name, sourced.value.to_string(), sourced.from.to_string());
         }
     }
 
-    /// Sets a variable to what is given, or else to this.
     fn set_or(&mut self, name: &str, sourced: Option<&Sourced<impl fmt::Display>>, otherwise: &str, why: &str) {
         self.set(name, otherwise, why);
         self.set_if_given(name, sourced);
@@ -207,7 +200,7 @@ impl Environment {
         self.set(topology.devices.variable, names.cloned().collect::<Vec<_>>().join(","), by.to_string());
     }
 
-    /// A console script that starts the ranks itself reads these.
+    /// The variables that a console script reads which starts the ranks itself.
     fn for_inner_launcher(&mut self, topology: &Topology) {
         let several = topology.nnodes.as_ref().filter(|nnodes| nnodes.value > 1);
         self.set_if_given(vars::NPROC_PER_NODE, topology.nproc_per_node.as_ref());
@@ -234,9 +227,9 @@ impl Environment {
         self.set(vars::OMP_NUM_THREADS, threads.to_string(), why);
     }
 
-    /// A rank that an engine started has the variables torchrun would have given it.
+    /// Sets the variables that torchrun would have given to a rank that an engine started.
     fn task(&mut self, task: &Task, topology: &Topology, job: &Job) {
-        // A task that was given one GPU of its own calls it number 0.
+        // A task that sees only its own GPU finds it as number 0.
         let bound = topology.devices.names.as_ref().is_some_and(|names| names.len() == 1);
         let bound = bound && task.local_world_size.value > 1;
         // ms-swift divides the GPUs it sees by this number.
@@ -252,15 +245,15 @@ impl Environment {
         self.set_if_given(vars::MASTER_PORT, topology.master_port.as_ref());
     }
 
-    /// torchrun takes every signal it handles as its end: it sends the ranks that signal, and kills them 30 s later. USR1
-    /// and USR2 it does not handle: it dies of them, and the ranks are not told. It also takes back SIGHUP, which `nohup`
-    /// made it ignore. From torch 2.10 on a variable names the signals, from 2.12 on another one the time; older ones ignore both.
+    /// torchrun sends the ranks every signal it handles, and kills them 30 s later. It does not handle USR1 and USR2: it
+    /// dies without telling the ranks. It also handles SIGHUP although `nohup` ignores it. From torch 2.10 on a variable
+    /// names the signals, from 2.12 on another one the time; older versions ignore both.
     fn signals_of_torchrun(&mut self, scheduled: bool, host: &Host) {
         if host.var_os(vars::PET_SIGNALS_TO_HANDLE).is_none() && (scheduled || host.ignores_hangup) {
             let hangup = if host.ignores_hangup { "" } else { "SIGHUP," };
             let more = if scheduled { ",SIGUSR1,SIGUSR2" } else { "" };
             let why = match (scheduled, host.ignores_hangup) {
-                (true, false) => SCHEDULED,
+                (true, false) => "the scheduler's signals reach the ranks (torch 2.10 and later)",
                 (false, _) => "SIGHUP stays ignored (torch 2.10 and later)",
                 (true, true) => "the scheduler's signals reach the ranks, SIGHUP stays ignored (torch 2.10 and later)",
             };
@@ -301,8 +294,7 @@ impl Environment {
         self.set_or(vars::MASTER_PORT, topology.master_port.as_ref(), "0", "a free port, found at launch");
     }
 
-    /// What torchrun's agent says of itself, and its wish that ranks end when NCCL fails. Before torch 2.2 that variable
-    /// had another name.
+    /// The variables of torchrun's agent. The one that makes ranks end when NCCL fails had another name before torch 2.2.
     fn as_agent_of_torchrun(&mut self, job: &Job, machine: &Host) {
         let torch = job.python.as_ref().and_then(|python| python.version("torch"));
         let old = torch.is_some_and(|torch| torch.is_before([2, 2, 0]));
@@ -320,4 +312,3 @@ impl Environment {
 }
 
 const AS_TORCHRUN: &str = "as torchrun sets it";
-const SCHEDULED: &str = "the scheduler's signals reach the ranks (torch 2.10 and later)";

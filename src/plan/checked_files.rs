@@ -1,4 +1,4 @@
-//! `zlaunch check FILE.json…`: configs by themselves. What only a command decides is left open.
+//! `zlaunch check FILE.json…`: configs by themselves, without a command.
 
 use serde_json::Value;
 
@@ -9,29 +9,24 @@ use crate::check::{self, Derived, Subject};
 use crate::command::python::Python;
 use crate::command::target::ParsedCommand;
 use crate::command::trainer;
-use crate::config::auto;
-use crate::config::layers;
 use crate::config::places::Places;
-use crate::config::template;
+use crate::config::{auto, layers, template};
 use crate::host::Host;
 use crate::report::Problem;
 use crate::request::{self, Format, Launch};
 
-/// Printed below the problems.
 pub(crate) const NOT_JUDGED: &str = "without a command, batch sizes, what \"auto\" becomes and what depends on the trainer or the ranks are not checked";
 
-/// What was found, for a program.
 pub(crate) fn json(problems: &[Problem]) -> Value {
     serde_json::json!({"version": 1, "diagnostics": diagnostics_json(problems), "not_judged": NOT_JUDGED})
 }
 
-/// Everything that is wrong or odd about the configs that stand in the place of a command, or that `--deepspeed` names.
+/// Checks the configs that stand in the place of a command, and the one that `--deepspeed` names.
 pub(crate) fn check_configs(launch: &Launch, host: &Host) -> Vec<Problem> {
     let words = launch.command.iter().map(|word| word.to_string_lossy().into_owned());
     let words = words.map(|word| Sourced::new(word, Source::Operand("check".to_string())));
-    let specs: Vec<Sourced<String>> = launch.deepspeed.iter().cloned().chain(words).collect();
     let mut problems = launch.warnings.clone();
-    for spec in specs {
+    for spec in launch.deepspeed.iter().cloned().chain(words) {
         problems.extend(check_config(spec, launch, host).unwrap_or_else(|refused| refused));
     }
     problems.retain(|problem| !(problem.allowable && launch.allow.contains(&problem.rule)));
@@ -47,7 +42,7 @@ fn check_config(mut spec: Sourced<String>, launch: &Launch, host: &Host) -> Resu
     let mut job = trainer::recognise(&ParsedCommand::parse(&[]), Some(&nobody), host);
     job.python = Python::on_path(host);
     let places = Places::new(&config, &template, &launch.layers, host);
-    // Of a key that was `--set` the severity depends on its place.
+    // The severity of a finding depends on whether the key was `--set`.
     let in_full = launch.output.dry_run == Some(Format::Json) || !launch.layers.set.is_empty();
     let subject = Subject {
         config: &config,
@@ -61,12 +56,10 @@ fn check_config(mut spec: Sourced<String>, launch: &Launch, host: &Host) -> Resu
         derived: Derived::new(&config, &job),
     };
     let found = check::diagnose_config(&subject, &launch.allow);
-    Ok(template.notes.iter().cloned().chain(found).chain(unfilled(&config, &places)).collect())
-}
-
-/// An "auto" that no trainer is known to fill. A trainer of one's own may.
-fn unfilled(config: &Value, places: &Places) -> Vec<Problem> {
-    let autos = json::leaves(config, |value| value == "auto").into_iter();
-    let unfilled = autos.filter(|key| !auto::may_be_filled(key));
-    unfilled.map(|key| auto::filled_by_nobody(&key, places.of(&key)).into_warning()).collect()
+    // Only a warning: a trainer of the user's own may fill an "auto" that no known trainer fills.
+    let autos = json::leaves(&config, |value| value == "auto").into_iter();
+    let unfilled = autos
+        .filter(|key| !auto::may_be_filled(key))
+        .map(|key| auto::filled_by_nobody(&key, places.of(&key)).into_warning());
+    Ok(template.notes.iter().cloned().chain(found).chain(unfilled).collect())
 }

@@ -1,0 +1,101 @@
+//! The config that was asked for, before it is read: whether it can reach the trainer, and whether the trainer has another
+//! one of that name.
+
+use std::path::PathBuf;
+
+use super::print;
+use crate::base::hash::fnv1a;
+use crate::base::json;
+use crate::base::source::Sourced;
+use crate::command::shipped;
+use crate::command::trainer::{self, NoConfig};
+use crate::config::layers::Layers;
+use crate::config::template::{Origin, Template};
+use crate::report::fix::give;
+use crate::report::{self, Place, Problem, Rule, reading};
+use crate::request::understood::UnderstoodLaunch;
+
+/// Refuses a config that cannot reach the trainer at all.
+pub(super) fn can_hand_over(spec: &Sourced<String>, understood: &UnderstoodLaunch) -> Result<(), Problem> {
+    let UnderstoodLaunch { launch, job, .. } = understood;
+    // A config that the command itself names needs no way from us.
+    if understood.takes_config() || understood.launcher_takes_config() && launch.deepspeed.is_none() {
+        return Ok(());
+    }
+    if let Some(NoConfig { why, help }) = &job.no_config {
+        return Err(report::takes_no_config(spec, why, help));
+    }
+    // A missing program is the more useful error.
+    Err(job.blocker.clone().unwrap_or_else(|| {
+        let runs = print::what_runs(job, understood.command());
+        let known = trainer::commands_of(runs.split(' ').next().unwrap_or_default());
+        report::no_way_to_hand_over(spec, &runs, known, &understood.right_order())
+    }))
+}
+
+/// Warns if our config reaches the script by an option that its parser does not have.
+pub(super) fn refused_option(understood: &UnderstoodLaunch) -> Option<Problem> {
+    let UnderstoodLaunch { launch, job, .. } = understood;
+    let reads = job.refuses_config_option()?;
+    if !understood.takes_config() || understood.launcher_takes_config() {
+        return None;
+    }
+    Some(report::script_has_no_option(launch.deepspeed.as_ref()?, job.target.name(), reads, job.config_argument()))
+}
+
+/// Layers without a config are an error if flags ask for them. Variables may be set for a whole site.
+pub(super) fn without_config(layers: &Layers, out: Option<&Sourced<PathBuf>>) -> Option<Problem> {
+    let Layers { patch, unset, set } = layers;
+    let given = patch
+        .iter()
+        .chain(out)
+        .map(|sourced| sourced.clone().map(|path| path.display().to_string()))
+        .chain(unset.iter().cloned())
+        .chain(set.iter().map(|sourced| sourced.clone().map(|(key, _)| key)));
+    let flags: Vec<Place> = given.filter(|sourced| sourced.from.is_flag()).map(|flag| Place::from(&flag)).collect();
+    if flags.is_empty() {
+        return None;
+    }
+    let problem = Problem::error(Rule::NoConfig, "there is no DeepSpeed config to change");
+    Some(flags.into_iter().fold(problem.fix(give("--deepspeed", "zero2")), Problem::at))
+}
+
+/// Warns if `--deepspeed` names a template of ours, and the trainer ships a different config of that name.
+pub(super) fn differs_from_shipped(
+    understood: &UnderstoodLaunch,
+    spec: &Sourced<String>,
+    template: &Template,
+) -> Option<Problem> {
+    if template.origin != Origin::BuiltIn {
+        return None;
+    }
+    let (config, file) = understood.job.own_config_of_name(&template.name)?;
+    let text = reading::text_if_any(&file)?;
+    // Usually the file is the recorded one, which is equal.
+    if config.hash == Some(fnv1a(text.as_bytes())) {
+        return None;
+    }
+    let keys = json::differing(&template.config, &json::parse(&text).ok()?);
+    (!keys.is_empty()).then(|| report::own_config_differs(spec, &template.name, &trainer(understood), &file, &keys))
+}
+
+/// Warns if the trainer's own argument names a config that only other versions of the trainer ship.
+pub(super) fn not_shipped(understood: &UnderstoodLaunch, own: &Sourced<String>) -> Option<Problem> {
+    let UnderstoodLaunch { job, launch, host, .. } = understood;
+    let word = &own.value;
+    if !job.ships_config(word) || launch.search.origin(word) != Some(Origin::BuiltIn) {
+        return None;
+    }
+    let (distribution, version) = (job.trainer.distribution?, job.version()?);
+    let is_known = shipped::by_word(distribution, Some(version), word).is_some();
+    if is_known || job.own_file(word, host).is_some() {
+        return None;
+    }
+    Some(report::trainer_has_no_config(own, &trainer(understood)))
+}
+
+/// `ms-swift 3.0.0`
+fn trainer(understood: &UnderstoodLaunch) -> String {
+    let name = understood.job.trainer.distribution.unwrap_or(understood.job.trainer.name);
+    understood.job.version_text().map_or_else(|| name.to_string(), |version| format!("{name} {version}"))
+}
