@@ -42,9 +42,7 @@ pub mod doctor {
 }
 
 pub mod fit {
-    pub use crate::fit::{
-        View, algorithm, answer, architecture, cards, memory, need, optimizer, settings, strategy, workload,
-    };
+    pub use crate::fit::{View, answer, architecture, cards, memory, need, optimizer, settings, strategy, workload};
 }
 
 pub mod launcher {

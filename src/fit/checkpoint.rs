@@ -3,11 +3,12 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::error::Error;
+use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
 use serde::Deserialize;
-use serde::de::IgnoredAny;
+use serde::de::{DeserializeOwned, IgnoredAny};
 
 use crate::report::{self, Problem, Rule, reading};
 
@@ -26,8 +27,8 @@ const LONGEST_HEADER: u64 = 100 << 20;
 pub(crate) fn read(folder: &Path) -> Result<Option<Checkpoint>, Problem> {
     let (single, index) = (folder.join("model.safetensors"), folder.join("model.safetensors.index.json"));
     let files: BTreeSet<String> = if index.is_file() {
-        let index: CheckpointIndex = read_index(&index).map_err(|why| unreadable(&index, &why))?;
-        index.weight_map.into_values().collect()
+        let read: io::Result<CheckpointIndex> = open(&index).and_then(|(file, _)| parse(file, LONGEST_HEADER));
+        read.map_err(|why| unreadable(&index, &why))?.weight_map.into_values().collect()
     } else if single.is_file() {
         ["model.safetensors".to_string()].into()
     } else {
@@ -53,7 +54,6 @@ pub(crate) fn read(folder: &Path) -> Result<Option<Checkpoint>, Problem> {
     Ok(Some(checkpoint))
 }
 
-/// What is wrong with the contents is told apart from a file that cannot be read.
 fn unreadable(path: &Path, why: &io::Error) -> Problem {
     if why.kind() != ErrorKind::InvalidData {
         return report::unreadable_file(path, why);
@@ -67,25 +67,25 @@ fn invalid(why: impl Into<Box<dyn Error + Send + Sync>>) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, why)
 }
 
-fn read_index(path: &Path) -> io::Result<CheckpointIndex> {
+fn open(path: &Path) -> io::Result<(File, u64)> {
+    reading::open(path)?.ok_or_else(|| invalid("it is not a regular file"))
+}
+
+fn parse<T: DeserializeOwned>(file: File, length: u64) -> io::Result<T> {
     let mut text = Vec::new();
-    if let Some((file, _)) = reading::open(path)? {
-        file.take(LONGEST_HEADER).read_to_end(&mut text)?;
-    }
+    file.take(length).read_to_end(&mut text)?;
     serde_json::from_slice(&text).map_err(invalid)
 }
 
 fn read_header(path: &Path) -> io::Result<Header> {
-    let (mut file, size) = reading::open(path)?.ok_or_else(|| invalid("it is not a regular file"))?;
+    let (mut file, size) = open(path)?;
     let mut length = [0; 8];
     file.read_exact(&mut length)?;
     let length = u64::from_le_bytes(length);
     if length > LONGEST_HEADER || length > size {
         return Err(invalid(format!("its header cannot have {length} bytes")));
     }
-    let mut text = Vec::new();
-    file.take(length).read_to_end(&mut text)?;
-    serde_json::from_slice(&text).map_err(invalid)
+    parse(file, length)
 }
 
 /// The index of a checkpoint that is split over several files.
@@ -96,7 +96,6 @@ struct CheckpointIndex {
     weight_map: HashMap<String, String>,
 }
 
-/// The header of one file: every tensor by its name.
 #[derive(Deserialize)]
 #[serde(expecting = "the header of a safetensors file")]
 struct Header {
@@ -118,7 +117,7 @@ impl TensorInfo {
         self.shape.iter().fold(1, |product, size| product.saturating_mul(*size))
     }
 
-    /// Whether one stored number holds several quantised weights.
+    /// One stored number holds several quantised weights.
     fn is_packed(&self) -> bool {
         ["U8", "I8", "I32"].contains(&self.dtype.as_str())
     }

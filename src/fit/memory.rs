@@ -1,4 +1,4 @@
-//! The memory of one training step, on each GPU and each node. The sums follow what DeepSpeed 0.19.8 and transformers 5
+//! The memory of one training step, on each GPU and each machine. The sums follow what DeepSpeed 0.19.8 and transformers 5
 //! allocate (stage_1_and_2.py, stage3.py, unfused_optimizer.py, `ForCausalLMLoss`) and are compared with measured peaks:
 //! `tests/data/memory-h200.jsonl`.
 //!
@@ -6,13 +6,12 @@
 //! largest sum counts.
 
 mod activations;
-mod gathered;
 mod host;
 
-use super::algorithm::Algorithm;
 use super::need::{Cluster, GpuUsage, MemoryNeed, StepPhase, WORKSPACE};
 use super::optimizer::Optimizer;
-use super::strategy::{StateLocation, Strategy};
+use super::settings::Algorithm;
+use super::strategy::{MemoryKind, Strategy};
 use super::workload::Workload;
 
 /// CUDA context, driver and libraries: 1.4 to 1.85 GB in the runs measured on an H200.
@@ -38,14 +37,8 @@ pub fn need(workload: &Workload, strategy: &Strategy, cluster: Cluster) -> Memor
             (peak, usage) = (phase, next);
         }
     }
-    MemoryNeed {
-        usage,
-        peak,
-        fragments: model.fragments(),
-        start: model.start(),
-        host: model.host(),
-        disk: model.disk(),
-    }
+    let (fragments, start) = (model.fragments(), model.start());
+    MemoryNeed { usage, peak, fragments, start, host: model.host(), disk: model.disk() }
 }
 
 struct MemoryModel<'a> {
@@ -97,8 +90,10 @@ impl MemoryModel<'_> {
     /// Stages 1 and 2 first join the trained weights into one tensor: on the GPU if the driver says that it has room there,
     /// which it also says of memory that torch may not take, else on the host.
     fn start(&self) -> u64 {
-        let joined = matches!(self.strategy.stage, Some(1 | 2)).then(|| self.gradients());
-        joined.map_or(0, |joined| self.overhead() + self.parameters() + joined)
+        if !matches!(self.strategy.stage, Some(1 | 2)) {
+            return 0;
+        }
+        self.overhead() + self.parameters() + self.gradients()
     }
 
     fn overhead(&self) -> u64 {
@@ -106,12 +101,11 @@ impl MemoryModel<'_> {
     }
 
     fn parameters(&self) -> u64 {
+        let whole = self.workload.weights + self.workload.reference;
         match (self.strategy.stage, self.strategy.params) {
-            (Some(3), StateLocation::Gpu) => {
-                self.share(self.workload.weights + self.workload.reference) + self.second_copy()
-            }
+            (Some(3), MemoryKind::Gpu) => self.share(whole) + self.second_copy(),
             (Some(3), _) => 0,
-            _ => self.workload.weights + self.workload.reference,
+            _ => whole,
         }
     }
 
@@ -124,7 +118,7 @@ impl MemoryModel<'_> {
     }
 
     fn offloads_optimizer(&self) -> bool {
-        self.strategy.optimizer != StateLocation::Gpu
+        self.strategy.optimizer != MemoryKind::Gpu
     }
 
     fn optimizer_kind(&self) -> Optimizer {
@@ -154,13 +148,16 @@ impl MemoryModel<'_> {
         let Optimizer { flat_states, states, outside, embedding, .. } = self.optimizer_kind();
         let each = if self.is_flat() { flat_states } else { states };
         let sees_modules = self.strategy.stage.is_none() || !self.is_flat() && !self.is_mixed_precision();
-        let embedding = embedding.filter(|_| sees_modules).map(|states| (states, shape.embedding));
-        let outside = outside.map(|states| (states, params.saturating_sub(shape.layers * shape.layer)));
-        let more = embedding.or(outside).map_or(0, |(states, elements)| (states - each) * elements.min(*trainable));
-        self.in_dtype_of_states((each * trainable + more) / 100)
+        // Some elements have other states than the rest.
+        let (other, elements) = match (embedding, outside) {
+            (Some(states), _) if sees_modules => (states, shape.embedding),
+            (_, Some(states)) => (states, params.saturating_sub(shape.layers * shape.layer)),
+            _ => (each, 0),
+        };
+        self.in_dtype_of_states((each * trainable + (other - each) * elements.min(*trainable)) / 100)
     }
 
-    /// Bytes that the update makes on top, for this many parameters of the flat tensors.
+    /// Bytes that the update allocates on top, for this many parameters of the flat tensors.
     fn scratch(&self, own: u64) -> u64 {
         let Optimizer { flat_step, step, all_at_once, casts, .. } = self.optimizer_kind();
         if self.is_flat() {
@@ -290,7 +287,7 @@ impl MemoryModel<'_> {
         reduced + beside + staged + cast * self.share(largest) + own
     }
 
-    /// What several ranks add while they reduce gradients: a second bucket and, for a gradient that is larger than one, its
+    /// Bytes that several ranks add while they reduce gradients: a second bucket and, for a gradient that is larger than one, its
     /// copy. An embedding that is also the head has two gradients until both are added.
     fn reduced(&self, phase: StepPhase) -> u64 {
         let (element, largest) = (self.workload.element, self.largest());
@@ -329,7 +326,7 @@ impl MemoryModel<'_> {
         self.strategy.stage == Some(2) && self.strategy.buckets == 0
     }
 
-    /// First the 16-bit gradients are joined to be cast, then the update makes what it needs.
+    /// First the 16-bit gradients are joined to be cast, then the update allocates its own.
     fn buffers_of_update(&self) -> u64 {
         let own = self.updated_at_once();
         let joined = if self.is_flat() && self.is_mixed_precision() { self.workload.element * own } else { 0 };
@@ -348,5 +345,61 @@ impl MemoryModel<'_> {
     fn fragments(&self) -> bool {
         let Algorithm { sequences, has_head, .. } = self.workload.algorithm;
         self.gathers() || *sequences > 1 && *has_head
+    }
+
+    /// Stage 3 gathers parameters from the other ranks, or from the host. A single rank gathers nothing, unless the parameters
+    /// are offloaded.
+    fn gathers(&self) -> bool {
+        self.strategy.stage == Some(3) && (self.world_size > 1 || self.strategy.params != MemoryKind::Gpu)
+    }
+
+    /// Bytes of the gathered parameters: as many as stage 3 may keep, and the current module.
+    fn gathered_at(&self, phase: StepPhase) -> u64 {
+        if phase == StepPhase::OptimizerStep || !self.gathers() {
+            return 0;
+        }
+        let Workload { params, weights, shape, .. } = self.workload;
+        let kept = match phase {
+            // In the backward pass a layer is released once it was used.
+            StepPhase::EndOfBackward => shape.embedding.saturating_add(self.largest_module()),
+            StepPhase::Loss if self.runs_twice() => 0,
+            _ if shape.tied => self.live(),
+            StepPhase::Loss => self.live_at_head(),
+            // A head of its own is released before the layers.
+            _ if self.strategy.live_params < shape.embedding => self.live().min(params.saturating_sub(shape.embedding)),
+            _ => self.live_at_head().saturating_sub(shape.embedding),
+        };
+        let bytes = u128::from(*weights) * u128::from(kept.min(*params)) / u128::from((*params).max(1));
+        u64::try_from(bytes).unwrap_or(u64::MAX)
+    }
+
+    /// Parameters that are live once a head of its own, the last module, was used. A vision tower has no part in it.
+    fn live_at_head(&self) -> u64 {
+        let shape = &self.workload.shape;
+        let behind_embedding = shape.layers * shape.layer + shape.embedding;
+        match self.strategy.live_params {
+            live if live < shape.embedding => shape.embedding,
+            // A module is kept if few enough parameters come behind it, whatever its own size.
+            live if behind_embedding <= live => behind_embedding + shape.embedding,
+            _ => self.live(),
+        }
+    }
+
+    fn live(&self) -> u64 {
+        let live = if self.runs_twice() { 0 } else { self.strategy.live_params };
+        live.saturating_add(self.largest_module())
+    }
+
+    /// A model with adapters is also its own reference, and runs twice in a step. DeepSpeed then cannot tell which parameters come
+    /// next, and keeps none.
+    fn runs_twice(&self) -> bool {
+        self.workload.algorithm.has_reference && self.workload.reference == 0
+    }
+
+    /// Parameters are gathered module by module; the experts of a layer are one.
+    fn largest_module(&self) -> u64 {
+        let shape = &self.workload.shape;
+        let linear = shape.linears.iter().map(|(_, inputs, outputs)| inputs * outputs).max();
+        if shape.routed == 0 { linear.unwrap_or(shape.layer) } else { shape.layer }
     }
 }

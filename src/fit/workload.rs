@@ -1,10 +1,10 @@
 //! A training step in numbers: what the model's weights and the settings amount to before any template is chosen.
 
-use super::algorithm::Algorithm;
-use super::architecture::{Scores, Shape, Weights};
+use super::architecture::known::Scores;
+use super::architecture::{Shape, Weights};
 use super::need::Cluster;
 use super::optimizer::Optimizer;
-use super::settings::{Attention, TrainingSettings, Tuner};
+use super::settings::{Algorithm, Attention, TrainingSettings, Tuner};
 
 #[derive(Clone, Debug)]
 pub struct Workload {
@@ -34,7 +34,7 @@ pub struct Workload {
     pub(crate) adapted_inputs: u64,
 }
 
-/// What LoRA adds to a model.
+/// LoRA's adapters.
 struct Adapters {
     params: u64,
     /// Elements kept per token and layer.
@@ -78,6 +78,8 @@ impl Workload {
             // Every 64 quantised weights share a scale of four bytes.
             Tuner::Quantised(bits) => element * unquantised + (params - unquantised) * (2 * bits + 1) / 16,
         };
+        // With LoRA the model without its adapters is the reference.
+        let has_reference = settings.algorithm.has_reference && settings.tuner == Tuner::Full;
         let of_model = if shape.scores == Scores::Eager { Attention::Eager } else { Attention::Flash };
         Workload {
             params,
@@ -90,27 +92,21 @@ impl Workload {
             seq_len: settings.seq_len.div_ceil(settings.sequence_parallel.max(1)),
             accumulates: settings.grad_accum > 1,
             checkpointing: settings.checkpointing,
-            // transformers takes `sdpa` where nothing is said and the model can do with it.
+            // transformers takes `sdpa` if nothing is said and the model can do with it.
             attention: settings.attention.unwrap_or(of_model),
             fused_loss: settings.fused_loss,
             algorithm: settings.algorithm,
-            // With LoRA the model without its adapters is the reference.
-            reference: if settings.algorithm.has_reference && settings.tuner == Tuner::Full {
-                element * params
-            } else {
-                0
-            },
+            reference: if has_reference { element * params } else { 0 },
             adapters: adapters.kept,
             adapted_inputs: adapters.inputs,
         }
     }
 
-    /// The same with an optimizer that takes the least that one can.
     pub(super) fn with_least_optimizer(&self) -> Self {
-        Workload { optimizer: Optimizer::LEAST, ..self.clone() }
+        Workload { optimizer: Optimizer::least(), ..self.clone() }
     }
 
-    /// Whether the numbers are small enough to be summed without overflow. Larger ones can only be typing errors.
+    /// The numbers are small enough to be summed without overflow. Larger ones can only be typing errors.
     pub(crate) fn is_plausible(&self, cluster: Cluster) -> bool {
         const MOST: u128 = 1 << 60;
         const MOST_GPUS: u64 = 1 << 24;

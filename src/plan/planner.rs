@@ -15,8 +15,7 @@ use crate::command::arguments;
 use crate::command::prefix::Prefix;
 use crate::command::trainer::{self, Job, Ranks};
 use crate::config::auto::{self, FillContext};
-use crate::fit;
-use crate::fit::launch::LaunchConfig;
+use crate::fit::launch_warning::{self, LaunchConfig};
 use crate::host::{self, Host};
 use crate::ranks::launcher::local::LocalRanks;
 use crate::ranks::launcher::srun;
@@ -115,7 +114,7 @@ impl Planner<'_> {
         let PlannedConfig { template, value, .. } = config;
         let is_chosen = config.chosen.is_some();
         let of_launch = LaunchConfig { name: &template.name, value, env: &template.env, is_chosen };
-        let judged = fit::launch::judge(of_launch, job, ranks.topology?, launch, host);
+        let judged = launch_warning::judge(of_launch, job, ranks.topology?, launch, host);
         let is_wanted = |short: &Problem| launch.output.wants_notes() || short.severity != Severity::Note;
         warnings.extend(judged.short.filter(is_wanted));
         judged.expandable.map(|why| format!("{why}: it keeps the gaps between allocations small"))

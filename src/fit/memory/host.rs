@@ -1,7 +1,7 @@
 //! Memory of a machine and its disk: the processes, the model while it is loaded, and what is offloaded.
 
 use super::{ADAM_STATES, FP32, MemoryModel};
-use crate::fit::strategy::StateLocation;
+use crate::fit::strategy::MemoryKind;
 use crate::fit::workload::Workload;
 
 /// Host memory of a Python process that has imported torch, transformers and DeepSpeed, as measured.
@@ -10,7 +10,7 @@ const PROCESS: u64 = 1_530_000_000;
 const OFFLOADING: u64 = 500_000_000;
 
 impl MemoryModel<'_> {
-    /// Memory of one node: its processes, and the larger of what loading the model and what offloading takes.
+    /// Memory of one machine: its processes, and the larger of what loading the model and what offloading takes.
     pub(super) fn host(&self) -> u64 {
         let Workload { element, weights, reference, shape, .. } = self.workload;
         let ranks = self.cluster.gpus;
@@ -30,8 +30,8 @@ impl MemoryModel<'_> {
         let states = self.host_states();
         let own = self.share(*trainable);
         match (self.strategy.stage, self.strategy.optimizer) {
-            (_, StateLocation::Gpu) => 0,
-            (Some(3), StateLocation::Disk) => {
+            (_, MemoryKind::Gpu) => 0,
+            (Some(3), MemoryKind::Disk) => {
                 let group = own.min(self.strategy.sub_group_size);
                 self.strategy.disk_buffers * pinned(FP32 * group) + pinned(element * group)
             }
@@ -54,10 +54,10 @@ impl MemoryModel<'_> {
     fn offloaded_params(&self) -> u64 {
         let Workload { params, element, weights, .. } = self.workload;
         match self.strategy.params {
-            StateLocation::Gpu => 0,
+            MemoryKind::Gpu => 0,
             // The buffer, and the pinned pieces it was assembled from: pinned memory is never freed.
-            StateLocation::Host => pinned(self.share(*weights)) + self.pieces(*params, self.world_size),
-            StateLocation::Disk => element * self.share(*params).min(1_000_000_000) + (1 << 30),
+            MemoryKind::Host => pinned(self.share(*weights)) + self.pieces(*params, self.world_size),
+            MemoryKind::Disk => element * self.share(*params).min(1_000_000_000) + (1 << 30),
         }
     }
 
@@ -82,7 +82,7 @@ impl MemoryModel<'_> {
     pub(super) fn disk(&self) -> u64 {
         let ranks = self.cluster.gpus;
         let states = 2 * FP32 * self.share(self.workload.trainable) + self.host_states();
-        let on_disk = |location, bytes| if location == StateLocation::Disk { ranks * bytes } else { 0 };
+        let on_disk = |location, bytes| if location == MemoryKind::Disk { ranks * bytes } else { 0 };
         on_disk(self.strategy.optimizer, states) + on_disk(self.strategy.params, self.share(self.workload.weights))
     }
 }

@@ -2,9 +2,8 @@
 
 use serde_json::Value;
 
-use super::algorithm::{self, Algorithm};
 use super::optimizer::Optimizer;
-use super::settings::{Attention, Dtype, TrainingArgs, Tuner};
+use super::settings::{Algorithm, Attention, Dtype, TrainingArgs, Tuner};
 use crate::base::source::{Source, Sourced};
 use crate::command::argv::{Args, Field, Nargs, OptionList, hf_bool};
 use crate::command::trainer::Job;
@@ -25,7 +24,6 @@ const OPTIMIZER_NAMES: &[&str] = &["optim", "optimizer"];
 const ATTENTION_NAMES: &[&str] = &["attn_impl", "attn_implementation", "flash_attn"];
 const LIGER_NAMES: &[&str] = &["use_liger_kernel", "enable_liger_kernel", "liger_fused_linear_cross_entropy"];
 
-/// All arguments that are read here.
 fn fields(model: &'static str) -> Vec<Field> {
     let values = [
         SEQ_LEN_NAMES,
@@ -47,59 +45,54 @@ fn fields(model: &'static str) -> Vec<Field> {
     values.chain(switches.into_iter().flatten().map(|name| (*name, Nargs::Optional))).collect()
 }
 
-/// The settings that a training command gives.
-pub(super) fn of_command(job: &Job, host: &Host) -> TrainingArgs {
+/// The settings that were given, completed by those of the training command.
+pub(super) fn with_command(given: TrainingArgs, job: &Job, host: &Host) -> TrainingArgs {
     if job.trainer.is_passthrough() {
-        return TrainingArgs::default();
+        return given;
     }
     let model = job.trainer.model.argument;
     let args = Args::read(job.args.words().to_vec(), &fields(model), (job.trainer.arguments.options)(&job.target));
     let reader = ArgumentReader(&args);
     let (dtype, loaded) = reader.precision(job, host);
+    let attention = || Some(reader.text(ATTENTION_NAMES)?.map(|name| attention(&name)));
+    let dropout = || Some(args.float("lora_dropout").ok()??.map(|value| value > 0.0));
     TrainingArgs {
-        model: args.text(model),
-        params: None,
-        micro_batch: reader.count(&["per_device_train_batch_size"]),
-        grad_accum: reader.count(&["gradient_accumulation_steps"]),
-        seq_len: reader.count(SEQ_LEN_NAMES),
-        sequence_parallel: reader.count(SEQUENCE_PARALLEL_NAMES),
-        tuner: reader.tuner(),
-        lora_rank: reader.count(RANK_NAMES),
-        lora_targets: reader.targets(),
-        dtype,
-        loaded,
-        optimizer: reader.optimizer().or_else(|| default_optimizer(job)),
-        checkpointing: reader.checkpointing(),
-        attention: reader.text(ATTENTION_NAMES).map(|given| given.map(|name| attention(&name))),
-        fused_loss: reader.switch(LIGER_NAMES),
-        dropout: args.float("lora_dropout").ok().flatten().map(|given| given.map(|value| value > 0.0)),
-        algorithm: algorithm(job),
+        model: given.model.or_else(|| args.text(model)),
+        params: given.params,
+        micro_batch: given.micro_batch.or_else(|| reader.count(&["per_device_train_batch_size"])),
+        grad_accum: given.grad_accum.or_else(|| reader.count(&["gradient_accumulation_steps"])),
+        seq_len: given.seq_len.or_else(|| reader.count(SEQ_LEN_NAMES)),
+        sequence_parallel: given.sequence_parallel.or_else(|| reader.count(SEQUENCE_PARALLEL_NAMES)),
+        tuner: given.tuner.or_else(|| reader.tuner()),
+        lora_rank: given.lora_rank.or_else(|| reader.count(RANK_NAMES)),
+        lora_targets: given.lora_targets.or_else(|| reader.targets()),
+        dtype: given.dtype.or(dtype),
+        loaded: given.loaded.or(loaded),
+        optimizer: given.optimizer.or_else(|| reader.optimizer()).or_else(|| default_optimizer(job)),
+        checkpointing: given.checkpointing.or_else(|| reader.checkpointing()),
+        attention: given.attention.or_else(attention),
+        fused_loss: given.fused_loss.or_else(|| reader.switch(LIGER_NAMES)),
+        dropout: given.dropout.or_else(dropout),
+        algorithm: given.algorithm.or_else(|| algorithm(job)),
     }
 }
 
-/// What transformers takes where no optimizer is named: torch's fused AdamW from these versions on, before them the one by
+/// If no optimizer is named, transformers takes torch's fused AdamW from these versions on, and before them the one by
 /// foreach. Unknown versions are taken to be new.
 fn default_optimizer(job: &Job) -> Option<Sourced<Optimizer>> {
-    const FUSED_SINCE: &[(&str, [u32; 3])] = &[("transformers", [4, 54, 0]), ("torch", [2, 8, 0])];
+    const FUSED_SINCE: [(&str, [u32; 3]); 2] = [("transformers", [4, 54, 0]), ("torch", [2, 8, 0])];
     let python = job.python.as_ref()?;
-    let is_older =
-        |(name, since): &(&str, [u32; 3])| python.version(name).is_some_and(|version| version.is_before(*since));
-    let is_old = FUSED_SINCE.iter().any(is_older);
-    is_old.then(|| Sourced::new(Optimizer::named("adamw_torch"), Source::Default))
+    let is_old = |(name, since)| python.version(name).is_some_and(|version| version.is_before(since));
+    FUSED_SINCE.into_iter().any(is_old).then(|| Sourced::new(Optimizer::named("adamw_torch"), Source::Default))
 }
 
-/// The algorithm of preference tuning that a command runs.
 fn algorithm(job: &Job) -> Option<&'static Algorithm> {
-    let args = Args::read(
-        job.args.words().to_vec(),
-        &[("rlhf_type", Nargs::One), ("stage", Nargs::One), ("rl", Nargs::One)],
-        OptionList::Open,
-    );
-    let stages: Vec<String> =
-        ["rlhf_type", "stage", "rl"].iter().filter_map(|name| args.text(name)).map(|stage| stage.value).collect();
+    const NAMES: [&str; 3] = ["rlhf_type", "stage", "rl"];
+    let args = Args::read(job.args.words().to_vec(), &NAMES.map(|name| (name, Nargs::One)), OptionList::Open);
+    let stages = NAMES.map(|name| args.text(name).map(|stage| stage.value));
     let target = job.target.name().to_string();
     let stem = target.trim_end_matches(".py").rsplit(['/', '.']).next().unwrap_or_default();
-    algorithm::find(|name| stages.iter().any(|stage| stage == name) || stem == name)
+    Algorithm::find(|name| stages.iter().any(|stage| stage.as_deref() == Some(name)) || stem == name)
 }
 
 /// Only these names mean an attention that stores all scores.
@@ -152,11 +145,10 @@ impl ArgumentReader<'_> {
         let option = first.from.to_string();
         let values = words.skip_while(|word| *word != option).skip(1).take_while(|word| !word.starts_with("--"));
         let all: Vec<&str> = values.collect();
-        let value = if all.len() > 1 { all.join(",") } else { first.value.clone() };
-        Some(Sourced::new(value, first.from))
+        Some(if all.len() > 1 { Sourced::new(all.join(","), first.from) } else { first })
     }
 
-    /// What the weights are trained in, as `bf16.enabled` and `fp16.enabled` are filled. Without half precision DeepSpeed
+    /// The weights are trained in what `bf16.enabled` and `fp16.enabled` are filled with. Without half precision DeepSpeed
     /// leaves them as they were loaded: transformers goes by the model's config from 5.0 on.
     #[expect(clippy::type_complexity, reason = "it is used once")]
     fn precision(&self, job: &Job, host: &Host) -> (Option<Sourced<Dtype>>, Option<fn(Option<Dtype>) -> Dtype>) {
@@ -170,13 +162,12 @@ impl ArgumentReader<'_> {
         let named =
             || self.text(DTYPE_NAMES).and_then(|given| Some(Sourced::new(Dtype::named(&given.value)?, given.from)));
         let transformers = job.python.as_ref().and_then(|python| python.version("transformers"));
-        let loaded: fn(Option<Dtype>) -> Dtype = match transformers.is_some_and(|version| version.is_before([5, 0, 0]))
-        {
-            _ if job.trainer.model.training.half => {
-                |own| if own.is_none_or(|own| own == Dtype::Bf16) { Dtype::Bf16 } else { Dtype::Fp16 }
-            }
-            true => |_| Dtype::Fp32,
-            false => |own| own.unwrap_or(Dtype::Fp32),
+        let loaded: fn(Option<Dtype>) -> Dtype = if job.trainer.model.training.half {
+            |own| if own.is_none_or(|own| own == Dtype::Bf16) { Dtype::Bf16 } else { Dtype::Fp16 }
+        } else if transformers.is_some_and(|version| version.is_before([5, 0, 0])) {
+            |_| Dtype::Fp32
+        } else {
+            |own| own.unwrap_or(Dtype::Fp32)
         };
         (half.or_else(named), is_known.then_some(loaded))
     }
