@@ -23,6 +23,7 @@ pub mod workload;
 use serde_json::Value;
 
 use crate::base::json;
+use crate::base::size::Size;
 use crate::base::source::{Source, Sourced};
 use crate::command::model::Hub;
 use crate::command::trainer::{Job, Trainer};
@@ -39,7 +40,7 @@ pub(crate) use allocator::{EXPANDABLE, UsedAllocator};
 use architecture::Weights;
 pub(crate) use candidates::AUTO;
 use candidates::Candidates;
-use choice::{Scenario, Verdict};
+use choice::{Scenario, TemplateRow, Verdict};
 pub use fit_report::View;
 use fit_report::{FitReport, NamedConfig};
 pub(crate) use need::Accounting;
@@ -51,10 +52,8 @@ use strategy::Strategy;
 use weights::ModelLookup;
 use workload::Workload;
 
-/// The command line of `zlaunch fit`.
 pub struct FitRequest {
     pub(crate) launch: Launch,
-    /// The card that `--gpu` names.
     pub(crate) card: Option<&'static str>,
     pub(crate) training: TrainingArgs,
     pub(crate) accounting: Accounting,
@@ -102,11 +101,10 @@ pub fn answer(request: &FitRequest, host: &Host) -> Result<FitReport, Vec<Proble
 /// `--deepspeed auto`: the template, and a sentence that says why.
 pub(crate) fn choose(
     spec: &Sourced<String>,
-    job: &Job,
     topology: &Topology,
-    launch: &Launch,
-    host: &Host,
+    understood: &UnderstoodLaunch,
 ) -> Result<(String, String), Vec<Problem>> {
+    let UnderstoodLaunch { job, launch, host, .. } = understood;
     let refused = |what: &str, fixes: Fixes| Problem::error(Rule::AutoTemplate, what).at(spec).fix(fixes);
     let cannot = |why: &str, fixes: Fixes| refused(&format!("a template cannot be chosen: {why}"), fixes);
     let name_one = || Fixes::from(give("--deepspeed", "zero3"));
@@ -134,7 +132,10 @@ pub(crate) fn choose(
             refused("this training fits with no template", help.into())
         }
     };
-    Err(report.lines().fold(problem, Problem::at).into())
+    let line = |TemplateRow { name, need, .. }: &TemplateRow| {
+        format!("{name} needs {} on each GPU and {} on the host", Size(need.gpu()), Size(need.host))
+    };
+    Err(report.rows.iter().map(line).fold(problem, Problem::at).into())
 }
 
 /// Bytes that a launch with offload needs in the memory of each machine, if its model and ranks are known.
@@ -173,11 +174,9 @@ fn cluster(
     Ok(Cluster { nodes: nodes.or(count(topology.nnodes.as_ref())).unwrap_or(1), gpus })
 }
 
-/// Everything that a report is made from.
 #[derive(Clone)]
 struct FitInputs<'a> {
     args: TrainingArgs,
-    /// The front end whose defaults apply.
     trainer: Option<&'static Trainer>,
     lookup: ModelLookup,
     /// The config that is judged, besides the templates.
@@ -265,8 +264,7 @@ impl<'a> FitInputs<'a> {
         let (weights, settings, workload) = self.training(host)?;
         let is_real = self.accounting == Accounting::Real;
         let (gpu_memory, host_memory) = (self.gpu_memory(host), self.host_memory());
-        let hidden = weights.shape.hidden;
-        let candidates = Candidates::read(self.config.as_ref(), self.launch, hidden, &self.allocator, host)?;
+        let candidates = Candidates::read(self, weights.shape.hidden, host)?;
         let free_disk = if self.is_elsewhere { None } else { candidates.free_disk(&Machine::here()) };
         let scenario = Scenario {
             weights: &weights,

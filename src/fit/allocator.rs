@@ -14,9 +14,7 @@ const SAFE_SINCE: [u32; 3] = [2, 2, 0];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Allocator {
-    /// With expandable segments.
     Expandable,
-    /// As torch comes.
     Plain,
 }
 
@@ -37,7 +35,6 @@ impl Allocator {
     }
 }
 
-/// The allocator of a launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct UsedAllocator {
     pub(crate) kind: Allocator,
@@ -48,7 +45,6 @@ pub(crate) struct UsedAllocator {
 impl UsedAllocator {
     pub(crate) const EXPANDABLE: UsedAllocator = UsedAllocator { kind: Allocator::Expandable, said: None };
 
-    /// By the variables of the user and of the command.
     pub(super) fn of(job: Option<&Job>, host: &Host) -> Self {
         let of_job = |name: &str| Some(job?.variables.iter().find(|variable| variable.name == name)?.value.as_str());
         Self::said(|name| host.var(name).or_else(|| of_job(name))).unwrap_or_else(|| {

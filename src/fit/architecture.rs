@@ -31,7 +31,6 @@ pub struct Shape {
     pub(crate) attention: u64,
     /// Elements of the queries and keys that are normed once more.
     pub(crate) normed: u64,
-    /// Intermediate size of the MLPs that one token goes through.
     pub(crate) inner: u64,
     /// Tensors of that size kept for the backward pass.
     pub(crate) inner_copies: u64,
@@ -45,15 +44,11 @@ pub struct Shape {
     /// The elements among them that are not kept if the weights of the experts are frozen.
     pub(crate) kept_for_experts: u64,
     pub(crate) scores: Scores,
-    /// Elements of the embedding: the largest tensor.
     pub(crate) embedding: u64,
-    /// Embedding and head are the same tensor.
     pub(crate) tied: bool,
     /// The logits are capped, which keeps them once more.
     pub(crate) softcapped: bool,
-    /// Parameters of one layer.
     pub(crate) layer: u64,
-    /// Linear modules of one layer that LoRA can adapt.
     pub(crate) linears: Vec<Linear>,
     /// Inputs and outputs of what LoRA adapts in the routed experts of all layers.
     pub(crate) routed: u64,
@@ -65,7 +60,6 @@ pub struct Weights {
     /// Parameters that a quantised model keeps in 16 bits: embedding, head and norms.
     pub unquantised: u64,
     pub shape: Shape,
-    /// The source of the number.
     pub from: String,
     pub assumed: Vec<String>,
     /// The dtype of the stored weights by the model's config.
@@ -125,7 +119,6 @@ fn text_model(config: &Value) -> (&Value, bool) {
 }
 
 struct ModelConfig<'a> {
-    /// The section that describes the language model.
     text: &'a Value,
     whole: &'a Value,
     architecture: Architecture,
@@ -233,6 +226,7 @@ impl ModelConfig<'_> {
             Norm::Layer => (4, 0),
         };
         let inner_copies: u64 = if self.architecture.mlp == Mlp::Plain { 2 } else { 4 };
+        let is_grouped = self.number("num_key_value_heads").is_some_and(|shared| shared < heads);
         let mut linears = mixer.linears;
         if adapted > 0 {
             if self.architecture.mlp == Mlp::Gated {
@@ -254,7 +248,10 @@ impl ModelConfig<'_> {
             norm_factor,
             more_kept: hidden * self.architecture.hidden_kept + experts.kept,
             kept_for_experts: experts.kept_for_weights,
-            scores: self.scores(heads),
+            scores: match self.architecture.scores {
+                Scores::InFp32 if !is_grouped => Scores::Never,
+                scores => scores,
+            },
             embedding,
             tied: self.is_tied(),
             softcapped: self.text.get("final_logit_softcapping").is_some_and(Value::is_number),
@@ -266,14 +263,6 @@ impl ModelConfig<'_> {
         let from = "config.json".to_string();
         let is_mixed = (1..layers).contains(&recurrent_layers);
         Some((Weights { params, unquantised, shape, from, ..Weights::default() }, is_mixed))
-    }
-
-    fn scores(&self, heads: u64) -> Scores {
-        let is_grouped = self.number("num_key_value_heads").is_some_and(|shared| shared < heads);
-        match self.architecture.scores {
-            Scores::InFp32 if !is_grouped => Scores::Never,
-            scores => scores,
-        }
     }
 
     /// Parameters of the embeddings, the head and the norms outside of the layers.

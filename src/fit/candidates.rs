@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use super::FitInputs;
 use super::allocator::UsedAllocator;
 use super::strategy::Strategy;
 use crate::base::json;
@@ -40,7 +41,6 @@ pub(super) struct Candidate {
 
 pub(super) struct Candidates {
     pub(super) all: Vec<Candidate>,
-    /// The index of the one that the user named.
     pub(super) named: Option<usize>,
     /// Folders on disks that the named config offloads to.
     nvme_paths: Vec<String>,
@@ -58,14 +58,9 @@ pub(super) fn config_of(
 }
 
 impl Candidates {
-    /// `config`: what the user named. `hidden`: the model's hidden size. `allocator`: where a template says nothing about it.
-    pub(super) fn read(
-        config: Option<&Sourced<String>>,
-        launch: &Launch,
-        hidden: u64,
-        allocator: &UsedAllocator,
-        host: &Host,
-    ) -> Result<Self, Vec<Problem>> {
+    /// `hidden`: the model's hidden size.
+    pub(super) fn read(inputs: &FitInputs, hidden: u64, host: &Host) -> Result<Self, Vec<Problem>> {
+        let FitInputs { config, launch, allocator, .. } = inputs;
         let none = Candidate { name: "none".to_string(), strategy: Strategy::default(), allocator: allocator.clone() };
         let mut all = vec![none];
         for name in TEMPLATES {
@@ -74,7 +69,7 @@ impl Candidates {
             all.push(Candidate { name, strategy: Strategy::of(&config, hidden), allocator: allocator.with(&env) });
         }
         let mut candidates = Candidates { all, named: None, nvme_paths: Vec::new() };
-        let Some(spec) = config.filter(|spec| spec.value != AUTO) else { return Ok(candidates) };
+        let Some(spec) = config.as_ref().filter(|spec| spec.value != AUTO) else { return Ok(candidates) };
         if launch.layers.is_empty() {
             candidates.named = candidates.position(&spec.value);
         }

@@ -15,7 +15,6 @@ pub struct Card {
     pub name: &'static str,
     /// The memory as the driver reports it.
     mib: u64,
-    /// The gigabytes it is sold with.
     sold: u64,
 }
 
@@ -24,7 +23,6 @@ impl Card {
         Some(Card { name: row.names().next()?, ..row.read()? })
     }
 
-    /// In bytes.
     pub fn memory(&self) -> u64 {
         self.mib << 20
     }
@@ -41,7 +39,6 @@ fn all() -> impl Iterator<Item = Card> {
     rows::rows(CARDS).filter_map(Card::of)
 }
 
-/// By the driver's name.
 pub fn memory(model: &str) -> Option<u64> {
     of_driver(model).map(|card| card.memory())
 }
@@ -57,17 +54,13 @@ fn of_driver(model: &str) -> Option<Card> {
     rows::rows(CARDS).find(is_driver_name).and_then(Card::of)
 }
 
-/// The memory of a card that is sold with this many gigabytes: makers count in GiB, and the driver keeps a part. Of
-/// several such cards it is the one that has least.
-fn sold_with(gigabytes: u64) -> Option<u64> {
-    all().filter(|card| card.sold == gigabytes).map(|card| card.memory()).min()
-}
-
-/// The memory of a GPU as people write it. `GB` is what its maker calls so, if cards are sold with that many.
+/// The memory of a GPU as people write it. If cards are sold with that many `GB`, it is the least that one of them has: makers
+/// count in GiB, and the driver keeps a part.
 pub fn parse_memory(text: &str) -> Option<u64> {
     let upper = text.trim().to_ascii_uppercase();
-    let gigabytes = upper.strip_suffix("GB").and_then(|number| number.trim_end().parse().ok());
-    gigabytes.and_then(sold_with).or_else(|| parse_bytes(text))
+    let sold: Option<u64> = upper.strip_suffix("GB").and_then(|number| number.trim_end().parse().ok());
+    let memory = all().filter(|card| Some(card.sold) == sold).map(|card| card.memory()).min();
+    memory.or_else(|| parse_bytes(text))
 }
 
 pub fn names() -> impl Iterator<Item = &'static str> {

@@ -20,6 +20,9 @@ pub(crate) struct Checkpoint {
     pub(crate) packed: bool,
 }
 
+/// Numbers of these types hold several quantised weights.
+const PACKED: [&str; 3] = ["U8", "I8", "I32"];
+
 /// No real header comes near this size.
 const LONGEST_HEADER: u64 = 100 << 20;
 
@@ -44,10 +47,11 @@ pub(crate) fn read(folder: &Path) -> Result<Option<Checkpoint>, Problem> {
         }
         let header = read_header(&path).map_err(|why| unreadable(&path, &why))?;
         for (name, tensor) in &header.tensors {
-            checkpoint.packed |= tensor.is_packed();
+            checkpoint.packed |= PACKED.contains(&tensor.dtype.as_str());
             // The scales of fp8 weights are not parameters.
             if !name.ends_with("_scale_inv") {
-                checkpoint.params = checkpoint.params.saturating_add(tensor.elements());
+                let elements = tensor.shape.iter().fold(1, |product: u64, size| product.saturating_mul(*size));
+                checkpoint.params = checkpoint.params.saturating_add(elements);
             }
         }
     }
@@ -110,15 +114,4 @@ struct Header {
 struct TensorInfo {
     dtype: String,
     shape: Vec<u64>,
-}
-
-impl TensorInfo {
-    fn elements(&self) -> u64 {
-        self.shape.iter().fold(1, |product, size| product.saturating_mul(*size))
-    }
-
-    /// One stored number holds several quantised weights.
-    fn is_packed(&self) -> bool {
-        ["U8", "I8", "I32"].contains(&self.dtype.as_str())
-    }
 }

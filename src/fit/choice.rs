@@ -5,11 +5,11 @@ use super::architecture::Weights;
 use super::candidates::Candidate;
 use super::memory;
 use super::need::{Accounting, Cluster, MemoryNeed};
+use super::optimizer::Optimizer;
 use super::settings::{TrainingSettings, Tuner};
 use super::strategy::{MemoryKind, Strategy};
 use super::workload::Workload;
 
-/// The largest micro batch that is tried.
 pub(super) const LARGEST_MICRO_BATCH: u64 = 4096;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +21,6 @@ pub(crate) enum Verdict {
     Unknown,
 }
 
-/// What one template needs, and whether that is there.
 #[derive(Clone, Debug)]
 pub(crate) struct TemplateRow {
     pub(crate) name: String,
@@ -31,7 +30,6 @@ pub(crate) struct TemplateRow {
     /// Needed, and of unknown size.
     pub(crate) unknown: Vec<MemoryKind>,
     pub(crate) allocator: UsedAllocator,
-    /// The verdict without expandable segments.
     pub(crate) plain: Verdict,
 }
 
@@ -47,17 +45,14 @@ pub(crate) fn with_margin(need: &MemoryNeed, allocator: Allocator) -> u64 {
     (need.gpu() + gaps).max(need.start)
 }
 
-/// One training on one cluster, and the templates to choose from.
+/// One training on one cluster, and the templates to choose from. The memories are in bytes of each GPU and each machine.
 #[derive(Clone, Copy)]
 pub(super) struct Scenario<'a> {
     pub(super) weights: &'a Weights,
     pub(super) settings: &'a TrainingSettings,
     pub(super) cluster: Cluster,
-    /// Bytes of each GPU.
     pub(super) gpu_memory: Option<u64>,
-    /// Bytes of each machine.
     pub(super) host_memory: Option<u64>,
-    /// Bytes that are free on the disk of each machine.
     pub(super) disk: Option<u64>,
     pub(super) accounting: Accounting,
     /// Instead of that of each template.
@@ -128,9 +123,15 @@ impl<'a> Scenario<'a> {
 
     /// An optimizer that nobody measured needs something between the least and the most.
     fn may_fit(&self, workload: &Workload, strategy: &Strategy) -> bool {
-        let Some(memory) = self.gpu_memory.filter(|_| self.accounting == Accounting::Real) else { return false };
         let is_measured = strategy.own_optimizer.unwrap_or(workload.optimizer).is_measured();
-        !is_measured && self.need(&workload.with_least_optimizer(), &strategy.with_least_optimizer()).gpu() <= memory
+        if is_measured || self.accounting == Accounting::Textbook {
+            return false;
+        }
+        let optimizer = Optimizer::not_measured(0);
+        let own_optimizer = strategy.own_optimizer.map(|_| optimizer);
+        let least = Workload { optimizer, ..workload.clone() };
+        let need = self.need(&least, &Strategy { own_optimizer, ..strategy.clone() });
+        self.gpu_memory.is_some_and(|memory| need.gpu() <= memory)
     }
 
     /// The fastest template that fits, and what it needs.
@@ -180,35 +181,27 @@ pub(super) fn largest(limit: u64, passes: impl Fn(u64) -> bool) -> u64 {
     low
 }
 
-/// A rule of a common guide. It is only shown: the estimate decides.
-#[derive(Clone, Copy)]
-pub(crate) struct RuleOfThumb {
-    pub(crate) text: &'static str,
-    pub(crate) templates: &'static [&'static str],
-}
-
-const fn rule(templates: &'static [&'static str], text: &'static str) -> RuleOfThumb {
-    RuleOfThumb { text, templates }
-}
+/// A rule of a common guide, and the templates it names. It is only shown: the estimate decides.
+pub(crate) type RuleOfThumb = (&'static str, &'static [&'static str]);
 
 /// For full fine-tuning of models that have less than so many billion parameters.
 const BY_SIZE: [(u64, RuleOfThumb); 5] = [
-    (7, rule(&["zero1"], "below 7B: no DeepSpeed, or zero1")),
-    (13, rule(&["zero2"], "7B to 13B: zero2")),
-    (30, rule(&["zero2", "zero3"], "13B to 30B: zero2 or zero3")),
-    (70, rule(&["zero3"], "30B to 70B: zero3")),
-    (1_000_000, rule(&["zero3_offload"], "above 70B: zero3_offload")),
+    (7, ("below 7B: no DeepSpeed, or zero1", &["zero1"])),
+    (13, ("7B to 13B: zero2", &["zero2"])),
+    (30, ("13B to 30B: zero2 or zero3", &["zero2", "zero3"])),
+    (70, ("30B to 70B: zero3", &["zero3"])),
+    (1_000_000, ("above 70B: zero3_offload", &["zero3_offload"])),
 ];
 
 /// GiB of a card, billions of parameters, and whether all are trained. The sums agree with each, and the guide with all but two.
 /// Its example for 8B has five GPUs of 44 GB, but a step takes 2 + 20/N bytes per parameter (22 measured on one GPU). For 30B it
 /// says zero2, but the weights alone are 60 GB, and with the step 135 GB on 8 GPUs.
 const BY_CARD: [(u64, u64, bool, RuleOfThumb); 5] = [
-    (24, 7, false, rule(&["zero2"], "24 GB, 7B: zero2 and LoRA")),
-    (40, 8, true, rule(&["zero2"], "40 GB, 8B: zero2 from 8 GPUs on, all parameters")),
-    (40, 30, false, rule(&["zero3"], "40 GB, 30B: zero3 and LoRA")),
-    (80, 30, true, rule(&["zero3"], "80 GB, 30B: zero3 on 8 GPUs, all parameters")),
-    (80, 70, false, rule(&["zero3"], "80 GB, 70B: zero3 and LoRA")),
+    (24, 7, false, ("24 GB, 7B: zero2 and LoRA", &["zero2"])),
+    (40, 8, true, ("40 GB, 8B: zero2 from 8 GPUs on, all parameters", &["zero2"])),
+    (40, 30, false, ("40 GB, 30B: zero3 and LoRA", &["zero3"])),
+    (80, 30, true, ("80 GB, 30B: zero3 on 8 GPUs, all parameters", &["zero3"])),
+    (80, 70, false, ("80 GB, 70B: zero3 and LoRA", &["zero3"])),
 ];
 
 /// The rule for this card, or else for a model of this size.

@@ -28,7 +28,6 @@ pub struct FitReport {
     pub(super) allocator: UsedAllocator,
     pub(super) accounting: Accounting,
     pub(super) rows: Vec<TemplateRow>,
-    /// The config that the user named.
     pub(super) named: Option<NamedConfig>,
     pub(super) recommended: Option<Recommendation>,
     /// Changes that would make the named config fit, or some template.
@@ -42,10 +41,8 @@ pub(super) struct NamedConfig {
     pub(super) largest_micro_batch: u64,
 }
 
-/// The terminal that a text is shown in.
 #[derive(Clone, Copy)]
 pub struct View {
-    /// Columns of the terminal, if there is one.
     pub width: Option<usize>,
     pub colour: bool,
 }
@@ -194,7 +191,7 @@ impl FitReport {
         for (line, row) in lines.zip(&self.rows) {
             let words = row.words();
             painted += &match line.strip_suffix(&words) {
-                Some(rest) => format!("{rest}{}\n", view.painted(&words, row.verdict.style())),
+                Some(rest) => format!("{rest}{}\n", view.painted(&words, row.verdict.colours().0)),
                 None => format!("{line}\n"),
             };
         }
@@ -222,24 +219,16 @@ impl FitReport {
     }
 
     fn conclusion(&self, view: View) -> String {
-        let line = |(indent, line): (usize, String)| match view.width {
-            Some(width) => wrapped(&line, indent, width),
-            None => format!("{:indent$}{}\n", "", visible(&line)),
-        };
-        self.conclusions().into_iter().map(line).collect()
-    }
-
-    /// Lines, and how far each is indented.
-    fn conclusions(&self) -> Vec<(usize, String)> {
+        // Indentations and lines.
         let mut lines = Vec::new();
         if self.is_real() && self.gpu_memory.is_some() {
             lines.push((0, self.allocator_line()));
         }
         // A rule that says otherwise than the table would only confuse.
-        if let (Some(rule), Some(chosen)) = (self.rule_of_thumb, &self.recommended)
-            && rule.templates.contains(&chosen.template.as_str())
+        if let (Some((rule, templates)), Some(chosen)) = (self.rule_of_thumb, &self.recommended)
+            && templates.contains(&chosen.template.as_str())
         {
-            lines.push((0, format!("rule of thumb: {}", rule.text)));
+            lines.push((0, format!("rule of thumb: {rule}")));
         }
         lines.extend(self.named().map(|row| (0, self.judgement_of(row))));
         let end = lines.len();
@@ -247,7 +236,11 @@ impl FitReport {
         // The last line is the template to use, if there is one.
         let at = if self.recommended.is_some() { lines.len() } else { end };
         lines.insert(at, (0, self.recommendation()));
-        lines
+        let line = |(indent, line): (usize, String)| match view.width {
+            Some(width) => wrapped(&line, indent, width),
+            None => format!("{:indent$}{}\n", "", visible(&line)),
+        };
+        lines.into_iter().map(line).collect()
     }
 
     fn recommendation(&self) -> String {
@@ -326,15 +319,6 @@ impl FitReport {
         format!("this is an estimate; `fits` leaves {percent} % for gaps between allocations{with}{own}")
     }
 
-    /// One line per template, for an error.
-    pub(super) fn lines(&self) -> impl Iterator<Item = String> {
-        self.rows.iter().map(|row| {
-            let (gpu, host) = (Size(row.need.gpu()), Size(row.need.host));
-            format!("{} needs {gpu} on each GPU and {host} on the host", row.name)
-        })
-    }
-
-    /// The need of the named config, and whether it fits.
     pub(crate) fn verdict_line(&self) -> Option<String> {
         let row = self.named()?;
         let need = Size(row.need.gpu());
@@ -366,35 +350,25 @@ impl FitReport {
             Tuner::Lora => "lora",
             Tuner::Quantised(_) => "qlora",
         };
-        let would_fit = self.remedies.iter().map(|remedy| {
+        let would_fit = self.remedies.iter().map(|Remedy { change, template, need }| {
             json!({
-                "change": remedy.change,
-                "template": remedy.template,
-                "gpu_bytes": remedy.need.gpu(),
-                "host_bytes": remedy.need.host,
-                "disk_bytes": remedy.need.disk,
+                "change": change, "template": template,
+                "gpu_bytes": need.gpu(), "host_bytes": need.host, "disk_bytes": need.disk,
             })
         });
         let chosen = self.recommended.as_ref();
         json!({
             "version": 1,
-            "model": self.model,
-            "params": self.weights.params,
-            "params_from": self.weights.from,
+            "model": self.model, "params": self.weights.params, "params_from": self.weights.from,
             "trainable": self.workload.trainable,
             "accounting": self.accounting,
             "training": {
-                "tuner": tuner,
-                "dtype": settings.dtype.name(),
-                "optimizer": settings.optimizer.name,
-                "micro_batch": settings.micro_batch,
-                "seq_len": settings.seq_len,
+                "tuner": tuner, "dtype": settings.dtype.name(), "optimizer": settings.optimizer.name,
+                "micro_batch": settings.micro_batch, "seq_len": settings.seq_len,
                 "gradient_accumulation_steps": settings.grad_accum,
                 "gradient_checkpointing": settings.checkpointing,
             },
-            "nodes": self.cluster.nodes,
-            "gpus_per_node": self.cluster.gpus,
-            "gpu": self.card,
+            "nodes": self.cluster.nodes, "gpus_per_node": self.cluster.gpus, "gpu": self.card,
             "gpu_memory": self.gpu_memory.as_ref().map(|memory| memory.value),
             "host_memory": self.host_memory.as_ref().map(|memory| memory.value),
             "rows": self.rows.iter().map(|row| self.row_json(row)).collect::<Vec<_>>(),
@@ -403,32 +377,28 @@ impl FitReport {
             "why": chosen.map(|chosen| &chosen.why),
             "largest_micro_batch": chosen.map(|chosen| chosen.largest_micro_batch),
             "would_fit": would_fit.collect::<Vec<_>>(),
-            "rules_of_thumb": self.rule_of_thumb.iter().map(|rule| rule.text).collect::<Vec<_>>(),
+            "rules_of_thumb": self.rule_of_thumb.iter().map(|(rule, _)| rule).collect::<Vec<_>>(),
             "assumed": self.assumed,
         })
     }
 
     fn row_json(&self, row: &TemplateRow) -> Value {
-        let fits = match row.verdict {
+        let TemplateRow { name, need, verdict, short, unknown, plain, allocator } = row;
+        let fits = match verdict {
             Verdict::Fits => Some(true),
             Verdict::Unknown => None,
             Verdict::Tight | Verdict::Not => Some(false),
         };
-        let gpu = row.need.gpu();
+        let (allocated, enough) = match self.accounting {
+            Accounting::Real => (need.allocated(), with_margin(need, allocator.kind)),
+            Accounting::Textbook => (need.gpu(), need.gpu()),
+        };
         json!({
-            "template": row.name,
-            "gpu_bytes": gpu,
-            "allocated_bytes": if self.is_real() { row.need.allocated() } else { gpu },
-            "parts": row.need.usage,
-            "fullest_at": row.need.peak.name(),
-            "host_bytes": row.need.host,
-            "disk_bytes": row.need.disk,
-            "fits": fits,
-            "verdict": row.verdict.word(),
-            "short": row.short,
-            "unknown": row.unknown,
-            "verdict_without_expandable_segments": row.plain.word(),
-            "fits_from_bytes": if self.is_real() { with_margin(&row.need, row.allocator.kind) } else { gpu },
+            "template": name,
+            "gpu_bytes": need.gpu(), "allocated_bytes": allocated, "parts": need.usage, "fullest_at": need.peak.name(),
+            "host_bytes": need.host, "disk_bytes": need.disk,
+            "fits": fits, "verdict": verdict.word(), "short": short, "unknown": unknown,
+            "verdict_without_expandable_segments": plain.word(), "fits_from_bytes": enough,
         })
     }
 }

@@ -11,21 +11,18 @@ use super::strategy::Strategy;
 use super::{FitInputs, cluster_of, remedies};
 use crate::base::size::Size;
 use crate::base::source::{Source, Sourced};
-use crate::command::trainer::Job;
 use crate::host::Host;
 use crate::ranks::topology::Topology;
 use crate::report::fix::{give, run};
 use crate::report::{Problem, Rule, Severity};
-use crate::request::Launch;
+use crate::request::understood::UnderstoodLaunch;
 
 /// The config of a launch, as it will be written.
 #[derive(Clone, Copy)]
 pub(crate) struct LaunchConfig<'a> {
     pub(crate) name: &'a str,
     pub(crate) value: &'a Value,
-    /// Variables of the template.
     pub(crate) env: &'a [(String, String)],
-    /// zlaunch chose it.
     pub(crate) is_chosen: bool,
 }
 
@@ -38,18 +35,16 @@ pub(crate) struct JudgedLaunch {
 
 /// Nothing is judged if the model, the ranks or the memory of the GPUs is not known, or if the training keeps models that are
 /// not counted.
-pub(crate) fn judge(
-    config: LaunchConfig,
-    job: &Job,
-    topology: &Topology,
-    launch: &Launch,
-    host: &Host,
-) -> JudgedLaunch {
+pub(crate) fn judge(config: LaunchConfig, topology: &Topology, understood: &UnderstoodLaunch) -> JudgedLaunch {
+    let UnderstoodLaunch { job, launch, host, .. } = understood;
     if launch.memory.gpu.is_none() && host.nvidia_gpus.is_none() || job.trainer.is_passthrough() {
         return JudgedLaunch::default();
     }
     let used = UsedAllocator::of(Some(job), host).with(config.env);
-    let judged = JudgedConfig::new(config, job, topology, launch, host);
+    let judged = cluster_of(topology).and_then(|cluster| {
+        let inputs = FitInputs::new(TrainingArgs::default(), Some(job), cluster, launch, host);
+        JudgedConfig::new(config, inputs.of_config(config.value), host)
+    });
     let expandable = match &judged {
         _ if !used.is_ours() => None,
         _ if config.is_chosen => Some("as `auto` counts on it"),
@@ -66,21 +61,14 @@ struct JudgedConfig<'a> {
     gpu_memory: Sourced<u64>,
     /// Judged with expandable segments and without.
     row: TemplateRow,
-    /// Settings that had to be guessed.
     guesses: Vec<String>,
 }
 
 impl<'a> JudgedConfig<'a> {
-    fn new(config: LaunchConfig<'a>, job: &Job, topology: &Topology, launch: &'a Launch, host: &Host) -> Option<Self> {
-        let cluster = cluster_of(topology)?;
-        let inputs = FitInputs::new(TrainingArgs::default(), Some(job), cluster, launch, host).of_config(config.value);
+    fn new(config: LaunchConfig<'a>, inputs: FitInputs<'a>, host: &Host) -> Option<Self> {
         if inputs.needs_more() {
             return None;
         }
-        Self::of_inputs(config, inputs, host)
-    }
-
-    fn of_inputs(config: LaunchConfig<'a>, inputs: FitInputs<'a>, host: &Host) -> Option<Self> {
         let gpu_memory = inputs.gpu_memory(host)?;
         let (weights, settings, _) = inputs.training(host).ok()?;
         let guesses = inputs.assumed(&weights, &settings).into_iter().filter(|(is_guess, _)| *is_guess);
@@ -145,7 +133,7 @@ impl<'a> JudgedConfig<'a> {
         least.args.seq_len.get_or_insert(Sourced::new(1, Source::Default));
         least.args.micro_batch.get_or_insert(Sourced::new(1, Source::Default));
         least.args.tuner.get_or_insert(Sourced::new(Tuner::Lora, Source::Default));
-        let least = JudgedConfig::of_inputs(self.config, least, host);
+        let least = JudgedConfig::new(self.config, least, host);
         least.is_some_and(|least| least.guesses.is_empty() && least.row.verdict == Verdict::Not)
     }
 

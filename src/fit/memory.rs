@@ -24,8 +24,6 @@ const FP32: u64 = 4;
 const FP64: u64 = 8;
 /// Elements of a gradient whose norm stage 3 computes at once (`_constant_buffered_norm2`).
 const NORM_PIECE: u64 = 250_000_000;
-/// Bytes of Adam's two states.
-const ADAM_STATES: u64 = 8;
 
 pub fn need(workload: &Workload, strategy: &Strategy, cluster: Cluster) -> MemoryNeed {
     let model = MemoryModel { workload, strategy, cluster, world_size: cluster.world_size().max(1) };
@@ -37,7 +35,10 @@ pub fn need(workload: &Workload, strategy: &Strategy, cluster: Cluster) -> Memor
             (peak, usage) = (phase, next);
         }
     }
-    let (fragments, start) = (model.fragments(), model.start());
+    // Tensors of many sizes come and go: gathered parameters, or the logits of pairs of answers.
+    let Algorithm { sequences, has_head, .. } = workload.algorithm;
+    let fragments = model.gathers() || *sequences > 1 && *has_head;
+    let start = model.start();
     MemoryNeed { usage, peak, fragments, start, host: model.host(), disk: model.disk() }
 }
 
@@ -45,7 +46,6 @@ struct MemoryModel<'a> {
     workload: &'a Workload,
     strategy: &'a Strategy,
     cluster: Cluster,
-    /// Never 0.
     world_size: u64,
 }
 
@@ -103,17 +103,14 @@ impl MemoryModel<'_> {
     fn parameters(&self) -> u64 {
         let whole = self.workload.weights + self.workload.reference;
         match (self.strategy.stage, self.strategy.params) {
-            (Some(3), MemoryKind::Gpu) => self.share(whole) + self.second_copy(),
+            (Some(3), MemoryKind::Gpu) => {
+                // ZeRO++ keeps the weights once more, split over the ranks of a group.
+                let ranks = self.strategy.second_partition;
+                let second = self.workload.weights.div_ceil(ranks.clamp(1, self.world_size));
+                self.share(whole) + if ranks > 1 { second } else { 0 }
+            }
             (Some(3), _) => 0,
             _ => whole,
-        }
-    }
-
-    /// ZeRO++ keeps the weights once more, split over the ranks of a group.
-    fn second_copy(&self) -> u64 {
-        match self.strategy.second_partition {
-            0 | 1 => 0,
-            ranks => self.workload.weights.div_ceil(ranks.min(self.world_size)),
         }
     }
 
@@ -142,7 +139,7 @@ impl MemoryModel<'_> {
         if self.is_flat() { self.share(copy + self.states()) } else { copy + self.states() }
     }
 
-    /// Bytes of the optimizer's states for all trained parameters.
+    /// Bytes for all trained parameters.
     fn states(&self) -> u64 {
         let Workload { trainable, params, shape, .. } = self.workload;
         let Optimizer { flat_states, states, outside, embedding, .. } = self.optimizer_kind();
@@ -308,17 +305,17 @@ impl MemoryModel<'_> {
     /// The largest gradient at stage 3. A head of its own gets its gradient first, while most parameters are gathered; one
     /// that is shared with the embedding gets it last.
     fn stage3_gradients(&self, phase: StepPhase) -> u64 {
-        let largest = self.largest();
-        let is_reduced = phase == StepPhase::EndOfBackward || phase == StepPhase::Backward && !self.workload.shape.tied;
-        match phase {
-            // On its way to the host this rank's part is copied, and its norm is computed in fp64, a piece at a time.
-            _ if is_reduced && self.offloads_optimizer() => {
-                let part = self.share(largest);
-                self.workload.element * (largest + part) + FP64 * part.min(NORM_PIECE)
-            }
-            StepPhase::Backward | StepPhase::EndOfBackward => self.workload.element * largest,
-            _ => 0,
+        if !matches!(phase, StepPhase::Backward | StepPhase::EndOfBackward) {
+            return 0;
         }
+        let gradient = self.workload.element * self.largest();
+        let is_reduced = phase == StepPhase::EndOfBackward || !self.workload.shape.tied;
+        if !is_reduced || !self.offloads_optimizer() {
+            return gradient;
+        }
+        // On its way to the host this rank's part is copied, and its norm is computed in fp64, a piece at a time.
+        let part = self.share(self.largest());
+        gradient + self.workload.element * part + FP64 * part.min(NORM_PIECE)
     }
 
     /// Without `contiguous_gradients`, stage 2 frees the gradients once they are cast for the update.
@@ -339,12 +336,6 @@ impl MemoryModel<'_> {
         let norm = if self.is_flat() { FP64 * self.share(self.largest()) } else { 0 };
         let cast = if self.frees_cast_gradients() { self.share(self.gradients()) } else { 0 };
         bucket + (joined + cast).max(self.scratch(own)).max(norm.saturating_sub(FP32 * own))
-    }
-
-    /// Tensors of many sizes come and go: gathered parameters, or the logits of pairs of answers.
-    fn fragments(&self) -> bool {
-        let Algorithm { sequences, has_head, .. } = self.workload.algorithm;
-        self.gathers() || *sequences > 1 && *has_head
     }
 
     /// Stage 3 gathers parameters from the other ranks, or from the host. A single rank gathers nothing, unless the parameters

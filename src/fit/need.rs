@@ -13,11 +13,10 @@ pub(crate) enum Accounting {
     Textbook,
 }
 
-/// The machines, with one rank per GPU.
+/// The machines, each with so many GPUs, and one rank per GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cluster {
     pub nodes: u64,
-    /// GPUs of each machine.
     pub gpus: u64,
 }
 
@@ -65,7 +64,6 @@ pub enum StepPhase {
     Loss,
     /// The backward pass is in the last layer.
     Backward,
-    /// All gradients are there.
     EndOfBackward,
     OptimizerStep,
     /// The textbook accounting knows no phases.
@@ -87,19 +85,17 @@ impl StepPhase {
 /// Bytes that torch allocates in every measured run beyond what is accounted for: about two cuBLAS workspaces.
 pub(super) const WORKSPACE: u64 = 67_000_000;
 
-/// The memory that a training needs under one template, in bytes.
+/// The memory that a training needs under one template, in bytes of each GPU and each machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryNeed {
-    /// On each GPU, in the phase that needs most.
+    /// In the phase that needs most.
     pub(crate) usage: GpuUsage,
     pub peak: StepPhase,
     /// More is lost to gaps between allocations than usual.
     pub(crate) fragments: bool,
-    /// On each GPU while DeepSpeed starts.
+    /// While DeepSpeed starts.
     pub(crate) start: u64,
-    /// Memory of each machine.
     pub host: u64,
-    /// Disk of each machine.
     pub(crate) disk: u64,
 }
 
@@ -129,7 +125,6 @@ impl MemoryNeed {
         }
     }
 
-    /// Bytes on each GPU.
     pub(crate) fn gpu(&self) -> u64 {
         self.usage.total()
     }

@@ -28,14 +28,10 @@ pub struct Optimizer {
 }
 
 impl Optimizer {
-    fn not_measured(each: u64) -> Self {
+    /// An optimizer that nobody measured, with so much for its states and for its step. The least is 0: no states at all.
+    pub(crate) fn not_measured(each: u64) -> Self {
         let (name, all_at_once) = (NOT_MEASURED, true);
         Optimizer { name, flat_states: each, flat_step: each, states: each, step: each, all_at_once, ..Self::default() }
-    }
-
-    /// The least that an optimizer which nobody measured can need: no states at all.
-    pub(crate) fn least() -> Self {
-        Self::not_measured(0)
     }
 
     pub fn is_measured(self) -> bool {
@@ -57,7 +53,6 @@ impl Optimizer {
         Self::all().find(|(known, _)| *known == name).map_or(Self::not_measured(800), |(_, optimizer)| optimizer)
     }
 
-    /// The names that trainers use.
     pub(crate) fn of_trainers() -> impl Iterator<Item = (&'static str, Self)> {
         Self::all().filter(|(name, _)| !name.starts_with(OF_DEEPSPEED))
     }

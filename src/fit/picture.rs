@@ -12,7 +12,6 @@ use crate::base::layout::{columns, visible};
 struct Part {
     name: &'static str,
     colour: AnsiColor,
-    /// The colour in a document.
     fill: &'static str,
     bytes: fn(&GpuUsage) -> u64,
 }
@@ -49,21 +48,13 @@ impl View {
 }
 
 impl Verdict {
-    pub(super) fn style(self) -> Style {
+    /// In a terminal, and in a document.
+    pub(super) fn colours(self) -> (Style, &'static str) {
         match self {
-            Verdict::Fits => foreground(AnsiColor::Green),
-            Verdict::Tight => foreground(AnsiColor::Yellow),
-            Verdict::Not => foreground(AnsiColor::Red),
-            Verdict::Unknown => Style::new().dimmed(),
-        }
-    }
-
-    fn fill(self) -> &'static str {
-        match self {
-            Verdict::Fits => "#2a7f2a",
-            Verdict::Tight => "#b07a00",
-            Verdict::Not => "#b02020",
-            Verdict::Unknown => "#666666",
+            Verdict::Fits => (foreground(AnsiColor::Green), "#2a7f2a"),
+            Verdict::Tight => (foreground(AnsiColor::Yellow), "#b07a00"),
+            Verdict::Not => (foreground(AnsiColor::Red), "#b02020"),
+            Verdict::Unknown => (Style::new().dimmed(), "#666666"),
         }
     }
 }
@@ -71,7 +62,6 @@ impl Verdict {
 struct Scale {
     /// A bar of the full width stands for so many bytes.
     bytes: u64,
-    /// In columns of a terminal, or in pixels.
     width: u64,
 }
 
@@ -90,11 +80,6 @@ impl Scale {
         u64::try_from((bytes * u128::from(self.width) + all / 2) / all).unwrap_or(self.width)
     }
 
-    /// An arrow stands behind a bar that is longer than the scale.
-    fn arrow<'a>(&self, row: &TemplateRow, arrow: &'a str, otherwise: &'a str) -> &'a str {
-        if row.need.gpu() > self.bytes { arrow } else { otherwise }
-    }
-
     /// The parts of a bar, with their starts and ends.
     fn parts(&self, usage: &GpuUsage) -> Vec<(&'static Part, u64, u64)> {
         let mut bytes = 0;
@@ -107,13 +92,11 @@ impl Scale {
     }
 }
 
-/// The columns of a bar, its name and its number, if there is no terminal.
 const WITHOUT_TERMINAL: usize = 88;
 const SHORTEST: usize = 8;
 const LONGEST: usize = 96;
 
 impl FitReport {
-    /// A bar for each template, and a legend.
     pub(super) fn bars(&self, view: View) -> String {
         let names: Vec<String> = self.rows.iter().map(|row| visible(&row.name)).collect();
         let sizes: Vec<String> = self.rows.iter().map(|row| self.size(row.need.gpu())).collect();
@@ -146,7 +129,7 @@ impl FitReport {
             Some(memory) => draw(0, scale.at(memory.value)) + "│" + &draw(scale.at(memory.value), scale.width),
             None => draw(0, scale.width),
         };
-        bar + scale.arrow(row, "▶", " ")
+        bar + if row.need.gpu() > scale.bytes { "▶" } else { " " }
     }
 
     fn legend(&self, view: View) -> String {
@@ -172,7 +155,6 @@ impl FitReport {
     }
 }
 
-/// Pixels to the left of the bars.
 const LEFT: u64 = 130;
 const BAR: u64 = 620;
 const WIDTH: u64 = 960;
@@ -217,8 +199,9 @@ impl FitReport {
             body += &svg_rect([LEFT + start, y - 14, end - start, LINE - 6], part.fill, &title);
         }
         let verdict = if self.gpu_memory.is_some() { format!(", {}", row.words()) } else { String::new() };
-        let size = format!("{}{}{verdict}", scale.arrow(row, "▶ ", ""), self.size(row.need.gpu()));
-        body + &svg_text(LEFT + BAR + 8, y, row.verdict.fill(), &size)
+        let arrow = if row.need.gpu() > scale.bytes { "▶ " } else { "" };
+        let size = format!("{arrow}{}{verdict}", self.size(row.need.gpu()));
+        body + &svg_text(LEFT + BAR + 8, y, row.verdict.colours().1, &size)
     }
 }
 

@@ -13,7 +13,6 @@ const SEQ_LEN_STEP: u64 = 64;
 /// Shorter sequences are not worth training on.
 const SHORTEST: u64 = 256;
 
-/// A change, and the template that then fits.
 #[derive(Clone, Debug)]
 pub(crate) struct Remedy {
     pub(crate) change: String,

@@ -9,7 +9,6 @@ use crate::command::trainer::{HF_DEFAULTS, Trainer, TrainingDefaults};
 pub enum Tuner {
     Full,
     Lora,
-    /// LoRA on weights quantised to this many bits.
     Quantised(u64),
 }
 
@@ -55,15 +54,13 @@ pub enum Attention {
 #[derive(Debug)]
 pub struct Algorithm {
     names: &'static [&'static str],
-    /// Sequences of one sample.
     pub(crate) sequences: u64,
     /// Without LoRA, whose base model serves as one, a second model is kept.
     pub(crate) has_reference: bool,
     /// A reward model has one output instead of a head.
     pub has_head: bool,
-    /// Bytes per logit at the loss.
     pub(crate) logit: u64,
-    /// The same for the logits of one sequence, which are computed one after another.
+    /// The same for one sequence: their logits are computed one after another.
     pub(crate) logit_of_one: u64,
     /// It keeps no models that are not counted, and generates no text.
     pub(crate) is_counted: bool,
@@ -95,7 +92,6 @@ impl Algorithm {
     }
 }
 
-/// The settings that were given, by our own options or by the training command.
 #[derive(Clone, Debug, Default)]
 pub struct TrainingArgs {
     pub model: Option<Sourced<String>>,
@@ -103,7 +99,6 @@ pub struct TrainingArgs {
     pub micro_batch: Option<Sourced<u64>>,
     pub grad_accum: Option<Sourced<u64>>,
     pub seq_len: Option<Sourced<u64>>,
-    /// Ranks that share a sequence.
     pub sequence_parallel: Option<Sourced<u64>>,
     pub tuner: Option<Sourced<Tuner>>,
     pub lora_rank: Option<Sourced<u64>>,
@@ -123,10 +118,8 @@ pub struct TrainingArgs {
 /// The defaults without a training command: the settings most people start with.
 const WITHOUT_COMMAND: TrainingDefaults = TrainingDefaults { micro_batch: 1, checkpointing: true, ..HF_DEFAULTS };
 
-/// Used if the front end has no default either.
 const SEQ_LEN: u64 = 2048;
 
-/// Every setting, with its default where it was not given.
 #[derive(Clone, Debug)]
 pub struct TrainingSettings {
     pub(crate) micro_batch: u64,

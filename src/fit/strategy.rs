@@ -30,7 +30,6 @@ impl MemoryKind {
 /// The default is a training without DeepSpeed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Strategy {
-    /// `None`: DeepSpeed is not used.
     pub(crate) stage: Option<u64>,
     pub(crate) optimizer: MemoryKind,
     pub(crate) params: MemoryKind,
@@ -74,11 +73,6 @@ impl Strategy {
             disk_buffers: number("offload_optimizer.buffer_count", 4),
             own_optimizer: own_optimizer(config),
         }
-    }
-
-    /// With the least that an optimizer of its own can take.
-    pub(super) fn with_least_optimizer(&self) -> Self {
-        Strategy { own_optimizer: self.own_optimizer.map(|_| Optimizer::least()), ..self.clone() }
     }
 
     pub(crate) fn offloads(&self) -> bool {

@@ -11,38 +11,29 @@ use crate::config::auto::FillContext;
 use crate::host::Host;
 use crate::ranks::topology::{RankFlags, Topology};
 
-const SEQ_LEN_NAMES: &[&str] =
+// The names that front ends have for one argument.
+const LENGTHS: &[&str] =
     &["max_length", "cutoff_len", "max_seq_length", "max_seq_len", "sequence_len", "model_max_length", "block_size"];
-const SEQUENCE_PARALLEL_NAMES: &[&str] =
-    &["sequence_parallel_size", "sequence_parallel_degree", "context_parallel_size"];
-const TUNER_NAMES: &[&str] = &["tuner_type", "train_type", "sft_type", "finetuning_type", "adapter"];
-const RANK_NAMES: &[&str] = &["lora_rank", "lora_r"];
-const TARGET_NAMES: &[&str] = &["target_modules", "lora_target", "lora_target_modules"];
-const BITS_NAMES: &[&str] = &["quant_bits", "quantization_bit"];
-const DTYPE_NAMES: &[&str] = &["torch_dtype", "dtype"];
-const OPTIMIZER_NAMES: &[&str] = &["optim", "optimizer"];
-const ATTENTION_NAMES: &[&str] = &["attn_impl", "attn_implementation", "flash_attn"];
-const LIGER_NAMES: &[&str] = &["use_liger_kernel", "enable_liger_kernel", "liger_fused_linear_cross_entropy"];
+const PARALLEL: &[&str] = &["sequence_parallel_size", "sequence_parallel_degree", "context_parallel_size"];
+const TUNERS: &[&str] = &["tuner_type", "train_type", "sft_type", "finetuning_type", "adapter"];
+const RANKS: &[&str] = &["lora_rank", "lora_r"];
+const TARGETS: &[&str] = &["target_modules", "lora_target", "lora_target_modules"];
+const BITS: &[&str] = &["quant_bits", "quantization_bit"];
+const DTYPES: &[&str] = &["torch_dtype", "dtype"];
+const OPTIMIZERS: &[&str] = &["optim", "optimizer"];
+const ATTENTION: &[&str] = &["attn_impl", "attn_implementation", "flash_attn"];
+const LIGER: &[&str] = &["use_liger_kernel", "enable_liger_kernel", "liger_fused_linear_cross_entropy"];
+
+/// Arguments with one name.
+const OTHERS: &[&str] = &["per_device_train_batch_size", "gradient_accumulation_steps", "lora_dropout"];
+const SWITCHES: &[&str] =
+    &["gradient_checkpointing", "disable_gradient_checkpointing", "load_in_4bit", "load_in_8bit", "use_peft"];
 
 fn fields(model: &'static str) -> Vec<Field> {
-    let values = [
-        SEQ_LEN_NAMES,
-        SEQUENCE_PARALLEL_NAMES,
-        TUNER_NAMES,
-        RANK_NAMES,
-        TARGET_NAMES,
-        BITS_NAMES,
-        DTYPE_NAMES,
-        OPTIMIZER_NAMES,
-        ATTENTION_NAMES,
-        &["per_device_train_batch_size", "gradient_accumulation_steps", "lora_dropout"],
-    ];
-    let switches = [
-        LIGER_NAMES,
-        &["gradient_checkpointing", "disable_gradient_checkpointing", "load_in_4bit", "load_in_8bit", "use_peft"],
-    ];
-    let values = values.into_iter().flatten().chain([&model]).map(|name| (*name, Nargs::One));
-    values.chain(switches.into_iter().flatten().map(|name| (*name, Nargs::Optional))).collect()
+    let values =
+        [LENGTHS, PARALLEL, TUNERS, RANKS, TARGETS, BITS, DTYPES, OPTIMIZERS, ATTENTION, OTHERS, &[model]].concat();
+    let values = values.into_iter().map(|name| (name, Nargs::One));
+    values.chain([LIGER, SWITCHES].concat().into_iter().map(|name| (name, Nargs::Optional))).collect()
 }
 
 /// The settings that were given, completed by those of the training command.
@@ -54,24 +45,24 @@ pub(super) fn with_command(given: TrainingArgs, job: &Job, host: &Host) -> Train
     let args = Args::read(job.args.words().to_vec(), &fields(model), (job.trainer.arguments.options)(&job.target));
     let reader = ArgumentReader(&args);
     let (dtype, loaded) = reader.precision(job, host);
-    let attention = || Some(reader.text(ATTENTION_NAMES)?.map(|name| attention(&name)));
+    let attention = || Some(reader.text(ATTENTION)?.map(|name| attention(&name)));
     let dropout = || Some(args.float("lora_dropout").ok()??.map(|value| value > 0.0));
     TrainingArgs {
         model: given.model.or_else(|| args.text(model)),
         params: given.params,
         micro_batch: given.micro_batch.or_else(|| reader.count(&["per_device_train_batch_size"])),
         grad_accum: given.grad_accum.or_else(|| reader.count(&["gradient_accumulation_steps"])),
-        seq_len: given.seq_len.or_else(|| reader.count(SEQ_LEN_NAMES)),
-        sequence_parallel: given.sequence_parallel.or_else(|| reader.count(SEQUENCE_PARALLEL_NAMES)),
+        seq_len: given.seq_len.or_else(|| reader.count(LENGTHS)),
+        sequence_parallel: given.sequence_parallel.or_else(|| reader.count(PARALLEL)),
         tuner: given.tuner.or_else(|| reader.tuner()),
-        lora_rank: given.lora_rank.or_else(|| reader.count(RANK_NAMES)),
+        lora_rank: given.lora_rank.or_else(|| reader.count(RANKS)),
         lora_targets: given.lora_targets.or_else(|| reader.targets()),
         dtype: given.dtype.or(dtype),
         loaded: given.loaded.or(loaded),
         optimizer: given.optimizer.or_else(|| reader.optimizer()).or_else(|| default_optimizer(job)),
         checkpointing: given.checkpointing.or_else(|| reader.checkpointing()),
         attention: given.attention.or_else(attention),
-        fused_loss: given.fused_loss.or_else(|| reader.switch(LIGER_NAMES)),
+        fused_loss: given.fused_loss.or_else(|| reader.switch(LIGER)),
         dropout: given.dropout.or_else(dropout),
         algorithm: given.algorithm.or_else(|| algorithm(job)),
     }
@@ -119,15 +110,15 @@ impl ArgumentReader<'_> {
     }
 
     fn optimizer(&self) -> Option<Sourced<Optimizer>> {
-        self.text(OPTIMIZER_NAMES).map(|given| given.map(|name| Optimizer::named(&name)))
+        self.text(OPTIMIZERS).map(|given| given.map(|name| Optimizer::named(&name)))
     }
 
     fn tuner(&self) -> Option<Sourced<Tuner>> {
-        let bits = self.count(BITS_NAMES).map(|given| given.value);
+        let bits = self.count(BITS).map(|given| given.value);
         let loaded = |name, bits| self.switch(&[name]).filter(|given| given.value).map(|_| bits);
         let bits = bits.or_else(|| loaded("load_in_4bit", 4)).or_else(|| loaded("load_in_8bit", 8));
         let lora = bits.map_or(Tuner::Lora, Tuner::Quantised);
-        if let Some(name) = self.text(TUNER_NAMES) {
+        if let Some(name) = self.text(TUNERS) {
             let tuner = match name.value.as_str() {
                 "full" | "freeze" | "none" => Tuner::Full,
                 "qlora" => Tuner::Quantised(bits.unwrap_or(4)),
@@ -140,7 +131,7 @@ impl ArgumentReader<'_> {
 
     /// The names come as several words, or as one with commas.
     fn targets(&self) -> Option<Sourced<String>> {
-        let first = self.text(TARGET_NAMES)?;
+        let first = self.text(TARGETS)?;
         let words = self.0.words().iter().filter_map(|word| word.to_str());
         let option = first.from.to_string();
         let values = words.skip_while(|word| *word != option).skip(1).take_while(|word| !word.starts_with("--"));
@@ -159,8 +150,7 @@ impl ArgumentReader<'_> {
         let on =
             |half: Option<Sourced<bool>>, dtype| half.filter(|given| given.value).map(|given| given.map(|_| dtype));
         let half = on(bf16, Dtype::Bf16).or_else(|| on(fp16, Dtype::Fp16));
-        let named =
-            || self.text(DTYPE_NAMES).and_then(|given| Some(Sourced::new(Dtype::named(&given.value)?, given.from)));
+        let named = || self.text(DTYPES).and_then(|given| Some(Sourced::new(Dtype::named(&given.value)?, given.from)));
         let transformers = job.python.as_ref().and_then(|python| python.version("transformers"));
         let loaded: fn(Option<Dtype>) -> Dtype = if job.trainer.model.training.half {
             |own| if own.is_none_or(|own| own == Dtype::Bf16) { Dtype::Bf16 } else { Dtype::Fp16 }

@@ -26,7 +26,6 @@ pub struct Workload {
     /// The loss is computed in pieces, so the logits of all tokens never exist at once.
     pub(crate) fused_loss: bool,
     pub(crate) algorithm: &'static Algorithm,
-    /// Bytes of the weights of a reference model.
     pub(crate) reference: u64,
     /// Elements that LoRA keeps per token and layer.
     pub(crate) adapters: u64,
@@ -34,7 +33,6 @@ pub struct Workload {
     pub(crate) adapted_inputs: u64,
 }
 
-/// LoRA's adapters.
 struct Adapters {
     params: u64,
     /// Elements kept per token and layer.
@@ -102,27 +100,19 @@ impl Workload {
         }
     }
 
-    pub(super) fn with_least_optimizer(&self) -> Self {
-        Workload { optimizer: Optimizer::least(), ..self.clone() }
-    }
-
     /// The numbers are small enough to be summed without overflow. Larger ones can only be typing errors.
     pub(crate) fn is_plausible(&self, cluster: Cluster) -> bool {
         const MOST: u128 = 1 << 60;
         const MOST_GPUS: u64 = 1 << 24;
         let Shape { hidden, layers, vocab, heads, attention, normed, inner, .. } = &self.shape;
-        let sum = |numbers: &[u64]| numbers.iter().map(|number| u128::from(*number)).sum::<u128>();
-        let product = |numbers: &[u64]| {
-            numbers.iter().try_fold(1u128, |product, number| product.checked_mul(u128::from(*number)))
-        };
-        let of_layer = 64 * sum(&[*hidden, *attention, *normed, *inner, self.adapters, self.adapted_inputs]);
-        let of_tokens = product(&[self.micro_batch, self.seq_len]).and_then(|tokens| {
-            let scores = product(&[16, *heads, self.seq_len])?;
-            let layers = u128::from(*layers).checked_mul(of_layer.checked_add(scores)?)?;
-            tokens.checked_mul(layers + 16 * u128::from(*vocab))
-        });
+        let product =
+            |numbers: &[u64]| numbers.iter().fold(1u128, |product, number| product.saturating_mul(u128::from(*number)));
+        let kept = [*hidden, *attention, *normed, *inner, self.adapters, self.adapted_inputs];
+        let scores = product(&[16, *heads, self.seq_len]);
+        let of_layer = scores.saturating_add(64 * kept.map(u128::from).iter().sum::<u128>());
+        let of_token = of_layer.saturating_mul(u128::from(*layers)).saturating_add(16 * u128::from(*vocab));
+        let of_tokens = product(&[self.micro_batch, self.seq_len]).saturating_mul(of_token);
         let of_params = product(&[64, self.params.max(self.trainable).max(self.weights), cluster.gpus]);
-        let is_small = |bytes: Option<u128>| bytes.is_some_and(|bytes| bytes < MOST);
-        is_small(of_tokens) && is_small(of_params) && cluster.nodes.saturating_mul(cluster.gpus) <= MOST_GPUS
+        of_tokens.max(of_params) < MOST && cluster.nodes.saturating_mul(cluster.gpus) <= MOST_GPUS
     }
 }

@@ -83,8 +83,7 @@ impl Planner<'_> {
             // Without ranks there is nothing to choose by, and their error is reported already.
             let (named, chosen) = match topology.filter(|_| spec.value == fit::AUTO) {
                 Some(topology) => {
-                    let UnderstoodLaunch { job, launch, host, .. } = understood;
-                    let (name, why) = fit::choose(&spec, job, topology, launch, host)?;
+                    let (name, why) = fit::choose(&spec, topology, understood)?;
                     (Sourced::new(name, spec.from.clone()), Some(why))
                 }
                 None => (spec, None),

@@ -114,7 +114,7 @@ impl Planner<'_> {
         let PlannedConfig { template, value, .. } = config;
         let is_chosen = config.chosen.is_some();
         let of_launch = LaunchConfig { name: &template.name, value, env: &template.env, is_chosen };
-        let judged = launch_warning::judge(of_launch, job, ranks.topology?, launch, host);
+        let judged = launch_warning::judge(of_launch, ranks.topology?, self.understood);
         let is_wanted = |short: &Problem| launch.output.wants_notes() || short.severity != Severity::Note;
         warnings.extend(judged.short.filter(is_wanted));
         judged.expandable.map(|why| format!("{why}: it keeps the gaps between allocations small"))

@@ -43,7 +43,6 @@ impl MemoryModel<'_> {
         if are_adapted { element * shape.layer.saturating_sub(outside) } else { 0 }
     }
 
-    /// Bytes of the logits while their gradient is computed.
     fn logits(&self) -> u64 {
         let Workload { shape, element, algorithm, seq_len, .. } = self.workload;
         // Capped logits (Gemma 2) are kept once more.

@@ -1,6 +1,6 @@
 //! Memory of a machine and its disk: the processes, the model while it is loaded, and what is offloaded.
 
-use super::{ADAM_STATES, FP32, MemoryModel};
+use super::{FP32, MemoryModel};
 use crate::fit::strategy::MemoryKind;
 use crate::fit::workload::Workload;
 
@@ -47,7 +47,7 @@ impl MemoryModel<'_> {
     /// Bytes of the states of one rank's share on the host. DeepSpeed's optimizer for the CPU is Adam whatever the trainer
     /// asks for, and the others were seen to take no less.
     fn host_states(&self) -> u64 {
-        ADAM_STATES * self.share(self.workload.trainable)
+        2 * FP32 * self.share(self.workload.trainable)
     }
 
     /// Host memory of one rank for its share of the parameters.
@@ -67,8 +67,8 @@ impl MemoryModel<'_> {
         let linears = shape.linears.iter().map(|(_, inputs, outputs)| (inputs * outputs, shape.layers));
         let tensors = || linears.clone().chain([(shape.embedding, 1)]);
         let plain: u64 = tensors().map(|(size, count)| count * element * size).sum();
-        let rounded: u64 =
-            tensors().map(|(size, count)| count * split * pinned((element * size).div_ceil(split))).sum();
+        let part = |size: u64| pinned((element * size).div_ceil(split));
+        let rounded: u64 = tensors().map(|(size, count)| count * split * part(size)).sum();
         let share = u128::from(element * params) * u128::from(rounded) / (u128::from(plain.max(1)) * u128::from(split));
         u64::try_from(share).unwrap_or(u64::MAX)
     }
