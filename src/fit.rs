@@ -39,7 +39,7 @@ use crate::request::understood::UnderstoodLaunch;
 pub(crate) use allocator::{EXPANDABLE, UsedAllocator};
 use architecture::Weights;
 pub(crate) use candidates::AUTO;
-use candidates::Candidates;
+use candidates::{Candidates, FASTEST_FIRST, FASTEST_FIRST_ON_ONE_GPU};
 use choice::{Scenario, TemplateRow, Verdict};
 pub use fit_report::View;
 use fit_report::{FitReport, NamedConfig};
@@ -67,7 +67,6 @@ pub(crate) enum FitFormat {
     Svg,
 }
 
-/// `zlaunch fit`.
 pub fn answer(request: &FitRequest, host: &Host) -> Result<FitReport, Vec<Problem>> {
     let launch = &request.launch;
     if launch.command.is_empty() {
@@ -265,18 +264,17 @@ impl<'a> FitInputs<'a> {
         let is_real = self.accounting == Accounting::Real;
         let (gpu_memory, host_memory) = (self.gpu_memory(host), self.host_memory());
         let candidates = Candidates::read(self, weights.shape.hidden, host)?;
-        let free_disk = if self.is_elsewhere { None } else { candidates.free_disk(&Machine::here()) };
         let scenario = Scenario {
             weights: &weights,
             settings: &settings,
             cluster: self.cluster,
             gpu_memory: gpu_memory.as_ref().map(|memory| memory.value),
             host_memory: host_memory.as_ref().map(|memory| memory.value),
-            disk: free_disk,
+            disk: candidates.free_disk,
             accounting: self.accounting,
             allocator: None,
             templates: &candidates.all,
-            order: candidates::fastest_first(self.cluster.world_size()),
+            order: if self.cluster.world_size() == 1 { FASTEST_FIRST_ON_ONE_GPU } else { FASTEST_FIRST },
         };
         let rows = scenario.rows();
         let recommended = scenario.recommend();
@@ -304,7 +302,7 @@ impl<'a> FitInputs<'a> {
             workload,
             gpu_memory,
             host_memory,
-            free_disk,
+            free_disk: candidates.free_disk,
             rows,
             named,
             recommended,

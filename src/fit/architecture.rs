@@ -32,7 +32,7 @@ pub struct Shape {
     /// Elements of the queries and keys that are normed once more.
     pub(crate) normed: u64,
     pub(crate) inner: u64,
-    /// Tensors of that size kept for the backward pass.
+    /// Tensors of the intermediate size that are kept for the backward pass.
     pub(crate) inner_copies: u64,
     pub(crate) norms: u64,
     /// Bytes kept for an element of a norm in 16 bits, input and output together.
@@ -84,7 +84,11 @@ impl Weights {
 /// `params`: as the headers of its checkpoint count them, for all parts of the model. `None` if the config lacks the basic
 /// sizes, or has impossible ones.
 pub fn read(config: &Value, params: Option<(u64, String)>) -> Option<Weights> {
-    let (text, is_part) = text_model(config);
+    let mut text = config;
+    while let Some(inner) = TEXT_SECTIONS.iter().find_map(|name| text.get(name)).filter(|inner| inner.is_object()) {
+        text = inner;
+    }
+    let is_part = !std::ptr::eq(text, config);
     let model_type = text.get("model_type").or(config.get("model_type")).and_then(Value::as_str).unwrap_or_default();
     let mut assumed = Vec::new();
     let architecture = Architecture::of(model_type).or_else(|| {
@@ -108,14 +112,6 @@ pub fn read(config: &Value, params: Option<(u64, String)>) -> Option<Weights> {
         Some((params, from)) => weights.with_params(params, from),
         None => weights,
     })
-}
-
-fn text_model(config: &Value) -> (&Value, bool) {
-    let mut node = config;
-    while let Some(inner) = TEXT_SECTIONS.iter().find_map(|name| node.get(name)).filter(|inner| inner.is_object()) {
-        node = inner;
-    }
-    (node, !std::ptr::eq(node, config))
 }
 
 struct ModelConfig<'a> {

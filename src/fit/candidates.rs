@@ -24,13 +24,9 @@ const TEMPLATES: &[&str] = &["zero0", "zero1", "zero2", "zero2_offload", "zero3"
 
 /// A common guide says zero1 or zero2 first, zero3 when that does not fit, then offload. Corrected: zero1 communicates no more
 /// than zero2 and needs no reduction in every micro batch.
-const FASTEST_FIRST: &[&str] = &["zero1", "zero2", "zero3", "zero2_offload", "zero3_offload"];
+pub(super) const FASTEST_FIRST: &[&str] = &["zero1", "zero2", "zero3", "zero2_offload", "zero3_offload"];
 /// On one GPU, zero1 and zero2 only add copies: 22 bytes per parameter were measured, against 20 at stage 0.
-const FASTEST_FIRST_ON_ONE_GPU: &[&str] = &["zero0", "zero3", "zero2_offload", "zero3_offload"];
-
-pub(super) fn fastest_first(world_size: u64) -> &'static [&'static str] {
-    if world_size == 1 { FASTEST_FIRST_ON_ONE_GPU } else { FASTEST_FIRST }
-}
+pub(super) const FASTEST_FIRST_ON_ONE_GPU: &[&str] = &["zero0", "zero3", "zero2_offload", "zero3_offload"];
 
 #[derive(Clone, Debug)]
 pub(super) struct Candidate {
@@ -42,11 +38,10 @@ pub(super) struct Candidate {
 pub(super) struct Candidates {
     pub(super) all: Vec<Candidate>,
     pub(super) named: Option<usize>,
-    /// Folders on disks that the named config offloads to.
-    nvme_paths: Vec<String>,
+    /// Bytes that are free on the fullest disk that the named config offloads to, if all of them are of this machine.
+    pub(super) free_disk: Option<u64>,
 }
 
-/// A config that was named, with its layers.
 pub(super) fn config_of(
     spec: &Sourced<String>,
     launch: &Launch,
@@ -68,7 +63,7 @@ impl Candidates {
             let Template { name, config, env, .. } = template::resolve(&spec, &launch.search, host)?;
             all.push(Candidate { name, strategy: Strategy::of(&config, hidden), allocator: allocator.with(&env) });
         }
-        let mut candidates = Candidates { all, named: None, nvme_paths: Vec::new() };
+        let mut candidates = Candidates { all, named: None, free_disk: None };
         let Some(spec) = config.as_ref().filter(|spec| spec.value != AUTO) else { return Ok(candidates) };
         if launch.layers.is_empty() {
             candidates.named = candidates.position(&spec.value);
@@ -78,7 +73,10 @@ impl Candidates {
             let name = if candidates.position(&name).is_some() { format!("{name}, yours") } else { name };
             let path = |section| json::get(&config, &format!("zero_optimization.{section}.nvme_path"))?.as_str();
             let paths = ["offload_optimizer", "offload_param"].into_iter().filter_map(path);
-            candidates.nvme_paths = paths.map(str::to_string).collect();
+            if !inputs.is_elsewhere {
+                let free: Option<Vec<u64>> = paths.map(|path| Machine::here().free(Path::new(path))).collect();
+                candidates.free_disk = free.and_then(|free| free.into_iter().min());
+            }
             candidates.named = Some(candidates.all.len());
             let (strategy, allocator) = (Strategy::of(&config, hidden), allocator.with(&env));
             candidates.all.push(Candidate { name, strategy, allocator });
@@ -88,11 +86,5 @@ impl Candidates {
 
     fn position(&self, name: &str) -> Option<usize> {
         self.all.iter().position(|candidate| candidate.name == name)
-    }
-
-    /// Bytes that are free on the fullest disk that the named config offloads to, if all of them are of this machine.
-    pub(super) fn free_disk(&self, machine: &Machine) -> Option<u64> {
-        let free: Option<Vec<u64>> = self.nvme_paths.iter().map(|path| machine.free(Path::new(path))).collect();
-        free?.into_iter().min()
     }
 }

@@ -28,7 +28,6 @@ impl Card {
     }
 }
 
-/// GPUs as they are said: `H100x8`, `8xH100`, `RTX 4090`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cards {
     pub card: Card,

@@ -92,7 +92,6 @@ fn read_header(path: &Path) -> io::Result<Header> {
     parse(file, length)
 }
 
-/// The index of a checkpoint that is split over several files.
 #[derive(Deserialize)]
 #[serde(expecting = "an index of safetensors files")]
 struct CheckpointIndex {

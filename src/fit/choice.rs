@@ -204,7 +204,6 @@ const BY_CARD: [(u64, u64, bool, RuleOfThumb); 5] = [
     (80, 70, false, ("80 GB, 70B: zero3 and LoRA", &["zero3"])),
 ];
 
-/// The rule for this card, or else for a model of this size.
 pub(super) fn rule_of_thumb(params: u64, tuner: Tuner, memory: Option<u64>) -> Option<RuleOfThumb> {
     const BILLION: u64 = 1_000_000_000;
     let is_full = tuner == Tuner::Full;

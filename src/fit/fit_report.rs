@@ -273,8 +273,15 @@ impl FitReport {
             }
             Verdict::Tight => "is tight: nothing is left for gaps between allocations".to_string(),
             Verdict::Not => {
-                let short: Vec<String> = row.short.iter().map(|kind| self.shortage(row, *kind)).collect();
-                format!("does not fit: {}", short.join(", "))
+                let shortage = |kind: &MemoryKind| {
+                    let (need, there) = match kind {
+                        MemoryKind::Gpu => (row.need.gpu(), self.gpu_memory.as_ref().map(|memory| memory.value)),
+                        MemoryKind::Host => (row.need.host, self.host_memory.as_ref().map(|memory| memory.value)),
+                        MemoryKind::Disk => (row.need.disk, self.free_disk),
+                    };
+                    format!("{} is {} short", kind.words().1, self.size(need.saturating_sub(there.unwrap_or(0))))
+                };
+                format!("does not fit: {}", row.short.iter().map(shortage).collect::<Vec<_>>().join(", "))
             }
             Verdict::Unknown if row.unknown.is_empty() => "may fit: its optimizer was not measured".to_string(),
             Verdict::Unknown => {
@@ -283,15 +290,6 @@ impl FitReport {
             }
         };
         format!("{} {words}", row.name)
-    }
-
-    fn shortage(&self, row: &TemplateRow, kind: MemoryKind) -> String {
-        let (need, there) = match kind {
-            MemoryKind::Gpu => (row.need.gpu(), self.gpu_memory.as_ref().map(|memory| memory.value)),
-            MemoryKind::Host => (row.need.host, self.host_memory.as_ref().map(|memory| memory.value)),
-            MemoryKind::Disk => (row.need.disk, self.free_disk),
-        };
-        format!("{} is {} short", kind.words().1, self.size(need.saturating_sub(there.unwrap_or(0))))
     }
 
     /// The percentage that `fits` leaves for gaps, and the allocator that it follows from.

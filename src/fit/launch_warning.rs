@@ -59,7 +59,6 @@ struct JudgedConfig<'a> {
     config: LaunchConfig<'a>,
     inputs: FitInputs<'a>,
     gpu_memory: Sourced<u64>,
-    /// Judged with expandable segments and without.
     row: TemplateRow,
     guesses: Vec<String>,
 }
@@ -137,7 +136,6 @@ impl<'a> JudgedConfig<'a> {
         least.is_some_and(|least| least.guesses.is_empty() && least.row.verdict == Verdict::Not)
     }
 
-    /// A template that fits, or changes that would help.
     fn would_fit(&self, host: &Host) -> String {
         match self.inputs.report(host).map(|report| (report.recommended, report.remedies)) {
             Ok((Some(chosen), _)) => format!("--deepspeed {}", chosen.template),

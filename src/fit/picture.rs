@@ -74,13 +74,11 @@ impl Scale {
         Scale { bytes: bytes.max(1), width }
     }
 
-    /// The place on the scale at which this many bytes end.
     fn at(&self, bytes: u64) -> u64 {
         let (bytes, all) = (u128::from(bytes.min(self.bytes)), u128::from(self.bytes));
         u64::try_from((bytes * u128::from(self.width) + all / 2) / all).unwrap_or(self.width)
     }
 
-    /// The parts of a bar, with their starts and ends.
     fn parts(&self, usage: &GpuUsage) -> Vec<(&'static Part, u64, u64)> {
         let mut bytes = 0;
         let placed = PARTS.iter().map(|part| {
@@ -92,9 +90,14 @@ impl Scale {
     }
 }
 
+/// Columns of a text without a terminal.
 const WITHOUT_TERMINAL: usize = 88;
-const SHORTEST: usize = 8;
-const LONGEST: usize = 96;
+/// Pixels of a document: the margin to the left of the bars, a bar, all of it, and the height of a line.
+const LEFT: u64 = 130;
+const BAR: u64 = 620;
+const WIDTH: u64 = 960;
+const LINE: u64 = 24;
+const GPU_LINE: &str = "#d62728";
 
 impl FitReport {
     pub(super) fn bars(&self, view: View) -> String {
@@ -104,7 +107,7 @@ impl FitReport {
         let (name_width, size_width) = (widest(&names), widest(&sizes));
         // Between name, bar and size there are two spaces each; the bar has a line and an arrow.
         let around = name_width + size_width + 6;
-        let width = view.width.unwrap_or(WITHOUT_TERMINAL).saturating_sub(around).clamp(SHORTEST, LONGEST);
+        let width = view.width.unwrap_or(WITHOUT_TERMINAL).saturating_sub(around).clamp(8, 96);
         let scale = Scale::new(self, width as u64);
         let mut text = String::new();
         for ((row, name), size) in self.rows.iter().zip(&names).zip(&sizes) {
@@ -118,7 +121,6 @@ impl FitReport {
     fn bar(&self, row: &TemplateRow, scale: &Scale, view: View) -> String {
         let parts = scale.parts(&row.need.usage);
         let filled = parts.last().map_or(0, |(.., end)| *end);
-        // The columns from `from` on, up to `to`.
         let draw = |from: u64, to: u64| {
             let columns =
                 |start: u64, end: u64| usize::try_from(end.min(to).saturating_sub(start.max(from))).unwrap_or(0);
@@ -153,16 +155,7 @@ impl FitReport {
         }
         text + "\n"
     }
-}
 
-const LEFT: u64 = 130;
-const BAR: u64 = 620;
-const WIDTH: u64 = 960;
-/// The height of a line, and of the margin above the first.
-const LINE: u64 = 24;
-const GPU_LINE: &str = "#d62728";
-
-impl FitReport {
     pub fn svg(&self) -> String {
         let scale = Scale::new(self, BAR);
         let lines = [self.model_line(), self.training_line(), self.machine_line()];

@@ -8,7 +8,6 @@ use crate::base::layout::plural;
 use crate::base::size::Size;
 use crate::base::vars;
 
-/// Sequences are shortened in steps of this many tokens.
 const SEQ_LEN_STEP: u64 = 64;
 /// Shorter sequences are not worth training on.
 const SHORTEST: u64 = 256;

@@ -45,7 +45,12 @@ pub(super) fn with_command(given: TrainingArgs, job: &Job, host: &Host) -> Train
     let args = Args::read(job.args.words().to_vec(), &fields(model), (job.trainer.arguments.options)(&job.target));
     let reader = ArgumentReader(&args);
     let (dtype, loaded) = reader.precision(job, host);
-    let attention = || Some(reader.text(ATTENTION)?.map(|name| attention(&name)));
+    let attention = || {
+        // Only these names mean an attention that stores all scores.
+        let is_eager = |name: String| ["eager", "disabled"].contains(&name.as_str());
+        Some(reader.text(ATTENTION)?.map(|name| if is_eager(name) { Attention::Eager } else { Attention::Flash }))
+    };
+    let optimizer = || Some(reader.text(OPTIMIZERS)?.map(|name| Optimizer::named(&name)));
     let dropout = || Some(args.float("lora_dropout").ok()??.map(|value| value > 0.0));
     TrainingArgs {
         model: given.model.or_else(|| args.text(model)),
@@ -59,7 +64,7 @@ pub(super) fn with_command(given: TrainingArgs, job: &Job, host: &Host) -> Train
         lora_targets: given.lora_targets.or_else(|| reader.targets()),
         dtype: given.dtype.or(dtype),
         loaded: given.loaded.or(loaded),
-        optimizer: given.optimizer.or_else(|| reader.optimizer()).or_else(|| default_optimizer(job)),
+        optimizer: given.optimizer.or_else(optimizer).or_else(|| default_optimizer(job)),
         checkpointing: given.checkpointing.or_else(|| reader.checkpointing()),
         attention: given.attention.or_else(attention),
         fused_loss: given.fused_loss.or_else(|| reader.switch(LIGER)),
@@ -86,11 +91,6 @@ fn algorithm(job: &Job) -> Option<&'static Algorithm> {
     Algorithm::find(|name| stages.iter().any(|stage| stage.as_deref() == Some(name)) || stem == name)
 }
 
-/// Only these names mean an attention that stores all scores.
-fn attention(name: &str) -> Attention {
-    if ["eager", "disabled"].contains(&name) { Attention::Eager } else { Attention::Flash }
-}
-
 /// Looks arguments up by several names. A value that cannot be read is ignored: refusing it is the trainer's business.
 struct ArgumentReader<'a>(&'a Args);
 
@@ -107,10 +107,6 @@ impl ArgumentReader<'_> {
 
     fn switch(&self, names: &[&str]) -> Option<Sourced<bool>> {
         names.iter().find_map(|name| self.0.bool(name, true).ok().flatten())
-    }
-
-    fn optimizer(&self) -> Option<Sourced<Optimizer>> {
-        self.text(OPTIMIZERS).map(|given| given.map(|name| Optimizer::named(&name)))
     }
 
     fn tuner(&self) -> Option<Sourced<Tuner>> {

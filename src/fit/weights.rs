@@ -61,17 +61,14 @@ pub(crate) fn find(args: &TrainingArgs, lookup: &ModelLookup, host: &Host) -> Re
         (None, Some(weights), _) => Ok(weights),
         (None, None, Some(name)) => match size_in_name(&name.value) {
             Some(size) if lookup.trusts_names => Ok(of_size(size, "its name; its files are not here".to_string())),
-            _ => Err(model_is_not_here(name)),
+            _ => {
+                let what = format!("`{}` is neither a folder nor in the Hugging Face or ModelScope cache", name.value);
+                let download = Fixes::from("download it first (its config.json is enough)");
+                Err(Problem::error(Rule::Fit, what).at(name).fix(download.or(run("zlaunch fit --params 8B"))))
+            }
         },
         (None, None, None) => Err(report::nothing_to_fit()),
     }
-}
-
-fn model_is_not_here(name: &Sourced<String>) -> Problem {
-    let what = format!("`{}` is neither a folder nor in the Hugging Face or ModelScope cache", name.value);
-    Problem::error(Rule::Fit, what)
-        .at(name)
-        .fix(Fixes::from("download it first (its config.json is enough)").or(run("zlaunch fit --params 8B")))
 }
 
 /// `None` if the model's config.json is not on this machine.

@@ -35,9 +35,7 @@ pub struct Workload {
 
 struct Adapters {
     params: u64,
-    /// Elements kept per token and layer.
     kept: u64,
-    /// Elements that enter the adapted modules, per token and layer.
     inputs: u64,
 }
 

@@ -9,7 +9,6 @@ use super::{Linear, ModelConfig};
 /// The attention of one layer, or its recurrence.
 pub(super) struct Mixer {
     pub(super) params: u64,
-    /// Elements of queries and keys that are normed.
     pub(super) normed: u64,
     pub(super) linears: Vec<Linear>,
     /// Elements kept for each token.
@@ -32,11 +31,8 @@ pub(super) struct Experts {
     pub(super) shared: u64,
     /// Intermediate size of all experts that one token goes through.
     pub(super) active: u64,
-    /// Inputs and outputs of what LoRA adapts, the router included.
     pub(super) adapted: u64,
-    /// Elements kept for each token besides those of the MLPs.
     pub(super) kept: u64,
-    /// How many of them are not kept if the weights of the experts are frozen.
     pub(super) kept_for_weights: u64,
 }
 

@@ -24,7 +24,6 @@ impl MemoryModel<'_> {
         ranks * process + loading.max(offloaded)
     }
 
-    /// Host memory of one rank for its share of the optimizer.
     fn offloaded_optimizer(&self) -> u64 {
         let Workload { trainable, element, accumulates, .. } = self.workload;
         let states = self.host_states();
@@ -50,7 +49,6 @@ impl MemoryModel<'_> {
         2 * FP32 * self.share(self.workload.trainable)
     }
 
-    /// Host memory of one rank for its share of the parameters.
     fn offloaded_params(&self) -> u64 {
         let Workload { params, element, weights, .. } = self.workload;
         match self.strategy.params {
