@@ -41,8 +41,8 @@ use architecture::Weights;
 pub(crate) use candidates::AUTO;
 use candidates::{Candidates, FASTEST_FIRST, FASTEST_FIRST_ON_ONE_GPU};
 use choice::{Scenario, TemplateRow, Verdict};
+use fit_report::FitReport;
 pub use fit_report::View;
-use fit_report::{FitReport, NamedConfig};
 pub(crate) use need::Accounting;
 use need::Cluster;
 pub(crate) use optimizer::Optimizer;
@@ -278,10 +278,8 @@ impl<'a> FitInputs<'a> {
         };
         let rows = scenario.rows();
         let recommended = scenario.recommend();
-        let named = candidates
-            .named
-            .map(|row| NamedConfig { row, largest_micro_batch: scenario.largest_micro_batch(&candidates.all[row]) });
-        let judged = named.as_ref().map(|named| &rows[named.row]);
+        let named = candidates.named.map(|row| (row, scenario.largest_micro_batch(&candidates.all[row])));
+        let judged = named.map(|(row, _)| &rows[row]);
         let fits = judged.map_or(recommended.is_some(), |row| row.verdict != Verdict::Not);
         let remedies = match judged {
             _ if fits || !is_real || gpu_memory.is_none() => Vec::new(),

@@ -1,6 +1,5 @@
 //! Counts the parameters of a model from its config.json, and reads the sizes that decide what a training step keeps.
-//! `architectures.txt` has a row for each architecture; `tests/data/parameter-counts.jsonl` holds what transformers itself
-//! counts.
+//! `tests/data/parameter-counts.jsonl` has the counts of transformers itself.
 
 pub mod known;
 mod layers;
@@ -81,8 +80,7 @@ impl Weights {
     }
 }
 
-/// `params`: as the headers of its checkpoint count them, for all parts of the model. `None` if the config lacks the basic
-/// sizes, or has impossible ones.
+/// `params`: by the headers of the checkpoint. `None` if the config lacks the basic sizes, or has impossible ones.
 pub fn read(config: &Value, params: Option<(u64, String)>) -> Option<Weights> {
     let mut text = config;
     while let Some(inner) = TEXT_SECTIONS.iter().find_map(|name| text.get(name)).filter(|inner| inner.is_object()) {

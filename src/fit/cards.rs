@@ -53,8 +53,7 @@ fn of_driver(model: &str) -> Option<Card> {
     rows::rows(CARDS).find(is_driver_name).and_then(Card::of)
 }
 
-/// The memory of a GPU as people write it. If cards are sold with that many `GB`, it is the least that one of them has: makers
-/// count in GiB, and the driver keeps a part.
+/// `80GB` is the least memory of the cards that are sold as such: makers count in GiB, and the driver keeps a part.
 pub fn parse_memory(text: &str) -> Option<u64> {
     let upper = text.trim().to_ascii_uppercase();
     let sold: Option<u64> = upper.strip_suffix("GB").and_then(|number| number.trim_end().parse().ok());

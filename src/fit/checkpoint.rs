@@ -95,7 +95,6 @@ fn read_header(path: &Path) -> io::Result<Header> {
 #[derive(Deserialize)]
 #[serde(expecting = "an index of safetensors files")]
 struct CheckpointIndex {
-    /// Names of tensors with the files they are in.
     weight_map: HashMap<String, String>,
 }
 

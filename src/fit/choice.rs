@@ -134,7 +134,6 @@ impl<'a> Scenario<'a> {
         self.gpu_memory.is_some_and(|memory| need.gpu() <= memory)
     }
 
-    /// The fastest template that fits, and what it needs.
     pub(super) fn first_fit(&self) -> Option<(&'a Candidate, MemoryNeed)> {
         let workload = self.workload();
         self.order.iter().find_map(|name| {

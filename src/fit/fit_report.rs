@@ -28,17 +28,13 @@ pub struct FitReport {
     pub(super) allocator: UsedAllocator,
     pub(super) accounting: Accounting,
     pub(super) rows: Vec<TemplateRow>,
-    pub(super) named: Option<NamedConfig>,
+    /// The row of the config that the user named, and its largest micro batch.
+    pub(super) named: Option<(usize, u64)>,
     pub(super) recommended: Option<Recommendation>,
     /// Changes that would make the named config fit, or some template.
     pub(super) remedies: Vec<Remedy>,
     pub(super) rule_of_thumb: Option<RuleOfThumb>,
     pub(super) assumed: Vec<String>,
-}
-
-pub(super) struct NamedConfig {
-    pub(super) row: usize,
-    pub(super) largest_micro_batch: u64,
 }
 
 #[derive(Clone, Copy)]
@@ -84,7 +80,7 @@ impl TemplateRow {
 
 impl FitReport {
     fn named(&self) -> Option<&TemplateRow> {
-        self.rows.get(self.named.as_ref()?.row)
+        self.rows.get(self.named?.0)
     }
 
     fn is_real(&self) -> bool {
@@ -268,7 +264,7 @@ impl FitReport {
         let words = match row.verdict {
             Verdict::Fits if !self.is_real() => "fits".to_string(),
             Verdict::Fits => {
-                let most = self.named.as_ref().map_or(0, |named| named.largest_micro_batch);
+                let (_, most) = self.named.unwrap_or_default();
                 format!("fits, up to a micro batch of {most}")
             }
             Verdict::Tight => "is tight: nothing is left for gaps between allocations".to_string(),

@@ -33,8 +33,7 @@ pub(crate) struct JudgedLaunch {
     pub(crate) short: Option<Problem>,
 }
 
-/// Nothing is judged if the model, the ranks or the memory of the GPUs is not known, or if the training keeps models that are
-/// not counted.
+/// Nothing is judged unless the model, the ranks and the memory of the GPUs are known, and all of the training is counted.
 pub(crate) fn judge(config: LaunchConfig, topology: &Topology, understood: &UnderstoodLaunch) -> JudgedLaunch {
     let UnderstoodLaunch { job, launch, host, .. } = understood;
     if launch.memory.gpu.is_none() && host.nvidia_gpus.is_none() || job.trainer.is_passthrough() {

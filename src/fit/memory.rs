@@ -90,10 +90,8 @@ impl MemoryModel<'_> {
     /// Stages 1 and 2 first join the trained weights into one tensor: on the GPU if the driver says that it has room there,
     /// which it also says of memory that torch may not take, else on the host.
     fn start(&self) -> u64 {
-        if !matches!(self.strategy.stage, Some(1 | 2)) {
-            return 0;
-        }
-        self.overhead() + self.parameters() + self.gradients()
+        let is_joined = matches!(self.strategy.stage, Some(1 | 2));
+        if is_joined { self.overhead() + self.parameters() + self.gradients() } else { 0 }
     }
 
     fn overhead(&self) -> u64 {
@@ -202,24 +200,18 @@ impl MemoryModel<'_> {
             (_, StepPhase::OptimizerStep | StepPhase::EndOfBackward) => whole,
             // Earlier in the step, only the gradients of previous micro batches are there.
             _ if !self.workload.accumulates => 0,
-            (Some(2), _) => self.accumulated(),
+            (Some(2), _) if self.offloads_optimizer() => 0,
+            // A gradient that is larger than the bucket is kept whole by every rank that has a part of it.
+            (Some(2), _) if self.largest() > self.strategy.bucket_size => {
+                share.max(self.workload.element * self.largest())
+            }
+            (Some(2), _) => share,
             _ => whole,
         }
     }
 
-    /// Bytes of the gradients that stage 2 keeps from one micro batch to the next. A gradient that is larger than the bucket is
-    /// kept whole by every rank that has a part of it.
-    fn accumulated(&self) -> u64 {
-        let is_whole = self.largest() > self.strategy.bucket_size;
-        let largest = if is_whole { self.workload.element * self.largest() } else { 0 };
-        if self.offloads_optimizer() { 0 } else { self.share(self.gradients()).max(largest) }
-    }
-
     fn buffers_at(&self, phase: StepPhase) -> u64 {
         let element = self.workload.element;
-        let in_backward = matches!(phase, StepPhase::Backward | StepPhase::EndOfBackward);
-        // The embedding's gradient is computed whole before it is split.
-        let embedding = if self.has_largest_gradient(phase) { element * self.largest() } else { 0 };
         if phase == StepPhase::OptimizerStep && !self.offloads_optimizer() {
             return self.buffers_of_update();
         }
@@ -236,9 +228,11 @@ impl MemoryModel<'_> {
             Some(stage) => {
                 // Stage 1 keeps its bucket from one micro batch to the next.
                 let is_kept = stage == 1 && self.workload.accumulates && phase == StepPhase::Loss;
-                let bucket = element * self.strategy.bucket_size * self.strategy.buckets;
-                let bucket = if in_backward || is_kept { bucket } else { 0 };
-                bucket + embedding + self.copies_of_largest(phase)
+                let has_bucket = is_kept || matches!(phase, StepPhase::Backward | StepPhase::EndOfBackward);
+                let bucket = if has_bucket { self.strategy.bucket_size * self.strategy.buckets } else { 0 };
+                // The embedding's gradient is computed whole before it is split.
+                let embedding = if self.has_largest_gradient(phase) { self.largest() } else { 0 };
+                element * (bucket + embedding) + self.copies_of_largest(phase)
             }
         }
     }
@@ -338,8 +332,7 @@ impl MemoryModel<'_> {
         bucket + (joined + cast).max(self.scratch(own)).max(norm.saturating_sub(FP32 * own))
     }
 
-    /// Stage 3 gathers parameters from the other ranks, or from the host. A single rank gathers nothing, unless the parameters
-    /// are offloaded.
+    /// Stage 3 gathers parameters from the other ranks, or from the host.
     fn gathers(&self) -> bool {
         self.strategy.stage == Some(3) && (self.world_size > 1 || self.strategy.params != MemoryKind::Gpu)
     }

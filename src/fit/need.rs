@@ -26,7 +26,6 @@ impl Cluster {
     }
 }
 
-/// Bytes on one GPU, by what they are used for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct GpuUsage {
     pub(crate) parameters: u64,

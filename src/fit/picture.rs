@@ -1,5 +1,4 @@
-//! The memory of each GPU as a picture: a bar for each template, and a line where the GPU ends. In a terminal the bars are
-//! coloured blocks, or letters where there is no colour; in a document they are an SVG.
+//! The memory of each GPU as bars, with a line where the GPU ends: blocks or letters in a terminal, an SVG in a document.
 
 use anstyle::{AnsiColor, Style};
 

@@ -1,5 +1,4 @@
-//! The settings of a training that decide how much memory it needs. Our own options win over the arguments of the training
-//! command, and those over the front end's defaults.
+//! The settings of a training that decide how much memory it needs.
 
 use super::optimizer::Optimizer;
 use crate::base::source::Sourced;
@@ -49,8 +48,7 @@ pub enum Attention {
     Eager,
 }
 
-/// What an algorithm of preference tuning adds to a training, as TRL 0.29 runs it: answers that are computed together, a
-/// reference model, and a loss of its own. The bytes were measured (`tests/data/memory-h200-more.jsonl`).
+/// An algorithm of preference tuning, as TRL 0.29 runs it. The bytes were measured (`tests/data/memory-h200-more.jsonl`).
 #[derive(Debug)]
 pub struct Algorithm {
     names: &'static [&'static str],

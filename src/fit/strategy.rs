@@ -27,9 +27,9 @@ impl MemoryKind {
     }
 }
 
-/// The default is a training without DeepSpeed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Strategy {
+    /// `None`, which is the default: DeepSpeed is not used.
     pub(crate) stage: Option<u64>,
     pub(crate) optimizer: MemoryKind,
     pub(crate) params: MemoryKind,

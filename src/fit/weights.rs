@@ -1,5 +1,4 @@
-//! The number of parameters of a model and its shape: from the headers of its checkpoint, from its config.json, from a
-//! number the user gave, or from its name.
+//! The size and shape of a model: from the headers of its checkpoint, its config.json, a number the user gave, or its name.
 
 use serde_json::json;
 
@@ -22,8 +21,7 @@ pub(crate) struct ModelLookup {
     pub(crate) trusts_names: bool,
 }
 
-/// Well-known dense models, whose shape is assumed if only a number of parameters is known: name, hidden size, layers,
-/// intermediate size, heads, kv heads.
+/// Dense models whose shape is assumed if only a size is known: name, hidden size, layers, inner size, heads, kv heads.
 const TYPICAL: &[(&str, u64, u64, u64, u64, u64)] = &[
     ("Qwen2.5-0.5B", 896, 24, 4864, 14, 2),
     ("Qwen2.5-1.5B", 1536, 28, 8960, 12, 2),

@@ -1,5 +1,4 @@
-//! The parts of one layer: attention or a recurrence (Mamba, Mamba 2, the gated delta rule of Qwen 3 Next), and an MLP or a
-//! mixture of experts.
+//! The parts of one layer: attention or a recurrence, and an MLP or a mixture of experts.
 
 use serde_json::Value;
 
