@@ -1,32 +1,29 @@
 //! `zlaunch fit` and `--deepspeed auto`: how much memory a training needs under each template, and which template to use.
 //! Reads the model's files; everything else is arithmetic.
 
-mod advice;
-pub mod algorithm;
 mod allocator;
 pub mod architecture;
-mod arguments;
-mod as_json;
 mod candidates;
 pub mod cards;
 mod checkpoint;
 mod choice;
-pub(crate) mod launch;
+mod fit_report;
+pub(crate) mod launch_warning;
 pub mod memory;
 pub mod need;
 pub mod optimizer;
 mod picture;
-mod print;
 mod remedies;
 pub mod settings;
 pub mod strategy;
+mod training_args;
 mod weights;
 pub mod workload;
 
-use anstyle::Style;
 use serde_json::Value;
 
 use crate::base::json;
+use crate::base::size::Size;
 use crate::base::source::{Source, Sourced};
 use crate::command::model::Hub;
 use crate::command::trainer::{Job, Trainer};
@@ -42,22 +39,21 @@ use crate::request::understood::UnderstoodLaunch;
 pub(crate) use allocator::{EXPANDABLE, UsedAllocator};
 use architecture::Weights;
 pub(crate) use candidates::AUTO;
-use candidates::Candidates;
-use choice::{MemoryKind, Recommendation, Scenario, TemplateRow, Verdict};
+use candidates::{Candidates, FASTEST_FIRST, FASTEST_FIRST_ON_ONE_GPU};
+use choice::{Scenario, TemplateRow, Verdict};
+use fit_report::FitReport;
+pub use fit_report::View;
 pub(crate) use need::Accounting;
 use need::Cluster;
 pub(crate) use optimizer::Optimizer;
-use remedies::Remedy;
 use settings::TrainingSettings;
 pub(crate) use settings::{Attention, Dtype, TrainingArgs, Tuner};
 use strategy::Strategy;
 use weights::ModelLookup;
 use workload::Workload;
 
-/// The command line of `zlaunch fit`.
 pub struct FitRequest {
     pub(crate) launch: Launch,
-    /// The card that `--gpu` names.
     pub(crate) card: Option<&'static str>,
     pub(crate) training: TrainingArgs,
     pub(crate) accounting: Accounting,
@@ -68,125 +64,62 @@ pub struct FitRequest {
 pub(crate) enum FitFormat {
     Text,
     Json,
-    /// A picture.
     Svg,
 }
 
-/// How text is shown: to the width of a terminal, and in colour.
-#[derive(Clone, Copy)]
-pub struct View {
-    /// Columns of the terminal, if there is one.
-    pub width: Option<usize>,
-    pub colour: bool,
-}
-
-impl View {
-    pub(super) fn painted(self, text: &str, style: Style) -> String {
-        if self.colour && !text.is_empty() { format!("{style}{text}{style:#}") } else { text.to_string() }
-    }
-}
-
-pub struct FitReport {
-    pub(crate) model: Option<String>,
-    pub(crate) weights: Weights,
-    pub(crate) settings: TrainingSettings,
-    pub(crate) workload: Workload,
-    pub(crate) cluster: Cluster,
-    pub(crate) card: Option<&'static str>,
-    pub(crate) gpu_memory: Option<Sourced<u64>>,
-    pub(crate) host_memory: Option<Sourced<u64>>,
-    /// On the disk that the named config offloads to.
-    pub(crate) free_disk: Option<u64>,
-    pub(crate) allocator: UsedAllocator,
-    pub(crate) accounting: Accounting,
-    pub(crate) rows: Vec<TemplateRow>,
-    /// The config that the user named.
-    pub(crate) named: Option<NamedConfig>,
-    pub(crate) recommended: Option<Recommendation>,
-    /// Changes that would make the named config fit, or some template.
-    pub(crate) remedies: Vec<Remedy>,
-    pub(crate) rules_of_thumb: Vec<&'static str>,
-    pub(crate) assumed: Vec<String>,
-}
-
-pub(crate) struct NamedConfig {
-    row: usize,
-    pub(crate) largest_micro_batch: u64,
-}
-
-impl FitReport {
-    pub(crate) fn named(&self) -> Option<&TemplateRow> {
-        self.rows.get(self.named.as_ref()?.row)
-    }
-
-    /// The config that was named does not fit; or none was named, and no template fits.
-    pub(crate) fn does_not_fit(&self) -> bool {
-        match self.named() {
-            Some(row) => row.verdict() == Verdict::Not,
-            None => self.recommended.is_none() && self.if_host_allows().is_none() && self.gpu_memory.is_some(),
-        }
-    }
-
-    /// The first template that fits on the GPUs, of which only the memory of the hosts is not known.
-    pub(crate) fn if_host_allows(&self) -> Option<&TemplateRow> {
-        self.rows.iter().find(|row| row.judgement.unknown == [MemoryKind::Host] && row.verdict() == Verdict::Unknown)
-    }
-}
-
-/// `zlaunch fit`.
 pub fn answer(request: &FitRequest, host: &Host) -> Result<FitReport, Vec<Problem>> {
     let launch = &request.launch;
     if launch.command.is_empty() {
         let cluster = cluster(&launch.topology, None, host)?;
-        return FitInputs::new(None, cluster, launch, host).of_request(request, host).report(host);
+        return FitInputs::of_request(request, None, cluster, host).report(host);
     }
     let understood = UnderstoodLaunch::new(launch, host);
     if !understood.job.problems.is_empty() {
         return Err(understood.job.problems);
     }
-    let cluster = cluster(&launch.topology, Some(understood.topology()), &understood.host)?;
-    let mut inputs = FitInputs::new(Some(&understood.job), cluster, launch, &understood.host).of_request(request, host);
+    let host = &understood.host;
+    let cluster = cluster(&launch.topology, Some(understood.topology()), host)?;
+    let mut inputs = FitInputs::of_request(request, Some(&understood.job), cluster, host);
     if inputs.config.is_none() {
         let own = understood.own_config().filter(|own| !own.value.is_empty()).map(|own| understood.own_file(own));
-        let is_here = |own: &Sourced<String>| template::resolve(own, &launch.search, &understood.host).is_ok();
+        let is_here = |own: &Sourced<String>| template::resolve(own, &launch.search, host).is_ok();
         (inputs.config, inputs.unread) = match own {
             Some(own) if own.value == AUTO || is_here(&own) => (Some(own), None),
             own => (None, own),
         };
     }
-    let named = inputs.config.as_ref().and_then(|named| candidates::config_of(named, launch, &understood.host).ok());
-    if let Some((_, config)) = named.filter(|_| request.training.dtype.is_none()) {
+    if let Some(named) = &inputs.config
+        && request.training.dtype.is_none()
+        && let Ok((_, config)) = candidates::config_of(named, launch, host)
+    {
         inputs = inputs.of_config(&config);
     }
-    inputs.report(&understood.host)
+    inputs.report(host)
 }
 
 /// `--deepspeed auto`: the template, and a sentence that says why.
 pub(crate) fn choose(
     spec: &Sourced<String>,
-    job: &Job,
     topology: &Topology,
-    launch: &Launch,
-    host: &Host,
+    understood: &UnderstoodLaunch,
 ) -> Result<(String, String), Vec<Problem>> {
+    let UnderstoodLaunch { job, launch, host, .. } = understood;
     let refused = |what: &str, fixes: Fixes| Problem::error(Rule::AutoTemplate, what).at(spec).fix(fixes);
     let cannot = |why: &str, fixes: Fixes| refused(&format!("a template cannot be chosen: {why}"), fixes);
-    let name_one = || give("--deepspeed", "zero3");
+    let name_one = || Fixes::from(give("--deepspeed", "zero3"));
     let Some(cluster) = cluster_of(topology) else {
-        return Err(cannot("the number of GPUs is unknown", name_one().into()).into());
+        return Err(cannot("the number of GPUs is unknown", name_one()).into());
     };
-    let inputs = FitInputs::new(Some(job), cluster, launch, host);
+    let inputs = FitInputs::new(TrainingArgs::default(), Some(job), cluster, launch, host);
     if job.trainer.is_passthrough() || inputs.args.model.is_none() {
-        let argument = Some(job.trainer.model.argument).filter(|name| job.takes(name));
-        let fixes = match argument {
-            Some(name) => Fixes::from(format!("add --{name} to the command")).or(name_one()),
-            None => name_one().into(),
-        };
+        let name = job.trainer.model.argument;
+        let add = format!("add --{name} to the command");
+        let fixes = if job.takes(name) { Fixes::from(add).or(name_one()) } else { name_one() };
         return Err(cannot("the command names no model", fixes).into());
     }
     if inputs.needs_more() {
         let why = "this training keeps more than one model or generates text, which zlaunch does not count";
-        return Err(cannot(why, name_one().into()).into());
+        return Err(cannot(why, name_one()).into());
     }
     let report = inputs.report(host)?;
     let problem = match (&report.gpu_memory, &report.recommended) {
@@ -198,12 +131,15 @@ pub(crate) fn choose(
             refused("this training fits with no template", help.into())
         }
     };
-    Err(report.lines().into_iter().fold(problem, Problem::at).into())
+    let line = |TemplateRow { name, need, .. }: &TemplateRow| {
+        format!("{name} needs {} on each GPU and {} on the host", Size(need.gpu()), Size(need.host))
+    };
+    Err(report.rows.iter().map(line).fold(problem, Problem::at).into())
 }
 
-/// Bytes that a launch with offload needs in the memory of each node, if its model and ranks are known.
+/// Bytes that a launch with offload needs in the memory of each machine, if its model and ranks are known.
 pub(crate) fn host_memory(job: &Job, topology: &Topology, config: &Value, launch: &Launch, host: &Host) -> Option<u64> {
-    let inputs = FitInputs::new(Some(job), cluster_of(topology)?, launch, host);
+    let inputs = FitInputs::new(TrainingArgs::default(), Some(job), cluster_of(topology)?, launch, host);
     let (weights, _, workload) = inputs.training(host).ok()?;
     let strategy = Strategy::of(config, weights.shape.hidden);
     strategy.offloads().then(|| memory::need(&workload, &strategy, inputs.cluster).host)
@@ -227,14 +163,9 @@ fn cluster(
     if let Some(Processes::Count(gpus)) = flags.nproc_per_node.as_ref().map(|nproc| &nproc.value) {
         return Ok(Cluster { nodes: nodes.unwrap_or(1), gpus: u64::from(*gpus) });
     }
-    let topology = match topology {
-        Some(topology) => topology?,
-        None => {
-            // Several nodes would need a rendezvous, which does not matter here.
-            let one_node = RankFlags { nnodes: None, ..flags.clone() };
-            Topology::decide(&one_node, &HostFlags::default(), true, host)?
-        }
-    };
+    // Several machines would need a rendezvous, which does not matter here.
+    let one_machine = || RankFlags { nnodes: None, ..flags.clone() };
+    let topology = topology.unwrap_or_else(|| Topology::decide(&one_machine(), &HostFlags::default(), true, host))?;
     let gpus = count(topology.nproc_per_node.as_ref()).ok_or_else(|| {
         let what = "the command does not say how many GPUs it runs on";
         Problem::error(Rule::Usage, what).at("zlaunch fit").fix(give("--gpus", 8))
@@ -242,11 +173,9 @@ fn cluster(
     Ok(Cluster { nodes: nodes.or(count(topology.nnodes.as_ref())).unwrap_or(1), gpus })
 }
 
-/// Everything that a report is made from.
 #[derive(Clone)]
 struct FitInputs<'a> {
     args: TrainingArgs,
-    /// The front end whose defaults apply.
     trainer: Option<&'static Trainer>,
     lookup: ModelLookup,
     /// The config that is judged, besides the templates.
@@ -263,17 +192,18 @@ struct FitInputs<'a> {
 }
 
 impl<'a> FitInputs<'a> {
-    fn new(job: Option<&Job>, cluster: Cluster, launch: &'a Launch, host: &Host) -> Self {
-        let lookup = ModelLookup {
-            hub: job.map_or(Hub::HuggingFace, |job| (job.trainer.model.hub)(&job.args, host)),
-            revision: job.and_then(|job| job.args.text("model_revision")).map(|revision| revision.value),
-            trusts_names: false,
-        };
+    /// `given` wins over the arguments of the job.
+    fn new(given: TrainingArgs, job: Option<&Job>, cluster: Cluster, launch: &'a Launch, host: &Host) -> Self {
+        let given = TrainingArgs { seq_len: launch.memory.seq_len.clone(), ..given };
+        let hub = job.map_or(Hub::HuggingFace, |job| (job.trainer.model.hub)(&job.args, host));
+        let revision = job.and_then(|job| job.args.text("model_revision")).map(|revision| revision.value);
         FitInputs {
-            args: TrainingArgs { seq_len: launch.memory.seq_len.clone(), ..TrainingArgs::default() }
-                .or(job.map(|job| arguments::of_command(job, host)).unwrap_or_default()),
+            args: match job {
+                Some(job) => training_args::with_command(given, job, host),
+                None => given,
+            },
             trainer: job.map(|job| job.trainer),
-            lookup,
+            lookup: ModelLookup { hub, revision, trusts_names: false },
             config: launch.deepspeed.clone(),
             unread: None,
             card: None,
@@ -286,25 +216,28 @@ impl<'a> FitInputs<'a> {
     }
 
     /// With the options of `zlaunch fit`, which may be about other machines and models that are not here.
-    fn of_request(mut self, request: &FitRequest, host: &Host) -> Self {
-        self.args = request.training.clone().or(self.args);
-        self.lookup.trusts_names = true;
-        self.card = request.card;
-        self.accounting = request.accounting;
-        let has_fewer = host.nvidia_gpus.is_none_or(|here| self.cluster.gpus > here as u64);
-        self.is_elsewhere = self.launch.memory.gpu.is_some() || has_fewer;
-        self
+    fn of_request(request: &'a FitRequest, job: Option<&Job>, cluster: Cluster, host: &Host) -> Self {
+        let mut inputs = FitInputs::new(request.training.clone(), job, cluster, &request.launch, host);
+        inputs.lookup.trusts_names = true;
+        inputs.card = request.card;
+        inputs.accounting = request.accounting;
+        let has_fewer = host.nvidia_gpus.is_none_or(|here| cluster.gpus > here as u64);
+        inputs.is_elsewhere = request.launch.memory.gpu.is_some() || has_fewer;
+        inputs
     }
 
     /// Half precision that the config switches on by itself counts, whatever the arguments say.
     fn of_config(mut self, config: &Value) -> Self {
-        let is_on = |(key, _): &(&str, Dtype)| json::get(config, key) == Some(&Value::Bool(true));
-        let on = [("bf16.enabled", Dtype::Bf16), ("fp16.enabled", Dtype::Fp16)].into_iter().find(is_on);
-        self.args.dtype = on.map(|(_, dtype)| Sourced::new(dtype, Source::Default)).or(self.args.dtype);
+        let is_on = |key| json::get(config, key) == Some(&Value::Bool(true));
+        if is_on("bf16.enabled") {
+            self.args.dtype = Some(Sourced::new(Dtype::Bf16, Source::Default));
+        } else if is_on("fp16.enabled") {
+            self.args.dtype = Some(Sourced::new(Dtype::Fp16, Source::Default));
+        }
         self
     }
 
-    /// What is trained, if its numbers are small enough to be summed.
+    /// Fails if the numbers are too large to be summed.
     fn training(&self, host: &Host) -> Result<(Weights, TrainingSettings, Workload), Problem> {
         let weights = weights::find(&self.args, &self.lookup, host)?;
         let settings = TrainingSettings::new(&self.args, self.trainer, weights.dtype);
@@ -330,49 +263,44 @@ impl<'a> FitInputs<'a> {
         let (weights, settings, workload) = self.training(host)?;
         let is_real = self.accounting == Accounting::Real;
         let (gpu_memory, host_memory) = (self.gpu_memory(host), self.host_memory());
-        let hidden = weights.shape.hidden;
-        let candidates = Candidates::read(self.config.as_ref(), self.launch, hidden, &self.allocator, host)?;
-        let free_disk = if self.is_elsewhere { None } else { candidates.free_disk(&Machine::here()) };
+        let candidates = Candidates::read(self, weights.shape.hidden, host)?;
         let scenario = Scenario {
             weights: &weights,
             settings: &settings,
             cluster: self.cluster,
             gpu_memory: gpu_memory.as_ref().map(|memory| memory.value),
             host_memory: host_memory.as_ref().map(|memory| memory.value),
-            disk: free_disk,
+            disk: candidates.free_disk,
             accounting: self.accounting,
             allocator: None,
             templates: &candidates.all,
-            order: candidates::fastest_first(self.cluster.world_size()),
+            order: if self.cluster.world_size() == 1 { FASTEST_FIRST_ON_ONE_GPU } else { FASTEST_FIRST },
         };
         let rows = scenario.rows();
         let recommended = scenario.recommend();
-        let named = candidates
-            .named
-            .map(|row| NamedConfig { row, largest_micro_batch: scenario.largest_micro_batch(&candidates.all[row]) });
-        let judged = named.as_ref().map(|named| &rows[named.row]);
-        let fits = judged.map_or(recommended.is_some(), |row| row.verdict() != Verdict::Not);
+        let named = candidates.named.map(|row| (row, scenario.largest_micro_batch(&candidates.all[row])));
+        let judged = named.map(|(row, _)| &rows[row]);
+        let fits = judged.map_or(recommended.is_some(), |row| row.verdict != Verdict::Not);
         let remedies = match judged {
             _ if fits || !is_real || gpu_memory.is_none() => Vec::new(),
             Some(row) => remedies::remedies(&Scenario { order: &[&row.name], ..scenario }, &scenario),
             None => remedies::remedies(&scenario, &scenario),
         };
-        let rule_of_thumb = advice::rule_of_thumb(weights.params, settings.tuner, scenario.gpu_memory);
-        let assumed = self.assumed(&weights, &settings).into_iter();
+        let assumed = if is_real { self.assumed(&weights, &settings) } else { Vec::new() };
         Ok(FitReport {
             model: self.args.model.as_ref().map(|model| model.value.clone()),
             cluster: self.cluster,
             card: self.card,
             allocator: self.allocator.clone(),
             accounting: self.accounting,
-            rules_of_thumb: rule_of_thumb.into_iter().collect(),
-            assumed: assumed.filter(|_| is_real).map(|(_, text)| text).collect(),
+            rule_of_thumb: choice::rule_of_thumb(weights.params, settings.tuner, scenario.gpu_memory),
+            assumed: assumed.into_iter().map(|(_, text)| text).collect(),
             weights,
             settings,
             workload,
             gpu_memory,
             host_memory,
-            free_disk,
+            free_disk: candidates.free_disk,
             rows,
             named,
             recommended,
@@ -389,31 +317,31 @@ impl<'a> FitInputs<'a> {
     }
 
     fn host_memory(&self) -> Option<Sourced<u64>> {
-        self.launch.memory.host.clone().or_else(|| {
-            let is_here = self.accounting == Accounting::Real && !self.is_elsewhere;
-            let here = Machine::here().memory().most().filter(|_| is_here);
-            here.map(|bytes| Sourced::new(bytes, Source::Machine("this machine")))
-        })
+        if self.launch.memory.host.is_some() || self.accounting == Accounting::Textbook || self.is_elsewhere {
+            return self.launch.memory.host.clone();
+        }
+        Some(Sourced::new(Machine::here().memory().most()?, Source::Machine("this machine")))
     }
 
-    /// What nobody said. True: no default of the front end decides it either.
+    /// The settings that nobody gave, each with `true` if no default of the front end decides it either.
     fn assumed(&self, weights: &Weights, settings: &TrainingSettings) -> Vec<(bool, String)> {
-        // What a script does by itself is not seen.
+        let TrainingArgs { tuner, seq_len, micro_batch, dtype, loaded, algorithm, .. } = &self.args;
+        // A script may change the defaults of its front end, and that is not seen.
         let of_console = self.trainer.filter(|trainer| !trainer.launch.consoles.is_empty());
         let mut assumed: Vec<(bool, String)> = weights.assumed.iter().map(|text| (true, text.clone())).collect();
-        if self.args.tuner.is_none() && settings.tuner != Tuner::Full {
+        if tuner.is_none() && settings.tuner != Tuner::Full {
             assumed.push((false, format!("LoRA, the default of {}", self.trainer.map_or("", |trainer| trainer.name))));
-        } else if self.args.tuner.is_none() && self.trainer.is_some() && of_console.is_none() {
+        } else if tuner.is_none() && self.trainer.is_some() && of_console.is_none() {
             assumed.push((true, "that all parameters are trained".to_string()));
         }
-        if self.args.seq_len.is_none() {
+        if seq_len.is_none() {
             let is_open = of_console.is_none_or(|trainer| trainer.model.training.seq_len.is_none());
             assumed.push((is_open, format!("{} tokens per sequence", settings.seq_len)));
         }
-        if self.args.micro_batch.is_none() {
+        if micro_batch.is_none() {
             assumed.push((of_console.is_none(), format!("a micro batch of {}", settings.micro_batch)));
         }
-        if self.args.dtype.is_none() && self.args.loaded.is_none() && self.trainer.is_some() {
+        if dtype.is_none() && loaded.is_none() && self.trainer.is_some() {
             assumed.push((true, settings.dtype.name().to_string()));
         }
         let mut guess = |text: &str| assumed.push((true, text.to_string()));
@@ -428,7 +356,7 @@ impl<'a> FitInputs<'a> {
             guess("the most an optimizer can need, because this one was not measured");
         }
         let is_measured = self.trainer.is_some_and(|trainer| trainer.model.training.measured_losses);
-        if self.args.algorithm.is_some_and(|algorithm| algorithm.is_counted) && !is_measured {
+        if algorithm.is_some_and(|algorithm| algorithm.is_counted) && !is_measured {
             guess("the loss as TRL computes it, where it was measured");
         }
         if self.needs_more() {

@@ -45,7 +45,7 @@ pub mod doctor {
 
 pub mod fit {
     pub use crate::fit::{
-        FitRequest, View, algorithm, answer, architecture, cards, memory, need, optimizer, settings, strategy, workload,
+        FitRequest, View, answer, architecture, cards, memory, need, optimizer, settings, strategy, workload,
     };
 }
 

@@ -1,10 +1,12 @@
 //! torch's allocator: how much it loses to gaps between allocations, and whether it can be told to lose less.
 
+use std::ffi::OsString;
+
 use crate::base::vars;
 use crate::command::trainer::Job;
 use crate::host::Host;
 
-/// What makes gaps small: `torch` grows its segments instead of taking new ones.
+/// With this setting torch grows its segments instead of taking new ones, which makes gaps small.
 pub(crate) const EXPANDABLE: &str = "expandable_segments:True";
 
 /// torch 2.0 stops on the option, and 2.1 was the first to have it.
@@ -12,13 +14,15 @@ const SAFE_SINCE: [u32; 3] = [2, 2, 0];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Allocator {
-    /// With expandable segments.
     Expandable,
-    /// As torch comes.
     Plain,
 }
 
 impl Allocator {
+    fn new(is_expandable: bool) -> Self {
+        if is_expandable { Allocator::Expandable } else { Allocator::Plain }
+    }
+
     /// Percent of the peak that must be free on top. On capped GPUs, trainings needed up to 2 % with expandable segments,
     /// more than 5 and up to 8 % where stage 3 gathers parameters or answers come in pairs, and up to 28 % without; the rest is
     /// for the estimate (`tests/data/capped-h200.jsonl`).
@@ -31,31 +35,31 @@ impl Allocator {
     }
 }
 
-/// The allocator of a launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct UsedAllocator {
     pub(crate) kind: Allocator,
-    /// `PYTORCH_CUDA_ALLOC_CONF=…`, where a variable says so already.
+    /// The variable that decided it, as `PYTORCH_CUDA_ALLOC_CONF=…`.
     pub(crate) said: Option<String>,
 }
 
 impl UsedAllocator {
     pub(crate) const EXPANDABLE: UsedAllocator = UsedAllocator { kind: Allocator::Expandable, said: None };
 
-    /// By the variables of the user and of the command.
     pub(super) fn of(job: Option<&Job>, host: &Host) -> Self {
         let of_job = |name: &str| Some(job?.variables.iter().find(|variable| variable.name == name)?.value.as_str());
-        let is_safe = || job.is_none_or(|job| is_safe(job, host));
-        let default =
-            || UsedAllocator { kind: if is_safe() { Allocator::Expandable } else { Allocator::Plain }, said: None };
-        Self::said(|name| host.var(name).or_else(|| of_job(name))).unwrap_or_else(default)
+        Self::said(|name| host.var(name).or_else(|| of_job(name))).unwrap_or_else(|| {
+            let kind = Allocator::new(job.is_none_or(|job| is_safe(job, host)));
+            UsedAllocator { kind, said: None }
+        })
     }
 
-    /// The same with the variables of a template, which set what nobody else has.
+    /// The variables of a template set what nobody else has.
     pub(super) fn with(&self, env: &[(String, String)]) -> Self {
+        if self.said.is_some() {
+            return self.clone();
+        }
         let of_template = |name: &str| env.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
-        let of_template = if self.said.is_none() { Self::said(of_template) } else { None };
-        of_template.unwrap_or_else(|| self.clone())
+        Self::said(of_template).unwrap_or_else(|| self.clone())
     }
 
     fn said<'a>(value: impl Fn(&str) -> Option<&'a str>) -> Option<Self> {
@@ -63,23 +67,22 @@ impl UsedAllocator {
         let names = [vars::PYTORCH_CUDA_ALLOC_CONF, vars::PYTORCH_ALLOC_CONF];
         let (name, value) = names.into_iter().find_map(|name| Some((name, value(name)?)))?;
         let is_expandable = value.replace(' ', "").to_lowercase().contains(&EXPANDABLE.to_lowercase());
-        let kind = if is_expandable { Allocator::Expandable } else { Allocator::Plain };
-        Some(UsedAllocator { kind, said: Some(format!("{name}={value}")) })
+        Some(UsedAllocator { kind: Allocator::new(is_expandable), said: Some(format!("{name}={value}")) })
     }
 
     /// zlaunch sets the variable if the launch needs it.
     pub(crate) fn is_ours(&self) -> bool {
-        self.kind == Allocator::Expandable && self.said.is_none()
+        *self == Self::EXPANDABLE
     }
 }
 
-/// Whether expandable segments can do no harm. A torch that was not found is taken to be new. vLLM in the same process cannot put such memory to sleep (vllm PR 14189,
-/// pytorch issue 147851), and ROCm has them in no release that was tried.
+/// Expandable segments can do no harm. A torch that was not found is taken to be new. vLLM in the same process cannot put such
+/// memory to sleep (vllm PR 14189, pytorch issue 147851), and ROCm has them in no release that was tried.
 fn is_safe(job: &Job, host: &Host) -> bool {
     let torch = job.python.as_ref().and_then(|python| python.version("torch"));
-    let knows_it = torch.is_none_or(|torch| !torch.is_before(SAFE_SINCE));
-    let is_vllm = |word: &std::ffi::OsString| word.to_string_lossy().contains("vllm");
-    let is_rocm =
-        [vars::HIP_VISIBLE_DEVICES, vars::ROCR_VISIBLE_DEVICES].iter().any(|name| host.var_os(name).is_some());
-    knows_it && !is_rocm && !job.args.words().iter().any(is_vllm)
+    let is_vllm = |word: &OsString| word.to_string_lossy().contains("vllm");
+    let of_rocm = [vars::HIP_VISIBLE_DEVICES, vars::ROCR_VISIBLE_DEVICES];
+    torch.is_none_or(|torch| !torch.is_before(SAFE_SINCE))
+        && of_rocm.iter().all(|name| host.var_os(name).is_none())
+        && !job.args.words().iter().any(is_vllm)
 }

@@ -1,19 +1,15 @@
 //! Counts the parameters of a model from its config.json, and reads the sizes that decide what a training step keeps.
-//! `architectures.txt` has a row for each architecture; `tests/data/parameter-counts.jsonl` holds what transformers itself
-//! counts.
+//! `tests/data/parameter-counts.jsonl` has the counts of transformers itself.
 
-mod experts;
 pub mod known;
-mod recurrent;
+mod layers;
 
-use serde::Deserialize;
 use serde_json::Value;
 
 use super::settings::Dtype;
 use crate::base::rows;
 
-pub(crate) use known::Scores;
-use known::{Architecture, Mlp, Norm, NormedBy, Projections};
+use known::{Architecture, Mlp, Norm, Scores};
 
 /// The keys of a config whose numbers are multiplied, with their other spellings and how large they can be.
 pub const KEYS: &str = include_str!("architecture/keys.txt");
@@ -24,7 +20,6 @@ const TEXT_SECTIONS: &[&str] = &["text_config", "llm_config", "language_config",
 /// A linear module: name, inputs, outputs.
 pub(crate) type Linear = (&'static str, u64, u64);
 
-/// The sizes of a model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shape {
     pub hidden: u64,
@@ -35,51 +30,43 @@ pub struct Shape {
     pub(crate) attention: u64,
     /// Elements of the queries and keys that are normed once more.
     pub(crate) normed: u64,
-    /// Intermediate size of the MLPs that one token goes through.
     pub(crate) inner: u64,
-    /// Tensors of that size kept for the backward pass.
+    /// Tensors of the intermediate size that are kept for the backward pass.
     pub(crate) inner_copies: u64,
     pub(crate) norms: u64,
     /// Bytes kept for an element of a norm in 16 bits, input and output together.
     pub(crate) norm_bytes: u64,
-    /// How many of them are only there for the weight of the norm.
+    /// The bytes among them that only the weight of the norm needs.
     pub(crate) norm_factor: u64,
     /// Elements kept for one token of one layer besides.
     pub(crate) more_kept: u64,
-    /// How many of them are not kept if the weights of the experts are frozen.
+    /// The elements among them that are not kept if the weights of the experts are frozen.
     pub(crate) kept_for_experts: u64,
     pub(crate) scores: Scores,
-    /// Elements of the embedding: the largest tensor.
     pub(crate) embedding: u64,
-    /// Embedding and head are the same tensor.
     pub(crate) tied: bool,
     /// The logits are capped, which keeps them once more.
     pub(crate) softcapped: bool,
-    /// Parameters of one layer.
     pub(crate) layer: u64,
-    /// Linear modules of one layer that LoRA can adapt.
     pub(crate) linears: Vec<Linear>,
     /// Inputs and outputs of what LoRA adapts in the routed experts of all layers.
     pub(crate) routed: u64,
 }
 
-/// The parameters of a model, and its shape.
 #[derive(Clone, Debug, Default)]
 pub struct Weights {
     pub params: u64,
     /// Parameters that a quantised model keeps in 16 bits: embedding, head and norms.
     pub unquantised: u64,
     pub shape: Shape,
-    /// Where the number comes from.
     pub from: String,
-    /// Assumptions behind the number.
     pub assumed: Vec<String>,
-    /// What the model's config says they are stored in.
+    /// The dtype of the stored weights by the model's config.
     pub dtype: Option<Dtype>,
 }
 
 impl Weights {
-    /// The same shape with a more reliable number.
+    /// For a number that is more reliable.
     pub(super) fn with_params(self, params: u64, from: String) -> Self {
         Weights { params, unquantised: self.unquantised.min(params), from, ..self }
     }
@@ -93,10 +80,13 @@ impl Weights {
     }
 }
 
-/// `params`: as the headers of its checkpoint count them, for all parts of the model. `None` if the config lacks the basic
-/// sizes, or has impossible ones.
+/// `params`: by the headers of the checkpoint. `None` if the config lacks the basic sizes, or has impossible ones.
 pub fn read(config: &Value, params: Option<(u64, String)>) -> Option<Weights> {
-    let (text, is_part) = text_model(config);
+    let mut text = config;
+    while let Some(inner) = TEXT_SECTIONS.iter().find_map(|name| text.get(name)).filter(|inner| inner.is_object()) {
+        text = inner;
+    }
+    let is_part = !std::ptr::eq(text, config);
     let model_type = text.get("model_type").or(config.get("model_type")).and_then(Value::as_str).unwrap_or_default();
     let mut assumed = Vec::new();
     let architecture = Architecture::of(model_type).or_else(|| {
@@ -122,22 +112,7 @@ pub fn read(config: &Value, params: Option<(u64, String)>) -> Option<Weights> {
     })
 }
 
-fn text_model(config: &Value) -> (&Value, bool) {
-    let mut node = config;
-    while let Some(inner) = TEXT_SECTIONS.iter().find_map(|name| node.get(name)).filter(|inner| inner.is_object()) {
-        node = inner;
-    }
-    (node, !std::ptr::eq(node, config))
-}
-
-/// A row of `KEYS`.
-#[derive(Deserialize)]
-struct Key {
-    most: Option<u64>,
-}
-
 struct ModelConfig<'a> {
-    /// The section that describes the language model.
     text: &'a Value,
     whole: &'a Value,
     architecture: Architecture,
@@ -198,12 +173,12 @@ impl ModelConfig<'_> {
         let positions = self.architecture.positions.as_deref();
         positions.is_some_and(|key| is_above(key, 1 << 28))
             || rows::rows(KEYS).any(|row| {
-                let most = row.read::<Key>().and_then(|key| key.most);
+                let most = row.cells().get("most").and_then(Value::as_u64);
                 row.names().next().zip(most).is_some_and(|(key, most)| is_above(key, most))
             })
     }
 
-    /// Also tells whether some layers have attention, and some do not.
+    /// Also tells if some layers have attention and others do not.
     fn count(&self) -> Option<(Weights, bool)> {
         if self.is_absurd() {
             return None;
@@ -212,36 +187,45 @@ impl ModelConfig<'_> {
         let layers = self.number("num_hidden_layers").filter(|n| *n > 0)?;
         let vocab = self.number("vocab_size")?;
         let heads = self.number("num_attention_heads").filter(|n| *n > 0).unwrap_or(hidden.div_ceil(128));
-        let experts = self.number("num_experts");
-        let intermediate = self.number("intermediate_size").unwrap_or(4 * hidden);
-        // Granite 4 without experts has only what others share.
-        let shared = self.number("shared_expert_intermediate_size").filter(|_| experts == Some(0));
-        let intermediate = shared.unwrap_or(intermediate);
+        // Granite 4 without experts has only the expert that others share.
+        let has_only_shared = self.number("num_experts") == Some(0);
+        let shared = if has_only_shared { self.number("shared_expert_intermediate_size") } else { None };
+        let intermediate = shared.or_else(|| self.number("intermediate_size")).unwrap_or(4 * hidden);
         let attention = self.attention(hidden, heads);
-        let (recurrent_layers, recurrent) = self.recurrent(hidden, layers).unzip();
-        let recurrent_layers = recurrent_layers.unwrap_or(0);
+        let recurrent = self.recurrent(hidden, layers);
+        let (recurrent_layers, each) = recurrent.as_ref().map_or((0, 0), |(count, mixer)| (*count, mixer.params));
         let experts = self.experts(hidden, intermediate);
         let (dense, sparse) = self.mixture_layers(layers);
         let norms = layers * self.norms() * self.norm(hidden);
         let dense_inner = self.number("intermediate_size_mlp").unwrap_or(intermediate);
         let mlps = dense * self.mlp(hidden, dense_inner) + sparse * experts.params;
-        let mixers = (layers - recurrent_layers) * attention.params
-            + recurrent_layers * recurrent.as_ref().map_or(0, |recurrent| recurrent.params);
+        let mixers = (layers - recurrent_layers) * attention.params + recurrent_layers * each;
         let in_layers = mixers + norms + mlps;
         let embedding = vocab * self.number("word_embed_proj_dim").unwrap_or(hidden);
         let outside = self.outside(hidden, vocab, embedding);
         // Layers of two kinds are taken to be like most of them.
-        let attention = recurrent.filter(|_| 2 * recurrent_layers > layers).unwrap_or(attention);
+        let mixer = match recurrent {
+            Some((count, mixer)) if 2 * count > layers => mixer,
+            _ => attention,
+        };
         let (inner, adapted) = match self.architecture.mlp {
             Mlp::None => (0, 0),
             _ if sparse == 0 => (dense_inner, dense_inner),
             _ => (experts.active, experts.shared),
         };
-        let gated = self.architecture.mlp == Mlp::Gated;
-        let (norm_bytes, norm_factor) = self.norm_bytes();
-        let mut linears = attention.linears;
+        let (norm_bytes, norm_factor) = match self.architecture.norm {
+            Norm::Rms => (8, 2),
+            Norm::RmsInFp32 => (10, 4),
+            Norm::RmsPlusOne => (9, 4),
+            Norm::Layer => (4, 0),
+        };
+        let inner_copies: u64 = if self.architecture.mlp == Mlp::Plain { 2 } else { 4 };
+        let is_grouped = self.number("num_key_value_heads").is_some_and(|shared| shared < heads);
+        let mut linears = mixer.linears;
         if adapted > 0 {
-            linears.extend(gated.then_some(("gate_proj", hidden, adapted)));
+            if self.architecture.mlp == Mlp::Gated {
+                linears.push(("gate_proj", hidden, adapted));
+            }
             linears.extend([("up_proj", hidden, adapted), ("down_proj", adapted, hidden)]);
         }
         let shape = Shape {
@@ -249,16 +233,19 @@ impl ModelConfig<'_> {
             layers,
             vocab,
             heads,
-            attention: attention.activations,
-            normed: attention.normed,
+            attention: mixer.activations,
+            normed: mixer.normed,
             inner,
-            inner_copies: self.inner_copies(),
+            inner_copies: inner_copies.saturating_add_signed(self.architecture.inner_kept),
             norms: self.norms(),
             norm_bytes,
             norm_factor,
             more_kept: hidden * self.architecture.hidden_kept + experts.kept,
             kept_for_experts: experts.kept_for_weights,
-            scores: self.scores(heads),
+            scores: match self.architecture.scores {
+                Scores::InFp32 if !is_grouped => Scores::Never,
+                scores => scores,
+            },
             embedding,
             tied: self.is_tied(),
             softcapped: self.text.get("final_logit_softcapping").is_some_and(Value::is_number),
@@ -267,32 +254,9 @@ impl ModelConfig<'_> {
             routed: sparse * experts.adapted,
         };
         let (params, unquantised) = (outside + in_layers, outside + norms);
-        let is_mixed = (1..layers).contains(&recurrent_layers);
         let from = "config.json".to_string();
-        Some((Weights { params, unquantised, shape, from, assumed: Vec::new(), dtype: None }, is_mixed))
-    }
-
-    /// Bytes of a norm's element, and how many of them are there for its weight.
-    fn norm_bytes(&self) -> (u64, u64) {
-        match self.architecture.norm {
-            Norm::Rms => (8, 2),
-            Norm::RmsInFp32 => (10, 4),
-            Norm::RmsPlusOne => (9, 4),
-            Norm::Layer => (4, 0),
-        }
-    }
-
-    fn inner_copies(&self) -> u64 {
-        let usual: u64 = if self.architecture.mlp == Mlp::Plain { 2 } else { 4 };
-        usual.saturating_add_signed(self.architecture.inner_kept)
-    }
-
-    fn scores(&self, heads: u64) -> Scores {
-        let is_grouped = self.number("num_key_value_heads").is_some_and(|shared| shared < heads);
-        match self.architecture.scores {
-            Scores::InFp32 if !is_grouped => Scores::Never,
-            scores => scores,
-        }
+        let is_mixed = (1..layers).contains(&recurrent_layers);
+        Some((Weights { params, unquantised, shape, from, ..Weights::default() }, is_mixed))
     }
 
     /// Parameters of the embeddings, the head and the norms outside of the layers.
@@ -307,73 +271,4 @@ impl ModelConfig<'_> {
             + u64::from(self.holds(&self.architecture.final_norm));
         embedding + positions * hidden + head + head_bias + 2 * narrow * hidden + norms * self.norm(hidden)
     }
-
-    fn attention(&self, hidden: u64, heads: u64) -> AttentionSize {
-        if self.architecture.projections == Projections::Latent {
-            return self.latent_attention(hidden, heads);
-        }
-        let head = self.number("head_dim").unwrap_or(hidden / heads);
-        let is_shared_by_all =
-            self.holds(&self.architecture.one_kv_head) && self.flag("new_decoder_architecture") != Some(true);
-        let shared = if is_shared_by_all { 1 } else { self.number("num_key_value_heads").unwrap_or(heads) };
-        let (query, key) = (heads * head, shared * head);
-        // A gate of the output is as wide as the queries, and computed with them.
-        let queries = if self.architecture.projections == Projections::Gated { 2 * query } else { query };
-        let norm = match self.architecture.qk_norm_by {
-            _ if !self.holds(&self.architecture.qk_norm) => 0,
-            NormedBy::Head => 2 * head,
-            NormedBy::AllHeads => query + key,
-        };
-        let params = hidden * (queries + 2 * key)
-            + self.bias(&self.architecture.qkv_bias, queries + 2 * key)
-            + query * hidden
-            + self.bias(&self.architecture.out_bias, hidden)
-            + norm
-            + if self.holds(&self.architecture.sinks) { heads } else { 0 };
-        let normed = if norm > 0 { query + key } else { 0 };
-        let linears =
-            [("q_proj", hidden, queries), ("k_proj", hidden, key), ("v_proj", hidden, key), ("o_proj", query, hidden)];
-        AttentionSize { params, normed, linears: linears.to_vec(), activations: query + queries + 2 * key }
-    }
-
-    fn latent_attention(&self, hidden: u64, heads: u64) -> AttentionSize {
-        let size = |name| self.number(name).unwrap_or(0);
-        let (rope, nope, value) = (size("qk_rope_head_dim"), size("qk_nope_head_dim"), size("v_head_dim"));
-        let value = if value == 0 { hidden / heads } else { value };
-        let (narrow, query) = (size("kv_lora_rank"), heads * (rope + nope));
-        let mut linears = match self.number("q_lora_rank") {
-            Some(rank) => vec![("q_a_proj", hidden, rank), ("q_b_proj", rank, query)],
-            None => vec![("q_proj", hidden, query)],
-        };
-        linears.extend([
-            ("kv_a_proj_with_mqa", hidden, narrow + rope),
-            ("kv_b_proj", narrow, heads * (nope + value)),
-            ("o_proj", heads * value, hidden),
-        ]);
-        let norms = narrow + self.number("q_lora_rank").unwrap_or(0);
-        let params = linears.iter().map(|(_, inputs, outputs)| inputs * outputs).sum::<u64>() + norms;
-        let activations = 2 * query + 2 * heads * value + 2 * narrow;
-        AttentionSize { params, normed: norms, linears, activations }
-    }
-
-    fn mlp(&self, hidden: u64, inner: u64) -> u64 {
-        let (up, down) =
-            (self.bias(&self.architecture.mlp_bias, inner), self.bias(&self.architecture.mlp_bias, hidden));
-        let ups = match self.architecture.mlp {
-            Mlp::Gated => 2,
-            Mlp::Plain => 1,
-            Mlp::None => return 0,
-        };
-        ups * (hidden * inner + up) + inner * hidden + down
-    }
-}
-
-/// The attention of one layer.
-struct AttentionSize {
-    params: u64,
-    /// Elements of queries and keys that are normed.
-    normed: u64,
-    linears: Vec<Linear>,
-    /// Elements kept for each token.
-    activations: u64,
 }

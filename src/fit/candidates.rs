@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use super::FitInputs;
 use super::allocator::UsedAllocator;
 use super::strategy::Strategy;
 use crate::base::json;
@@ -21,17 +22,12 @@ pub(crate) const AUTO: &str = "auto";
 /// The templates that are compared, after a row without DeepSpeed.
 const TEMPLATES: &[&str] = &["zero0", "zero1", "zero2", "zero2_offload", "zero3", "zero3_offload", "zero3_nvme"];
 
-/// Those to choose from, the fastest first. A common guide says zero1 or zero2 first, zero3 when that does not fit, then offload.
-/// Corrected: zero1 communicates no more than zero2 and needs no reduction in every micro batch.
-const FASTEST_FIRST: &[&str] = &["zero1", "zero2", "zero3", "zero2_offload", "zero3_offload"];
+/// A common guide says zero1 or zero2 first, zero3 when that does not fit, then offload. Corrected: zero1 communicates no more
+/// than zero2 and needs no reduction in every micro batch.
+pub(super) const FASTEST_FIRST: &[&str] = &["zero1", "zero2", "zero3", "zero2_offload", "zero3_offload"];
 /// On one GPU, zero1 and zero2 only add copies: 22 bytes per parameter were measured, against 20 at stage 0.
-const FASTEST_FIRST_ON_ONE_GPU: &[&str] = &["zero0", "zero3", "zero2_offload", "zero3_offload"];
+pub(super) const FASTEST_FIRST_ON_ONE_GPU: &[&str] = &["zero0", "zero3", "zero2_offload", "zero3_offload"];
 
-pub(super) fn fastest_first(world_size: u64) -> &'static [&'static str] {
-    if world_size == 1 { FASTEST_FIRST_ON_ONE_GPU } else { FASTEST_FIRST }
-}
-
-/// A config that is judged.
 #[derive(Clone, Debug)]
 pub(super) struct Candidate {
     pub(super) name: String,
@@ -41,13 +37,11 @@ pub(super) struct Candidate {
 
 pub(super) struct Candidates {
     pub(super) all: Vec<Candidate>,
-    /// Which of them the user named.
     pub(super) named: Option<usize>,
-    /// Folders on disks that the named config offloads to.
-    nvme_paths: Vec<String>,
+    /// Bytes that are free on the fullest disk that the named config offloads to, if all of them are of this machine.
+    pub(super) free_disk: Option<u64>,
 }
 
-/// A config that was named, with its layers.
 pub(super) fn config_of(
     spec: &Sourced<String>,
     launch: &Launch,
@@ -59,45 +53,38 @@ pub(super) fn config_of(
 }
 
 impl Candidates {
-    /// `config`: what the user named. `hidden`: the model's hidden size. `allocator`: where a template says nothing about it.
-    pub(super) fn read(
-        config: Option<&Sourced<String>>,
-        launch: &Launch,
-        hidden: u64,
-        allocator: &UsedAllocator,
-        host: &Host,
-    ) -> Result<Self, Vec<Problem>> {
-        let resolve = |spec: &Sourced<String>| template::resolve(spec, &launch.search, host);
-        let none = Candidate { name: "none".to_string(), strategy: Strategy::NONE, allocator: allocator.clone() };
+    /// `hidden`: the model's hidden size.
+    pub(super) fn read(inputs: &FitInputs, hidden: u64, host: &Host) -> Result<Self, Vec<Problem>> {
+        let FitInputs { config, launch, allocator, .. } = inputs;
+        let none = Candidate { name: "none".to_string(), strategy: Strategy::default(), allocator: allocator.clone() };
         let mut all = vec![none];
         for name in TEMPLATES {
-            let Template { name, config, env, .. } = resolve(&Sourced::new((*name).to_string(), Source::Default))?;
+            let spec = Sourced::new((*name).to_string(), Source::Default);
+            let Template { name, config, env, .. } = template::resolve(&spec, &launch.search, host)?;
             all.push(Candidate { name, strategy: Strategy::of(&config, hidden), allocator: allocator.with(&env) });
         }
-        let mut candidates = Candidates { all, named: None, nvme_paths: Vec::new() };
-        let Some(spec) = config.filter(|spec| spec.value != AUTO) else { return Ok(candidates) };
-        let listed = candidates.all.iter().position(|candidate| candidate.name == spec.value);
-        candidates.named = listed.filter(|_| launch.layers.is_empty());
+        let mut candidates = Candidates { all, named: None, free_disk: None };
+        let Some(spec) = config.as_ref().filter(|spec| spec.value != AUTO) else { return Ok(candidates) };
+        if launch.layers.is_empty() {
+            candidates.named = candidates.position(&spec.value);
+        }
         if candidates.named.is_none() {
-            let (template, config) = config_of(spec, launch, host)?;
-            candidates.add(&template.name, &config, hidden, allocator.with(&template.env));
+            let (Template { name, env, .. }, config) = config_of(spec, launch, host)?;
+            let name = if candidates.position(&name).is_some() { format!("{name}, yours") } else { name };
+            let path = |section| json::get(&config, &format!("zero_optimization.{section}.nvme_path"))?.as_str();
+            let paths = ["offload_optimizer", "offload_param"].into_iter().filter_map(path);
+            if !inputs.is_elsewhere {
+                let free: Option<Vec<u64>> = paths.map(|path| Machine::here().free(Path::new(path))).collect();
+                candidates.free_disk = free.and_then(|free| free.into_iter().min());
+            }
+            candidates.named = Some(candidates.all.len());
+            let (strategy, allocator) = (Strategy::of(&config, hidden), allocator.with(&env));
+            candidates.all.push(Candidate { name, strategy, allocator });
         }
         Ok(candidates)
     }
 
-    fn add(&mut self, name: &str, config: &Value, hidden: u64, allocator: UsedAllocator) {
-        let is_taken = self.all.iter().any(|known| known.name == name);
-        self.named = Some(self.all.len());
-        let name = if is_taken { format!("{name}, yours") } else { name.to_string() };
-        self.all.push(Candidate { name, strategy: Strategy::of(config, hidden), allocator });
-        let path = |section: &str| json::get(config, &format!("zero_optimization.{section}.nvme_path"))?.as_str();
-        let paths = ["offload_optimizer", "offload_param"].into_iter().filter_map(path);
-        self.nvme_paths = paths.map(str::to_string).collect();
-    }
-
-    /// Bytes that are free on the fullest disk that the named config offloads to, if all of them are of this machine.
-    pub(super) fn free_disk(&self, machine: &Machine) -> Option<u64> {
-        let free: Option<Vec<u64>> = self.nvme_paths.iter().map(|path| machine.free(Path::new(path))).collect();
-        free?.into_iter().min()
+    fn position(&self, name: &str) -> Option<usize> {
+        self.all.iter().position(|candidate| candidate.name == name)
     }
 }

@@ -8,16 +8,13 @@ use crate::host::machine::is_model;
 
 pub const CARDS: &str = include_str!("cards.txt");
 
-/// A row of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Card {
-    /// As people call it.
     #[serde(skip)]
     pub name: &'static str,
-    /// As the driver reports it.
+    /// The memory as the driver reports it.
     mib: u64,
-    /// The gigabytes it is sold with.
     sold: u64,
 }
 
@@ -26,13 +23,11 @@ impl Card {
         Some(Card { name: row.names().next()?, ..row.read()? })
     }
 
-    /// In bytes.
     pub fn memory(&self) -> u64 {
         self.mib << 20
     }
 }
 
-/// GPUs as they are said: `H100x8`, `8xH100`, `RTX 4090`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cards {
     pub card: Card,
@@ -43,35 +38,29 @@ fn all() -> impl Iterator<Item = Card> {
     rows::rows(CARDS).filter_map(Card::of)
 }
 
-/// The memory of a GPU that the driver gives this name.
 pub fn memory(model: &str) -> Option<u64> {
     of_driver(model).map(|card| card.memory())
 }
 
 fn of_driver(model: &str) -> Option<Card> {
     // A card of the same name has less memory in a laptop.
-    let is_listed = !model.contains("Laptop");
-    let is_driver_name = |row: &Row| {
-        let others = usize::from(row.names().count() > 1);
-        row.names().skip(others).any(|name| is_model(model, name))
-    };
-    rows::rows(CARDS).filter(|_| is_listed).find(is_driver_name).and_then(Card::of)
+    if model.contains("Laptop") {
+        return None;
+    }
+    // If a row has several names, the first is not the driver's.
+    let is_driver_name =
+        |row: &Row| row.names().skip(usize::from(row.names().count() > 1)).any(|name| is_model(model, name));
+    rows::rows(CARDS).find(is_driver_name).and_then(Card::of)
 }
 
-/// The memory of a card that is sold with this many gigabytes: makers count in GiB, and the driver keeps a part. Of
-/// several such cards it is the one that has least.
-fn sold_with(gigabytes: u64) -> Option<u64> {
-    all().filter(|card| card.sold == gigabytes).map(|card| card.memory()).min()
-}
-
-/// The memory of a GPU as people write it. `GB` is what its maker calls so, if cards are sold with that many.
+/// `80GB` is the least memory of the cards that are sold as such: makers count in GiB, and the driver keeps a part.
 pub fn parse_memory(text: &str) -> Option<u64> {
     let upper = text.trim().to_ascii_uppercase();
-    let gigabytes = upper.strip_suffix("GB").and_then(|number| number.trim_end().parse().ok());
-    gigabytes.and_then(sold_with).or_else(|| parse_bytes(text))
+    let sold: Option<u64> = upper.strip_suffix("GB").and_then(|number| number.trim_end().parse().ok());
+    let memory = all().filter(|card| Some(card.sold) == sold).map(|card| card.memory()).min();
+    memory.or_else(|| parse_bytes(text))
 }
 
-/// The names of all cards, for a suggestion.
 pub fn names() -> impl Iterator<Item = &'static str> {
     all().map(|card| card.name)
 }
@@ -79,13 +68,12 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 /// A card by what people write: `h100`, `4090`, `A100 80GB`.
 fn named(text: &str) -> Option<Card> {
     let wanted = plain(text);
-    let is_it = |card: &Card| {
+    all().find(|card| {
         let name = plain(card.name);
         let without_size = name.strip_suffix(&format!("{}GB", card.sold)).unwrap_or(&name);
         let with_size = |unit: &&str| wanted.strip_prefix(without_size) == Some(&format!("{}{unit}", card.sold));
         wanted == name || ["G", "GB", "GIB"].iter().any(with_size)
-    };
-    all().find(is_it)
+    })
 }
 
 /// Without the maker, the series, spaces and case.

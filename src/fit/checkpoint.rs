@@ -3,11 +3,12 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::error::Error;
+use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
 use serde::Deserialize;
-use serde::de::IgnoredAny;
+use serde::de::{DeserializeOwned, IgnoredAny};
 
 use crate::report::{self, Problem, Rule, reading};
 
@@ -19,6 +20,9 @@ pub(crate) struct Checkpoint {
     pub(crate) packed: bool,
 }
 
+/// Numbers of these types hold several quantised weights.
+const PACKED: [&str; 3] = ["U8", "I8", "I32"];
+
 /// No real header comes near this size.
 const LONGEST_HEADER: u64 = 100 << 20;
 
@@ -26,8 +30,8 @@ const LONGEST_HEADER: u64 = 100 << 20;
 pub(crate) fn read(folder: &Path) -> Result<Option<Checkpoint>, Problem> {
     let (single, index) = (folder.join("model.safetensors"), folder.join("model.safetensors.index.json"));
     let files: BTreeSet<String> = if index.is_file() {
-        let index: CheckpointIndex = read_index(&index).map_err(|why| unreadable(&index, &why))?;
-        index.weight_map.into_values().collect()
+        let read: io::Result<CheckpointIndex> = open(&index).and_then(|(file, _)| parse(file, LONGEST_HEADER));
+        read.map_err(|why| unreadable(&index, &why))?.weight_map.into_values().collect()
     } else if single.is_file() {
         ["model.safetensors".to_string()].into()
     } else {
@@ -43,17 +47,17 @@ pub(crate) fn read(folder: &Path) -> Result<Option<Checkpoint>, Problem> {
         }
         let header = read_header(&path).map_err(|why| unreadable(&path, &why))?;
         for (name, tensor) in &header.tensors {
-            checkpoint.packed |= tensor.is_packed();
+            checkpoint.packed |= PACKED.contains(&tensor.dtype.as_str());
             // The scales of fp8 weights are not parameters.
             if !name.ends_with("_scale_inv") {
-                checkpoint.params = checkpoint.params.saturating_add(tensor.elements());
+                let elements = tensor.shape.iter().fold(1, |product: u64, size| product.saturating_mul(*size));
+                checkpoint.params = checkpoint.params.saturating_add(elements);
             }
         }
     }
     Ok(Some(checkpoint))
 }
 
-/// What is wrong with the contents is told apart from a file that cannot be read.
 fn unreadable(path: &Path, why: &io::Error) -> Problem {
     if why.kind() != ErrorKind::InvalidData {
         return report::unreadable_file(path, why);
@@ -67,36 +71,33 @@ fn invalid(why: impl Into<Box<dyn Error + Send + Sync>>) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, why)
 }
 
-fn read_index(path: &Path) -> io::Result<CheckpointIndex> {
+fn open(path: &Path) -> io::Result<(File, u64)> {
+    reading::open(path)?.ok_or_else(|| invalid("it is not a regular file"))
+}
+
+fn parse<T: DeserializeOwned>(file: File, length: u64) -> io::Result<T> {
     let mut text = Vec::new();
-    if let Some((file, _)) = reading::open(path)? {
-        file.take(LONGEST_HEADER).read_to_end(&mut text)?;
-    }
+    file.take(length).read_to_end(&mut text)?;
     serde_json::from_slice(&text).map_err(invalid)
 }
 
 fn read_header(path: &Path) -> io::Result<Header> {
-    let (mut file, size) = reading::open(path)?.ok_or_else(|| invalid("it is not a regular file"))?;
+    let (mut file, size) = open(path)?;
     let mut length = [0; 8];
     file.read_exact(&mut length)?;
     let length = u64::from_le_bytes(length);
     if length > LONGEST_HEADER || length > size {
         return Err(invalid(format!("its header cannot have {length} bytes")));
     }
-    let mut text = Vec::new();
-    file.take(length).read_to_end(&mut text)?;
-    serde_json::from_slice(&text).map_err(invalid)
+    parse(file, length)
 }
 
-/// The index of a checkpoint that is split over several files.
 #[derive(Deserialize)]
 #[serde(expecting = "an index of safetensors files")]
 struct CheckpointIndex {
-    /// Names of tensors with the files they are in.
     weight_map: HashMap<String, String>,
 }
 
-/// The header of one file: every tensor by its name.
 #[derive(Deserialize)]
 #[serde(expecting = "the header of a safetensors file")]
 struct Header {
@@ -111,15 +112,4 @@ struct Header {
 struct TensorInfo {
     dtype: String,
     shape: Vec<u64>,
-}
-
-impl TensorInfo {
-    fn elements(&self) -> u64 {
-        self.shape.iter().fold(1, |product, size| product.saturating_mul(*size))
-    }
-
-    /// Whether one stored number holds several quantised weights.
-    fn is_packed(&self) -> bool {
-        ["U8", "I8", "I32"].contains(&self.dtype.as_str())
-    }
 }

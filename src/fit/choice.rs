@@ -1,17 +1,15 @@
 //! Which templates fit, and which one to use.
 
-use serde::Serialize;
-
 use super::allocator::{Allocator, UsedAllocator};
 use super::architecture::Weights;
 use super::candidates::Candidate;
 use super::memory;
 use super::need::{Accounting, Cluster, MemoryNeed};
-use super::settings::TrainingSettings;
-use super::strategy::Strategy;
+use super::optimizer::Optimizer;
+use super::settings::{TrainingSettings, Tuner};
+use super::strategy::{MemoryKind, Strategy};
 use super::workload::Workload;
 
-/// The largest micro batch that is tried.
 pub(super) const LARGEST_MICRO_BATCH: u64 = 4096;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,39 +21,16 @@ pub(crate) enum Verdict {
     Unknown,
 }
 
-/// A memory that can be short.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum MemoryKind {
-    Gpu,
-    Host,
-    Disk,
-}
-
-/// A verdict, and the memories behind it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Judgement {
-    pub(crate) verdict: Verdict,
-    pub(crate) short: Vec<MemoryKind>,
-    /// Needed, and of unknown size.
-    pub(crate) unknown: Vec<MemoryKind>,
-}
-
-/// What one template needs, and whether that is there.
 #[derive(Clone, Debug)]
 pub(crate) struct TemplateRow {
     pub(crate) name: String,
     pub(crate) need: MemoryNeed,
-    pub(crate) judgement: Judgement,
+    pub(crate) verdict: Verdict,
+    pub(crate) short: Vec<MemoryKind>,
+    /// Needed, and of unknown size.
+    pub(crate) unknown: Vec<MemoryKind>,
     pub(crate) allocator: UsedAllocator,
-    /// The verdict for torch's allocator as it comes, without expandable segments.
     pub(crate) plain: Verdict,
-}
-
-impl TemplateRow {
-    pub(crate) fn verdict(&self) -> Verdict {
-        self.judgement.verdict
-    }
 }
 
 pub(crate) struct Recommendation {
@@ -70,17 +45,14 @@ pub(crate) fn with_margin(need: &MemoryNeed, allocator: Allocator) -> u64 {
     (need.gpu() + gaps).max(need.start)
 }
 
-/// One training on one cluster, and the templates to choose from.
+/// One training on one cluster, and the templates to choose from. The memories are in bytes of each GPU and each machine.
 #[derive(Clone, Copy)]
 pub(super) struct Scenario<'a> {
     pub(super) weights: &'a Weights,
     pub(super) settings: &'a TrainingSettings,
     pub(super) cluster: Cluster,
-    /// Bytes of each GPU.
     pub(super) gpu_memory: Option<u64>,
-    /// Bytes of each node.
     pub(super) host_memory: Option<u64>,
-    /// Bytes that are free on the disk of each node.
     pub(super) disk: Option<u64>,
     pub(super) accounting: Accounting,
     /// Instead of that of each template.
@@ -91,75 +63,83 @@ pub(super) struct Scenario<'a> {
 }
 
 impl<'a> Scenario<'a> {
-    pub(super) fn workload(&self) -> Workload {
+    fn workload(&self) -> Workload {
         Workload::new(self.weights, self.settings)
     }
 
     pub(super) fn rows(&self) -> Vec<TemplateRow> {
         let workload = self.workload();
-        let row = |candidate: &Candidate| {
-            let need = self.need(&workload, &candidate.strategy);
-            let judgement = self.judge(&workload, &need, candidate);
-            let plain = Scenario { allocator: Some(Allocator::Plain), ..*self };
-            let plain = plain.judge(&workload, &need, candidate).verdict;
-            let (name, allocator) = (candidate.name.clone(), candidate.allocator.clone());
-            TemplateRow { name, need, judgement, allocator, plain }
-        };
-        self.templates.iter().map(row).collect()
+        self.templates.iter().map(|candidate| self.judge(&workload, candidate)).collect()
     }
 
-    pub(super) fn need(&self, workload: &Workload, strategy: &Strategy) -> MemoryNeed {
+    fn need(&self, workload: &Workload, strategy: &Strategy) -> MemoryNeed {
         match self.accounting {
             Accounting::Real => memory::need(workload, strategy, self.cluster),
             Accounting::Textbook => MemoryNeed::of_textbook(workload.params, strategy, self.cluster),
         }
     }
 
-    fn judge(&self, workload: &Workload, need: &MemoryNeed, candidate: &Candidate) -> Judgement {
-        let strategy = &candidate.strategy;
+    fn judge(&self, workload: &Workload, candidate: &Candidate) -> TemplateRow {
+        let Candidate { name, strategy, allocator } = candidate;
+        let need = self.need(workload, strategy);
+        let may_fit = self.may_fit(workload, strategy);
         let memories = [
             (MemoryKind::Gpu, need.gpu(), self.gpu_memory, true),
-            // What loading takes for a moment is not a reason to doubt a template.
+            // The memory that loading takes for a moment is not a reason to doubt a template.
             (MemoryKind::Host, need.host, self.host_memory, strategy.offloads()),
             (MemoryKind::Disk, need.disk, self.disk, need.disk > 0),
         ];
-        let kinds = |is_it: &dyn Fn(u64, Option<u64>, bool) -> bool| {
-            let those = memories.iter().filter(|(_, need, there, asked)| is_it(*need, *there, *asked));
-            those.map(|(kind, ..)| *kind).collect::<Vec<_>>()
-        };
-        let mut short = kinds(&|need, there, _| there.is_some_and(|there| need > there));
-        let unknown = kinds(&|_, there, asked| there.is_none() && asked);
-        let is_real = self.accounting == Accounting::Real;
-        let allocator = self.allocator.unwrap_or(candidate.allocator.kind);
-        let with_margin = if is_real { with_margin(need, allocator) } else { need.gpu() };
-        let is_less = self.gpu_memory.is_some_and(|memory| with_margin > memory);
-        let may_fit = is_real && is_less && self.may_fit(workload, strategy);
-        if may_fit {
-            short.retain(|kind| *kind != MemoryKind::Gpu);
+        let (mut short, mut unknown) = (Vec::new(), Vec::new());
+        for (kind, need, there, is_needed) in memories {
+            match there {
+                Some(there) if need > there && !(kind == MemoryKind::Gpu && may_fit) => short.push(kind),
+                None if is_needed => unknown.push(kind),
+                _ => {}
+            }
         }
-        let verdict = match self.gpu_memory {
-            _ if !short.is_empty() => Verdict::Not,
-            _ if may_fit || !unknown.is_empty() => Verdict::Unknown,
-            Some(gpu_memory) if with_margin > gpu_memory => Verdict::Tight,
-            _ => Verdict::Fits,
+        let verdict = |allocator| {
+            let is_real = self.accounting == Accounting::Real;
+            let is_tight = is_real && self.gpu_memory.is_some_and(|memory| with_margin(&need, allocator) > memory);
+            if !short.is_empty() {
+                Verdict::Not
+            } else if is_tight && may_fit || !unknown.is_empty() {
+                Verdict::Unknown
+            } else if is_tight {
+                Verdict::Tight
+            } else {
+                Verdict::Fits
+            }
         };
-        Judgement { verdict, short, unknown }
+        TemplateRow {
+            name: name.clone(),
+            need,
+            verdict: verdict(self.allocator.unwrap_or(allocator.kind)),
+            plain: verdict(Allocator::Plain),
+            allocator: allocator.clone(),
+            short,
+            unknown,
+        }
     }
 
     /// An optimizer that nobody measured needs something between the least and the most.
     fn may_fit(&self, workload: &Workload, strategy: &Strategy) -> bool {
         let is_measured = strategy.own_optimizer.unwrap_or(workload.optimizer).is_measured();
-        let least = || self.need(&workload.with_least_optimizer(), &strategy.with_least_optimizer()).gpu();
-        !is_measured && self.gpu_memory.is_some_and(|memory| least() <= memory)
+        if is_measured || self.accounting == Accounting::Textbook {
+            return false;
+        }
+        let optimizer = Optimizer::not_measured(0);
+        let own_optimizer = strategy.own_optimizer.map(|_| optimizer);
+        let least = Workload { optimizer, ..workload.clone() };
+        let need = self.need(&least, &Strategy { own_optimizer, ..strategy.clone() });
+        self.gpu_memory.is_some_and(|memory| need.gpu() <= memory)
     }
 
-    /// The fastest template that fits, and what it needs.
     pub(super) fn first_fit(&self) -> Option<(&'a Candidate, MemoryNeed)> {
         let workload = self.workload();
         self.order.iter().find_map(|name| {
             let candidate = self.templates.iter().find(|known| known.name == *name)?;
-            let need = self.need(&workload, &candidate.strategy);
-            (self.judge(&workload, &need, candidate).verdict == Verdict::Fits).then_some((candidate, need))
+            let row = self.judge(&workload, candidate);
+            (row.verdict == Verdict::Fits).then_some((candidate, row.need))
         })
     }
 
@@ -185,9 +165,7 @@ impl<'a> Scenario<'a> {
     pub(super) fn largest_micro_batch(&self, candidate: &Candidate) -> u64 {
         let workload = self.workload();
         largest(LARGEST_MICRO_BATCH, |micro_batch| {
-            let workload = Workload { micro_batch, ..workload.clone() };
-            let need = self.need(&workload, &candidate.strategy);
-            self.judge(&workload, &need, candidate).verdict == Verdict::Fits
+            self.judge(&Workload { micro_batch, ..workload.clone() }, candidate).verdict == Verdict::Fits
         })
     }
 }
@@ -200,4 +178,40 @@ pub(super) fn largest(limit: u64, passes: impl Fn(u64) -> bool) -> u64 {
         if passes(middle) { low = middle } else { high = middle }
     }
     low
+}
+
+/// A rule of a common guide, and the templates it names. It is only shown: the estimate decides.
+pub(crate) type RuleOfThumb = (&'static str, &'static [&'static str]);
+
+/// For full fine-tuning of models that have less than so many billion parameters.
+const BY_SIZE: [(u64, RuleOfThumb); 5] = [
+    (7, ("below 7B: no DeepSpeed, or zero1", &["zero1"])),
+    (13, ("7B to 13B: zero2", &["zero2"])),
+    (30, ("13B to 30B: zero2 or zero3", &["zero2", "zero3"])),
+    (70, ("30B to 70B: zero3", &["zero3"])),
+    (1_000_000, ("above 70B: zero3_offload", &["zero3_offload"])),
+];
+
+/// GiB of a card, billions of parameters, and whether all are trained. The sums agree with each, and the guide with all but two.
+/// Its example for 8B has five GPUs of 44 GB, but a step takes 2 + 20/N bytes per parameter (22 measured on one GPU). For 30B it
+/// says zero2, but the weights alone are 60 GB, and with the step 135 GB on 8 GPUs.
+const BY_CARD: [(u64, u64, bool, RuleOfThumb); 5] = [
+    (24, 7, false, ("24 GB, 7B: zero2 and LoRA", &["zero2"])),
+    (40, 8, true, ("40 GB, 8B: zero2 from 8 GPUs on, all parameters", &["zero2"])),
+    (40, 30, false, ("40 GB, 30B: zero3 and LoRA", &["zero3"])),
+    (80, 30, true, ("80 GB, 30B: zero3 on 8 GPUs, all parameters", &["zero3"])),
+    (80, 70, false, ("80 GB, 70B: zero3 and LoRA", &["zero3"])),
+];
+
+pub(super) fn rule_of_thumb(params: u64, tuner: Tuner, memory: Option<u64>) -> Option<RuleOfThumb> {
+    const BILLION: u64 = 1_000_000_000;
+    let is_full = tuner == Tuner::Full;
+    let is_near = |value: u64, listed: u64| value.abs_diff(listed) <= listed / 7;
+    let by_card = BY_CARD.iter().find(|(gib, billions, full, _)| {
+        memory.is_some_and(|memory| is_near(memory >> 30, *gib))
+            && is_near(params, billions * BILLION)
+            && *full == is_full
+    });
+    let by_size = BY_SIZE.iter().find(|(billions, _)| is_full && params < billions * BILLION);
+    by_card.map(|(.., rule)| *rule).or(by_size.map(|(_, rule)| *rule))
 }

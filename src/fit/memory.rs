@@ -1,4 +1,4 @@
-//! The memory of one training step, on each GPU and each node. The sums follow what DeepSpeed 0.19.8 and transformers 5
+//! The memory of one training step, on each GPU and each machine. The sums follow what DeepSpeed 0.19.8 and transformers 5
 //! allocate (stage_1_and_2.py, stage3.py, unfused_optimizer.py, `ForCausalLMLoss`) and are compared with measured peaks:
 //! `tests/data/memory-h200.jsonl`.
 //!
@@ -6,13 +6,12 @@
 //! largest sum counts.
 
 mod activations;
-mod gathered;
 mod host;
 
-use super::algorithm::Algorithm;
 use super::need::{Cluster, GpuUsage, MemoryNeed, StepPhase, WORKSPACE};
 use super::optimizer::Optimizer;
-use super::strategy::{StateLocation, Strategy};
+use super::settings::Algorithm;
+use super::strategy::{MemoryKind, Strategy};
 use super::workload::Workload;
 
 /// CUDA context, driver and libraries: 1.4 to 1.85 GB in the runs measured on an H200.
@@ -25,8 +24,6 @@ const FP32: u64 = 4;
 const FP64: u64 = 8;
 /// Elements of a gradient whose norm stage 3 computes at once (`_constant_buffered_norm2`).
 const NORM_PIECE: u64 = 250_000_000;
-/// Bytes of Adam's two states.
-const ADAM_STATES: u64 = 8;
 
 pub fn need(workload: &Workload, strategy: &Strategy, cluster: Cluster) -> MemoryNeed {
     let model = MemoryModel { workload, strategy, cluster, world_size: cluster.world_size().max(1) };
@@ -38,21 +35,17 @@ pub fn need(workload: &Workload, strategy: &Strategy, cluster: Cluster) -> Memor
             (peak, usage) = (phase, next);
         }
     }
-    MemoryNeed {
-        usage,
-        peak,
-        fragments: model.fragments(),
-        start: model.start(),
-        host: model.host(),
-        disk: model.disk(),
-    }
+    // Tensors of many sizes come and go: gathered parameters, or the logits of pairs of answers.
+    let Algorithm { sequences, has_head, .. } = workload.algorithm;
+    let fragments = model.gathers() || *sequences > 1 && *has_head;
+    let start = model.start();
+    MemoryNeed { usage, peak, fragments, start, host: model.host(), disk: model.disk() }
 }
 
 struct MemoryModel<'a> {
     workload: &'a Workload,
     strategy: &'a Strategy,
     cluster: Cluster,
-    /// Never 0.
     world_size: u64,
 }
 
@@ -97,8 +90,8 @@ impl MemoryModel<'_> {
     /// Stages 1 and 2 first join the trained weights into one tensor: on the GPU if the driver says that it has room there,
     /// which it also says of memory that torch may not take, else on the host.
     fn start(&self) -> u64 {
-        let joined = matches!(self.strategy.stage, Some(1 | 2)).then(|| self.gradients());
-        joined.map_or(0, |joined| self.overhead() + self.parameters() + joined)
+        let is_joined = matches!(self.strategy.stage, Some(1 | 2));
+        if is_joined { self.overhead() + self.parameters() + self.gradients() } else { 0 }
     }
 
     fn overhead(&self) -> u64 {
@@ -106,25 +99,21 @@ impl MemoryModel<'_> {
     }
 
     fn parameters(&self) -> u64 {
+        let whole = self.workload.weights + self.workload.reference;
         match (self.strategy.stage, self.strategy.params) {
-            (Some(3), StateLocation::Gpu) => {
-                self.share(self.workload.weights + self.workload.reference) + self.second_copy()
+            (Some(3), MemoryKind::Gpu) => {
+                // ZeRO++ keeps the weights once more, split over the ranks of a group.
+                let ranks = self.strategy.second_partition;
+                let second = self.workload.weights.div_ceil(ranks.clamp(1, self.world_size));
+                self.share(whole) + if ranks > 1 { second } else { 0 }
             }
             (Some(3), _) => 0,
-            _ => self.workload.weights + self.workload.reference,
-        }
-    }
-
-    /// ZeRO++ keeps the weights once more, split over the ranks of a group.
-    fn second_copy(&self) -> u64 {
-        match self.strategy.second_partition {
-            0 | 1 => 0,
-            ranks => self.workload.weights.div_ceil(ranks.min(self.world_size)),
+            _ => whole,
         }
     }
 
     fn offloads_optimizer(&self) -> bool {
-        self.strategy.optimizer != StateLocation::Gpu
+        self.strategy.optimizer != MemoryKind::Gpu
     }
 
     fn optimizer_kind(&self) -> Optimizer {
@@ -148,19 +137,22 @@ impl MemoryModel<'_> {
         if self.is_flat() { self.share(copy + self.states()) } else { copy + self.states() }
     }
 
-    /// Bytes of the optimizer's states for all trained parameters.
+    /// Bytes for all trained parameters.
     fn states(&self) -> u64 {
         let Workload { trainable, params, shape, .. } = self.workload;
         let Optimizer { flat_states, states, outside, embedding, .. } = self.optimizer_kind();
         let each = if self.is_flat() { flat_states } else { states };
         let sees_modules = self.strategy.stage.is_none() || !self.is_flat() && !self.is_mixed_precision();
-        let embedding = embedding.filter(|_| sees_modules).map(|states| (states, shape.embedding));
-        let outside = outside.map(|states| (states, params.saturating_sub(shape.layers * shape.layer)));
-        let more = embedding.or(outside).map_or(0, |(states, elements)| (states - each) * elements.min(*trainable));
-        self.in_dtype_of_states((each * trainable + more) / 100)
+        // Some elements have other states than the rest.
+        let (other, elements) = match (embedding, outside) {
+            (Some(states), _) if sees_modules => (states, shape.embedding),
+            (_, Some(states)) => (states, params.saturating_sub(shape.layers * shape.layer)),
+            _ => (each, 0),
+        };
+        self.in_dtype_of_states((each * trainable + (other - each) * elements.min(*trainable)) / 100)
     }
 
-    /// Bytes that the update makes on top, for this many parameters of the flat tensors.
+    /// Bytes that the update allocates on top, for this many parameters of the flat tensors.
     fn scratch(&self, own: u64) -> u64 {
         let Optimizer { flat_step, step, all_at_once, casts, .. } = self.optimizer_kind();
         if self.is_flat() {
@@ -208,24 +200,18 @@ impl MemoryModel<'_> {
             (_, StepPhase::OptimizerStep | StepPhase::EndOfBackward) => whole,
             // Earlier in the step, only the gradients of previous micro batches are there.
             _ if !self.workload.accumulates => 0,
-            (Some(2), _) => self.accumulated(),
+            (Some(2), _) if self.offloads_optimizer() => 0,
+            // A gradient that is larger than the bucket is kept whole by every rank that has a part of it.
+            (Some(2), _) if self.largest() > self.strategy.bucket_size => {
+                share.max(self.workload.element * self.largest())
+            }
+            (Some(2), _) => share,
             _ => whole,
         }
     }
 
-    /// Bytes of the gradients that stage 2 keeps from one micro batch to the next. A gradient that is larger than the bucket is
-    /// kept whole by every rank that has a part of it.
-    fn accumulated(&self) -> u64 {
-        let is_whole = self.largest() > self.strategy.bucket_size;
-        let largest = if is_whole { self.workload.element * self.largest() } else { 0 };
-        if self.offloads_optimizer() { 0 } else { self.share(self.gradients()).max(largest) }
-    }
-
     fn buffers_at(&self, phase: StepPhase) -> u64 {
         let element = self.workload.element;
-        let in_backward = matches!(phase, StepPhase::Backward | StepPhase::EndOfBackward);
-        // The embedding's gradient is computed whole before it is split.
-        let embedding = if self.has_largest_gradient(phase) { element * self.largest() } else { 0 };
         if phase == StepPhase::OptimizerStep && !self.offloads_optimizer() {
             return self.buffers_of_update();
         }
@@ -242,9 +228,11 @@ impl MemoryModel<'_> {
             Some(stage) => {
                 // Stage 1 keeps its bucket from one micro batch to the next.
                 let is_kept = stage == 1 && self.workload.accumulates && phase == StepPhase::Loss;
-                let bucket = element * self.strategy.bucket_size * self.strategy.buckets;
-                let bucket = if in_backward || is_kept { bucket } else { 0 };
-                bucket + embedding + self.copies_of_largest(phase)
+                let has_bucket = is_kept || matches!(phase, StepPhase::Backward | StepPhase::EndOfBackward);
+                let bucket = if has_bucket { self.strategy.bucket_size * self.strategy.buckets } else { 0 };
+                // The embedding's gradient is computed whole before it is split.
+                let embedding = if self.has_largest_gradient(phase) { self.largest() } else { 0 };
+                element * (bucket + embedding) + self.copies_of_largest(phase)
             }
         }
     }
@@ -290,7 +278,7 @@ impl MemoryModel<'_> {
         reduced + beside + staged + cast * self.share(largest) + own
     }
 
-    /// What several ranks add while they reduce gradients: a second bucket and, for a gradient that is larger than one, its
+    /// Bytes that several ranks add while they reduce gradients: a second bucket and, for a gradient that is larger than one, its
     /// copy. An embedding that is also the head has two gradients until both are added.
     fn reduced(&self, phase: StepPhase) -> u64 {
         let (element, largest) = (self.workload.element, self.largest());
@@ -311,17 +299,17 @@ impl MemoryModel<'_> {
     /// The largest gradient at stage 3. A head of its own gets its gradient first, while most parameters are gathered; one
     /// that is shared with the embedding gets it last.
     fn stage3_gradients(&self, phase: StepPhase) -> u64 {
-        let largest = self.largest();
-        let is_reduced = phase == StepPhase::EndOfBackward || phase == StepPhase::Backward && !self.workload.shape.tied;
-        match phase {
-            // On its way to the host this rank's part is copied, and its norm is computed in fp64, a piece at a time.
-            _ if is_reduced && self.offloads_optimizer() => {
-                let part = self.share(largest);
-                self.workload.element * (largest + part) + FP64 * part.min(NORM_PIECE)
-            }
-            StepPhase::Backward | StepPhase::EndOfBackward => self.workload.element * largest,
-            _ => 0,
+        if !matches!(phase, StepPhase::Backward | StepPhase::EndOfBackward) {
+            return 0;
         }
+        let gradient = self.workload.element * self.largest();
+        let is_reduced = phase == StepPhase::EndOfBackward || !self.workload.shape.tied;
+        if !is_reduced || !self.offloads_optimizer() {
+            return gradient;
+        }
+        // On its way to the host this rank's part is copied, and its norm is computed in fp64, a piece at a time.
+        let part = self.share(self.largest());
+        gradient + self.workload.element * part + FP64 * part.min(NORM_PIECE)
     }
 
     /// Without `contiguous_gradients`, stage 2 frees the gradients once they are cast for the update.
@@ -329,7 +317,7 @@ impl MemoryModel<'_> {
         self.strategy.stage == Some(2) && self.strategy.buckets == 0
     }
 
-    /// First the 16-bit gradients are joined to be cast, then the update makes what it needs.
+    /// First the 16-bit gradients are joined to be cast, then the update allocates its own.
     fn buffers_of_update(&self) -> u64 {
         let own = self.updated_at_once();
         let joined = if self.is_flat() && self.is_mixed_precision() { self.workload.element * own } else { 0 };
@@ -344,9 +332,58 @@ impl MemoryModel<'_> {
         bucket + (joined + cast).max(self.scratch(own)).max(norm.saturating_sub(FP32 * own))
     }
 
-    /// Tensors of many sizes come and go: gathered parameters, or the logits of pairs of answers.
-    fn fragments(&self) -> bool {
-        let Algorithm { sequences, has_head, .. } = self.workload.algorithm;
-        self.gathers() || *sequences > 1 && *has_head
+    /// Stage 3 gathers parameters from the other ranks, or from the host.
+    fn gathers(&self) -> bool {
+        self.strategy.stage == Some(3) && (self.world_size > 1 || self.strategy.params != MemoryKind::Gpu)
+    }
+
+    /// Bytes of the gathered parameters: as many as stage 3 may keep, and the current module.
+    fn gathered_at(&self, phase: StepPhase) -> u64 {
+        if phase == StepPhase::OptimizerStep || !self.gathers() {
+            return 0;
+        }
+        let Workload { params, weights, shape, .. } = self.workload;
+        let kept = match phase {
+            // In the backward pass a layer is released once it was used.
+            StepPhase::EndOfBackward => shape.embedding.saturating_add(self.largest_module()),
+            StepPhase::Loss if self.runs_twice() => 0,
+            _ if shape.tied => self.live(),
+            StepPhase::Loss => self.live_at_head(),
+            // A head of its own is released before the layers.
+            _ if self.strategy.live_params < shape.embedding => self.live().min(params.saturating_sub(shape.embedding)),
+            _ => self.live_at_head().saturating_sub(shape.embedding),
+        };
+        let bytes = u128::from(*weights) * u128::from(kept.min(*params)) / u128::from((*params).max(1));
+        u64::try_from(bytes).unwrap_or(u64::MAX)
+    }
+
+    /// Parameters that are live once a head of its own, the last module, was used. A vision tower has no part in it.
+    fn live_at_head(&self) -> u64 {
+        let shape = &self.workload.shape;
+        let behind_embedding = shape.layers * shape.layer + shape.embedding;
+        match self.strategy.live_params {
+            live if live < shape.embedding => shape.embedding,
+            // A module is kept if few enough parameters come behind it, whatever its own size.
+            live if behind_embedding <= live => behind_embedding + shape.embedding,
+            _ => self.live(),
+        }
+    }
+
+    fn live(&self) -> u64 {
+        let live = if self.runs_twice() { 0 } else { self.strategy.live_params };
+        live.saturating_add(self.largest_module())
+    }
+
+    /// A model with adapters is also its own reference, and runs twice in a step. DeepSpeed then cannot tell which parameters come
+    /// next, and keeps none.
+    fn runs_twice(&self) -> bool {
+        self.workload.algorithm.has_reference && self.workload.reference == 0
+    }
+
+    /// Parameters are gathered module by module; the experts of a layer are one.
+    fn largest_module(&self) -> u64 {
+        let shape = &self.workload.shape;
+        let linear = shape.linears.iter().map(|(_, inputs, outputs)| inputs * outputs).max();
+        if shape.routed == 0 { linear.unwrap_or(shape.layer) } else { shape.layer }
     }
 }

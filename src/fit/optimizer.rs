@@ -8,8 +8,9 @@ pub const OPTIMIZERS: &str = include_str!("optimizers.txt");
 
 /// Names in DeepSpeed's `optimizer` section stand in the table with this in front.
 const OF_DEEPSPEED: &str = "deepspeed.";
+const NOT_MEASURED: &str = "an optimizer that was not measured";
 
-/// Hundredths of a byte for each trained parameter.
+/// The numbers are hundredths of a byte for each trained parameter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Optimizer {
@@ -27,25 +28,14 @@ pub struct Optimizer {
 }
 
 impl Optimizer {
-    /// The least that an optimizer which nobody measured can need: no states at all.
-    pub(crate) const LEAST: Optimizer = Optimizer {
-        name: "an optimizer that was not measured",
-        flat_states: 0,
-        flat_step: 0,
-        states: 0,
-        step: 0,
-        all_at_once: true,
-        follows_dtype: false,
-        outside: None,
-        embedding: None,
-        casts: false,
-    };
-
-    /// The most that it is taken to need.
-    const MOST: Optimizer = Optimizer { flat_states: 800, flat_step: 800, states: 800, step: 800, ..Self::LEAST };
+    /// An optimizer that nobody measured, with so much for its states and for its step. The least is 0: no states at all.
+    pub(crate) fn not_measured(each: u64) -> Self {
+        let (name, all_at_once) = (NOT_MEASURED, true);
+        Optimizer { name, flat_states: each, flat_step: each, states: each, step: each, all_at_once, ..Self::default() }
+    }
 
     pub fn is_measured(self) -> bool {
-        self.name != Self::MOST.name
+        self.name != NOT_MEASURED
     }
 
     /// By the name that a trainer gives it.
@@ -58,18 +48,18 @@ impl Optimizer {
         Self::find(&format!("{OF_DEEPSPEED}{}", name.to_lowercase()))
     }
 
+    /// One that is not in the table is taken to need as much as any.
     fn find(name: &str) -> Self {
-        Self::all().find(|(known, _)| *known == name).map_or(Self::MOST, |(_, optimizer)| optimizer)
+        Self::all().find(|(known, _)| *known == name).map_or(Self::not_measured(800), |(_, optimizer)| optimizer)
     }
 
-    /// The names that trainers use.
     pub(crate) fn of_trainers() -> impl Iterator<Item = (&'static str, Self)> {
         Self::all().filter(|(name, _)| !name.starts_with(OF_DEEPSPEED))
     }
 
     fn all() -> impl Iterator<Item = (&'static str, Self)> {
         rows::rows(OPTIMIZERS).flat_map(|row| {
-            let optimizer: Optimizer = row.read().unwrap_or(Self::MOST);
+            let optimizer: Optimizer = row.read().unwrap_or_default();
             row.names().map(move |name| (name, Optimizer { name: name.trim_start_matches(OF_DEEPSPEED), ..optimizer }))
         })
     }

@@ -1,37 +1,37 @@
-//! The memory of each GPU as a picture: a bar for each template, and a line where the GPU ends. In a terminal the bars are
-//! coloured blocks, or letters where there is no colour; in a document they are an SVG.
+//! The memory of each GPU as bars, with a line where the GPU ends: blocks or letters in a terminal, an SVG in a document.
 
 use anstyle::{AnsiColor, Style};
 
 use super::choice::{TemplateRow, Verdict};
+use super::fit_report::{FitReport, View};
 use super::need::GpuUsage;
-use super::{FitReport, View};
 use crate::base::layout::{columns, visible};
 
-/// What a part of a bar stands for, and how it is drawn.
+/// A part of a bar. Its first letter stands for it in a terminal without colour.
 struct Part {
     name: &'static str,
-    /// Where there is no colour.
-    letter: &'static str,
     colour: AnsiColor,
-    /// The colour in a document.
     fill: &'static str,
     bytes: fn(&GpuUsage) -> u64,
 }
 
-#[rustfmt::skip]
 const PARTS: [Part; 6] = [
-    Part { name: "parameters", letter: "p", colour: AnsiColor::Blue, fill: "#4c78a8", bytes: |usage| usage.parameters },
-    Part { name: "gradients", letter: "g", colour: AnsiColor::Green, fill: "#54a24b", bytes: |usage| usage.gradients },
-    Part { name: "optimizer", letter: "o", colour: AnsiColor::Magenta, fill: "#b279a2", bytes: |usage| usage.optimizer },
-    Part { name: "activations", letter: "a", colour: AnsiColor::Yellow, fill: "#eeca3b", bytes: |usage| usage.activations },
-    Part { name: "logits", letter: "l", colour: AnsiColor::Cyan, fill: "#72b7b2", bytes: |usage| usage.logits },
-    Part { name: "rest", letter: "r", colour: AnsiColor::BrightBlack, fill: "#9d9d9d", bytes: |usage| usage.buffers + usage.overhead },
+    Part { name: "parameters", colour: AnsiColor::Blue, fill: "#4c78a8", bytes: |usage| usage.parameters },
+    Part { name: "gradients", colour: AnsiColor::Green, fill: "#54a24b", bytes: |usage| usage.gradients },
+    Part { name: "optimizer", colour: AnsiColor::Magenta, fill: "#b279a2", bytes: |usage| usage.optimizer },
+    Part { name: "activations", colour: AnsiColor::Yellow, fill: "#eeca3b", bytes: |usage| usage.activations },
+    Part { name: "logits", colour: AnsiColor::Cyan, fill: "#72b7b2", bytes: |usage| usage.logits },
+    Part {
+        name: "rest",
+        colour: AnsiColor::BrightBlack,
+        fill: "#9d9d9d",
+        bytes: |usage| usage.buffers + usage.overhead,
+    },
 ];
 
 impl Part {
     fn block(&self, columns: usize, view: View) -> String {
-        let block = if view.colour { "█" } else { self.letter };
+        let block = if view.colour { "█" } else { &self.name[..1] };
         view.painted(&block.repeat(columns), foreground(self.colour))
     }
 }
@@ -40,28 +40,26 @@ fn foreground(colour: AnsiColor) -> Style {
     Style::new().fg_color(Some(colour.into()))
 }
 
-impl Verdict {
-    pub(super) fn style(self) -> Style {
-        match self {
-            Verdict::Fits => foreground(AnsiColor::Green),
-            Verdict::Tight => foreground(AnsiColor::Yellow),
-            Verdict::Not => foreground(AnsiColor::Red),
-            Verdict::Unknown => Style::new().dimmed(),
-        }
+impl View {
+    pub(super) fn painted(self, text: &str, style: Style) -> String {
+        if self.colour && !text.is_empty() { format!("{style}{text}{style:#}") } else { text.to_string() }
     }
+}
 
-    fn fill(self) -> &'static str {
+impl Verdict {
+    /// In a terminal, and in a document.
+    pub(super) fn colours(self) -> (Style, &'static str) {
         match self {
-            Verdict::Fits => "#2a7f2a",
-            Verdict::Tight => "#b07a00",
-            Verdict::Not => "#b02020",
-            Verdict::Unknown => "#666666",
+            Verdict::Fits => (foreground(AnsiColor::Green), "#2a7f2a"),
+            Verdict::Tight => (foreground(AnsiColor::Yellow), "#b07a00"),
+            Verdict::Not => (foreground(AnsiColor::Red), "#b02020"),
+            Verdict::Unknown => (Style::new().dimmed(), "#666666"),
         }
     }
 }
 
-/// How many bytes a bar of the full width stands for. The width is in columns of a terminal, or in pixels.
 struct Scale {
+    /// A bar of the full width stands for so many bytes.
     bytes: u64,
     width: u64,
 }
@@ -75,36 +73,32 @@ impl Scale {
         Scale { bytes: bytes.max(1), width }
     }
 
-    /// Where this many bytes end.
     fn at(&self, bytes: u64) -> u64 {
         let (bytes, all) = (u128::from(bytes.min(self.bytes)), u128::from(self.bytes));
         u64::try_from((bytes * u128::from(self.width) + all / 2) / all).unwrap_or(self.width)
     }
 
-    /// What stands behind a bar that is longer than the scale.
-    fn arrow<'a>(&self, row: &TemplateRow, arrow: &'a str, otherwise: &'a str) -> &'a str {
-        if row.need.gpu() > self.bytes { arrow } else { otherwise }
-    }
-
-    /// Where the parts of a bar begin and end.
     fn parts(&self, usage: &GpuUsage) -> Vec<(&'static Part, u64, u64)> {
         let mut bytes = 0;
-        let mut part = |part: &'static Part| {
+        let placed = PARTS.iter().map(|part| {
             let start = self.at(bytes);
             bytes += (part.bytes)(usage);
             (part, start, self.at(bytes))
-        };
-        PARTS.iter().map(&mut part).filter(|(_, start, end)| start < end).collect()
+        });
+        placed.filter(|(_, start, end)| start < end).collect()
     }
 }
 
-/// The columns of a bar, its name and its number, if there is no terminal.
+/// Columns of a text without a terminal.
 const WITHOUT_TERMINAL: usize = 88;
-const SHORTEST: usize = 8;
-const LONGEST: usize = 96;
+/// Pixels of a document: the margin to the left of the bars, a bar, all of it, and the height of a line.
+const LEFT: u64 = 130;
+const BAR: u64 = 620;
+const WIDTH: u64 = 960;
+const LINE: u64 = 24;
+const GPU_LINE: &str = "#d62728";
 
 impl FitReport {
-    /// A bar for each template, and what its parts are.
     pub(super) fn bars(&self, view: View) -> String {
         let names: Vec<String> = self.rows.iter().map(|row| visible(&row.name)).collect();
         let sizes: Vec<String> = self.rows.iter().map(|row| self.size(row.need.gpu())).collect();
@@ -112,7 +106,7 @@ impl FitReport {
         let (name_width, size_width) = (widest(&names), widest(&sizes));
         // Between name, bar and size there are two spaces each; the bar has a line and an arrow.
         let around = name_width + size_width + 6;
-        let width = view.width.unwrap_or(WITHOUT_TERMINAL).saturating_sub(around).clamp(SHORTEST, LONGEST);
+        let width = view.width.unwrap_or(WITHOUT_TERMINAL).saturating_sub(around).clamp(8, 96);
         let scale = Scale::new(self, width as u64);
         let mut text = String::new();
         for ((row, name), size) in self.rows.iter().zip(&names).zip(&sizes) {
@@ -126,7 +120,6 @@ impl FitReport {
     fn bar(&self, row: &TemplateRow, scale: &Scale, view: View) -> String {
         let parts = scale.parts(&row.need.usage);
         let filled = parts.last().map_or(0, |(.., end)| *end);
-        // The columns from `from` on, up to `to`.
         let draw = |from: u64, to: u64| {
             let columns =
                 |start: u64, end: u64| usize::try_from(end.min(to).saturating_sub(start.max(from))).unwrap_or(0);
@@ -137,45 +130,37 @@ impl FitReport {
             Some(memory) => draw(0, scale.at(memory.value)) + "│" + &draw(scale.at(memory.value), scale.width),
             None => draw(0, scale.width),
         };
-        bar + scale.arrow(row, "▶", " ")
+        bar + if row.need.gpu() > scale.bytes { "▶" } else { " " }
     }
 
-    /// What the letters or colours mean, below the bars.
     fn legend(&self, view: View) -> String {
-        let part = |part: &Part| (2 + part.name.len(), format!("{} {}", part.block(1, view), part.name));
-        let line = self.gpu_memory.as_ref().map(|memory| format!("│ {}", self.size(memory.value)));
-        let line = line.map(|line| (columns(&line), line));
-        let limit = view.width.unwrap_or(WITHOUT_TERMINAL);
-        let mut text = String::new();
-        let mut at = 0;
-        for (width, piece) in PARTS.iter().map(part).chain(line) {
-            let between = match at {
-                0 => "",
-                _ if at + 2 + width > limit => "\n",
-                _ => "  ",
-            };
-            at = if between == "  " { at + 2 + width } else { width };
-            text += &format!("{between}{piece}");
+        let mut pieces: Vec<(usize, String)> =
+            PARTS.iter().map(|part| (2 + part.name.len(), part.block(1, view) + " " + part.name)).collect();
+        if let Some(memory) = &self.gpu_memory {
+            let line = format!("│ {}", self.size(memory.value));
+            pieces.push((columns(&line), line));
+        }
+        let (mut text, mut at) = (String::new(), 0);
+        for (width, piece) in pieces {
+            if at > 0 && at + 2 + width > view.width.unwrap_or(WITHOUT_TERMINAL) {
+                text += "\n";
+                at = 0;
+            } else if at > 0 {
+                text += "  ";
+                at += 2;
+            }
+            text += &piece;
+            at += width;
         }
         text + "\n"
     }
-}
 
-/// All in pixels: where the bars begin and how wide they are, the first line of text, and the height of a line.
-const LEFT: u64 = 130;
-const BAR: u64 = 620;
-const WIDTH: u64 = 960;
-const TOP: u64 = 24;
-const LINE: u64 = 24;
-const GPU_LINE: &str = "#d62728";
-
-impl FitReport {
     pub fn svg(&self) -> String {
         let scale = Scale::new(self, BAR);
         let lines = [self.model_line(), self.training_line(), self.machine_line()];
-        let top = TOP + LINE * (lines.len() as u64 + 1);
+        let top = LINE * (lines.len() as u64 + 2);
         let bottom = top + LINE * self.rows.len() as u64;
-        let mut body: String = (0..).zip(&lines).map(|(at, line)| svg_text(8, TOP + LINE * at, "", line)).collect();
+        let mut body: String = (1..).zip(&lines).map(|(at, line)| svg_text(8, LINE * at, "", line)).collect();
         for (at, row) in (0..).zip(&self.rows) {
             body += &self.svg_row(row, &scale, top + LINE * at);
         }
@@ -205,9 +190,10 @@ impl FitReport {
             let title = format!("><title>{}: {}</title></rect>", part.name, self.size((part.bytes)(&row.need.usage)));
             body += &svg_rect([LEFT + start, y - 14, end - start, LINE - 6], part.fill, &title);
         }
-        let verdict = self.gpu_memory.as_ref().map(|_| format!(", {}", row.judgement.words())).unwrap_or_default();
-        let size = format!("{}{}{verdict}", scale.arrow(row, "▶ ", ""), self.size(row.need.gpu()));
-        body + &svg_text(LEFT + BAR + 8, y, row.verdict().fill(), &size)
+        let verdict = if self.gpu_memory.is_some() { format!(", {}", row.words()) } else { String::new() };
+        let arrow = if row.need.gpu() > scale.bytes { "▶ " } else { "" };
+        let size = format!("{arrow}{}{verdict}", self.size(row.need.gpu()));
+        body + &svg_text(LEFT + BAR + 8, y, row.verdict.colours().1, &size)
     }
 }
 

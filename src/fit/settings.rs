@@ -1,7 +1,5 @@
-//! The settings of a training that decide how much memory it needs. Our own options win over the arguments of the training
-//! command, and those over the front end's defaults.
+//! The settings of a training that decide how much memory it needs.
 
-use super::algorithm::{Algorithm, FINE_TUNING};
 use super::optimizer::Optimizer;
 use crate::base::source::Sourced;
 use crate::command::trainer::{HF_DEFAULTS, Trainer, TrainingDefaults};
@@ -10,7 +8,6 @@ use crate::command::trainer::{HF_DEFAULTS, Trainer, TrainingDefaults};
 pub enum Tuner {
     Full,
     Lora,
-    /// LoRA on weights quantised to this many bits.
     Quantised(u64),
 }
 
@@ -51,7 +48,48 @@ pub enum Attention {
     Eager,
 }
 
-/// The settings that were given, by our own options or by the training command.
+/// An algorithm of preference tuning, as TRL 0.29 runs it. The bytes were measured (`tests/data/memory-h200-more.jsonl`).
+#[derive(Debug)]
+pub struct Algorithm {
+    names: &'static [&'static str],
+    pub(crate) sequences: u64,
+    /// Without LoRA, whose base model serves as one, a second model is kept.
+    pub(crate) has_reference: bool,
+    /// A reward model has one output instead of a head.
+    pub has_head: bool,
+    pub(crate) logit: u64,
+    /// The same for one sequence: their logits are computed one after another.
+    pub(crate) logit_of_one: u64,
+    /// It keeps no models that are not counted, and generates no text.
+    pub(crate) is_counted: bool,
+}
+
+/// Without preferences: a logit's fp32 log-softmax and two gradients of that.
+const FINE_TUNING: &Algorithm = &Algorithm {
+    names: &[],
+    sequences: 1,
+    has_reference: false,
+    has_head: true,
+    logit: 12,
+    logit_of_one: 0,
+    is_counted: true,
+};
+
+/// The more exact names come first: `swift rlhf --rlhf_type dpo`.
+const ALGORITHMS: &[Algorithm] = &[
+    Algorithm { names: &["dpo"], sequences: 2, has_reference: true, logit: 10, logit_of_one: 4, ..*FINE_TUNING },
+    Algorithm { names: &["kto"], has_reference: true, logit: 8, ..*FINE_TUNING },
+    Algorithm { names: &["orpo", "cpo", "simpo"], sequences: 2, logit: 5, ..*FINE_TUNING },
+    Algorithm { names: &["rm", "reward"], sequences: 2, has_head: false, logit: 0, ..*FINE_TUNING },
+    Algorithm { names: &["ppo", "grpo", "rloo", "gkd", "rlhf"], is_counted: false, ..*FINE_TUNING },
+];
+
+impl Algorithm {
+    pub fn find(is_named: impl Fn(&str) -> bool) -> Option<&'static Self> {
+        ALGORITHMS.iter().find(|algorithm| algorithm.names.iter().any(|name| is_named(name)))
+    }
+}
+
 #[derive(Clone, Debug, Default)]
 pub struct TrainingArgs {
     pub model: Option<Sourced<String>>,
@@ -59,13 +97,12 @@ pub struct TrainingArgs {
     pub micro_batch: Option<Sourced<u64>>,
     pub grad_accum: Option<Sourced<u64>>,
     pub seq_len: Option<Sourced<u64>>,
-    /// Ranks that share a sequence.
     pub sequence_parallel: Option<Sourced<u64>>,
     pub tuner: Option<Sourced<Tuner>>,
     pub lora_rank: Option<Sourced<u64>>,
     pub lora_targets: Option<Sourced<String>>,
     pub dtype: Option<Sourced<Dtype>>,
-    /// What the weights are loaded in, by the model's config, where nothing says what they are trained in.
+    /// The dtype the weights are loaded in, by the model's config, if nothing says what they are trained in.
     pub loaded: Option<fn(Option<Dtype>) -> Dtype>,
     pub optimizer: Option<Sourced<Optimizer>>,
     pub checkpointing: Option<Sourced<bool>>,
@@ -73,42 +110,14 @@ pub struct TrainingArgs {
     pub fused_loss: Option<Sourced<bool>>,
     /// LoRA uses dropout, and so keeps a second copy of its inputs.
     pub dropout: Option<Sourced<bool>>,
-    /// Of preference tuning.
     pub algorithm: Option<&'static Algorithm>,
-}
-
-impl TrainingArgs {
-    /// These settings, completed by others where they are not given.
-    pub(crate) fn or(self, other: TrainingArgs) -> TrainingArgs {
-        TrainingArgs {
-            model: self.model.or(other.model),
-            params: self.params.or(other.params),
-            micro_batch: self.micro_batch.or(other.micro_batch),
-            grad_accum: self.grad_accum.or(other.grad_accum),
-            seq_len: self.seq_len.or(other.seq_len),
-            sequence_parallel: self.sequence_parallel.or(other.sequence_parallel),
-            tuner: self.tuner.or(other.tuner),
-            lora_rank: self.lora_rank.or(other.lora_rank),
-            lora_targets: self.lora_targets.or(other.lora_targets),
-            dtype: self.dtype.or(other.dtype),
-            loaded: self.loaded.or(other.loaded),
-            optimizer: self.optimizer.or(other.optimizer),
-            checkpointing: self.checkpointing.or(other.checkpointing),
-            attention: self.attention.or(other.attention),
-            fused_loss: self.fused_loss.or(other.fused_loss),
-            dropout: self.dropout.or(other.dropout),
-            algorithm: self.algorithm.or(other.algorithm),
-        }
-    }
 }
 
 /// The defaults without a training command: the settings most people start with.
 const WITHOUT_COMMAND: TrainingDefaults = TrainingDefaults { micro_batch: 1, checkpointing: true, ..HF_DEFAULTS };
 
-/// Used if the front end has no default either.
 const SEQ_LEN: u64 = 2048;
 
-/// Every setting, with its default where it was not given.
 #[derive(Clone, Debug)]
 pub struct TrainingSettings {
     pub(crate) micro_batch: u64,
@@ -121,7 +130,7 @@ pub struct TrainingSettings {
     pub(crate) dtype: Dtype,
     pub(crate) optimizer: Optimizer,
     pub(crate) checkpointing: bool,
-    /// `None`: what transformers chooses for the model.
+    /// `None`: transformers chooses it for the model.
     pub(crate) attention: Option<Attention>,
     pub(crate) fused_loss: bool,
     pub(crate) dropout: bool,
@@ -129,7 +138,7 @@ pub struct TrainingSettings {
 }
 
 impl TrainingSettings {
-    /// `trainer`: the front end whose defaults apply. `of_model`: what the model's config says its weights are.
+    /// `trainer`: the front end whose defaults apply. `of_model`: the dtype of its weights by the model's config.
     pub fn new(args: &TrainingArgs, trainer: Option<&Trainer>, of_model: Option<Dtype>) -> Self {
         fn or<T: Clone>(given: Option<&Sourced<T>>, default: T) -> T {
             given.map_or(default, |given| given.value.clone())

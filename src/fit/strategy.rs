@@ -1,42 +1,45 @@
 //! The part of a DeepSpeed config that decides how much memory is needed.
 
+use serde::Serialize;
 use serde_json::Value;
 
 use super::optimizer::Optimizer;
 use crate::base::json;
 use crate::config::zero::{Device, Zero};
 
-/// Where parameters or optimizer states are kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum StateLocation {
+/// The memories that states can be kept in, and that can be short.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum MemoryKind {
+    #[default]
     Gpu,
     Host,
     Disk,
 }
 
-impl StateLocation {
+impl MemoryKind {
     fn of(device: Device) -> Self {
         match device {
-            Device::Cpu => StateLocation::Host,
-            Device::Nvme => StateLocation::Disk,
-            Device::None | Device::Other => StateLocation::Gpu,
+            Device::Cpu => MemoryKind::Host,
+            Device::Nvme => MemoryKind::Disk,
+            Device::None | Device::Other => MemoryKind::Gpu,
         }
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Strategy {
-    /// `None`: DeepSpeed is not used.
+    /// `None`, which is the default: DeepSpeed is not used.
     pub(crate) stage: Option<u64>,
-    pub(crate) optimizer: StateLocation,
-    pub(crate) params: StateLocation,
+    pub(crate) optimizer: MemoryKind,
+    pub(crate) params: MemoryKind,
     /// Elements of a bucket for reducing gradients.
     pub(super) bucket_size: u64,
     pub(super) buckets: u64,
     pub(super) sub_group_size: u64,
     /// Parameters that stage 3 may keep gathered.
     pub(super) live_params: u64,
-    /// Ranks over which ZeRO++ splits its second copy of the parameters, or 1.
+    /// Ranks over which ZeRO++ splits its second copy of the parameters; 0 and 1 mean that there is none.
     pub(super) second_partition: u64,
     pub(super) disk_buffers: u64,
     /// Of the config's own `optimizer` section, which wins over the trainer's.
@@ -44,38 +47,23 @@ pub struct Strategy {
 }
 
 impl Strategy {
-    pub const NONE: Strategy = Strategy {
-        stage: None,
-        optimizer: StateLocation::Gpu,
-        params: StateLocation::Gpu,
-        bucket_size: 0,
-        buckets: 0,
-        sub_group_size: 0,
-        live_params: 0,
-        second_partition: 1,
-        disk_buffers: 0,
-        own_optimizer: None,
-    };
-
     /// `hidden`: the model's hidden size, from which the trainer fills an "auto" bucket size.
     pub fn of(config: &Value, hidden: u64) -> Self {
-        let number = |key: &str, default: u64| {
-            let value = json::get(config, &format!("zero_optimization.{key}"));
-            // No model has more elements than this.
-            value.and_then(Value::as_u64).unwrap_or(default).min(1 << 40)
-        };
+        let setting = |key: &str| json::get(config, &format!("zero_optimization.{key}"));
+        // No model has more elements than this.
+        let number = |key, default| setting(key).and_then(Value::as_u64).unwrap_or(default).min(1 << 40);
+        let flag = |key| setting(key).and_then(Value::as_bool);
         let zero = Zero::of(config);
         let stage = zero.stage.unwrap_or(0);
-        let overlap = json::get(config, "zero_optimization.overlap_comm").and_then(Value::as_bool);
-        let auto = json::get(config, "zero_optimization.reduce_bucket_size").is_some_and(Value::is_string);
+        let is_auto = setting("reduce_bucket_size").is_some_and(Value::is_string);
         Strategy {
             stage: Some(u64::from(stage)),
-            optimizer: if stage == 0 { StateLocation::Gpu } else { StateLocation::of(zero.optimizer) },
-            params: if stage == 3 { StateLocation::of(zero.param) } else { StateLocation::Gpu },
-            bucket_size: if auto { hidden * hidden } else { number("reduce_bucket_size", 500_000_000) },
-            buckets: match json::get(config, "zero_optimization.contiguous_gradients").and_then(Value::as_bool) {
+            optimizer: if stage == 0 { MemoryKind::Gpu } else { MemoryKind::of(zero.optimizer) },
+            params: if stage == 3 { MemoryKind::of(zero.param) } else { MemoryKind::Gpu },
+            bucket_size: if is_auto { hidden * hidden } else { number("reduce_bucket_size", 500_000_000) },
+            buckets: match flag("contiguous_gradients") {
                 Some(false) => 0,
-                _ if overlap.unwrap_or(stage == 3) && stage < 3 => 2,
+                _ if stage < 3 && flag("overlap_comm") == Some(true) => 2,
                 _ => 1,
             },
             sub_group_size: number("sub_group_size", 1_000_000_000),
@@ -87,19 +75,14 @@ impl Strategy {
         }
     }
 
-    /// The same, where an optimizer of its own takes the least that one can.
-    pub(super) fn with_least_optimizer(&self) -> Self {
-        Strategy { own_optimizer: self.own_optimizer.map(|_| Optimizer::LEAST), ..self.clone() }
-    }
-
     pub(crate) fn offloads(&self) -> bool {
-        self.optimizer != StateLocation::Gpu || self.params != StateLocation::Gpu
+        self.optimizer != MemoryKind::Gpu || self.params != MemoryKind::Gpu
     }
 }
 
 fn own_optimizer(config: &Value) -> Option<Optimizer> {
     let name = json::get(config, "optimizer.type")?.as_str()?;
+    let is_of_torch = json::get(config, "optimizer.params.torch_adam") == Some(&Value::Bool(true));
     let is_adam = name.to_lowercase().starts_with("adam");
-    let by_torch = json::get(config, "optimizer.params.torch_adam").and_then(Value::as_bool).unwrap_or(false);
-    Some(if is_adam && by_torch { Optimizer::named("adamw_torch") } else { Optimizer::of_deepspeed(name) })
+    Some(if is_adam && is_of_torch { Optimizer::named("adamw_torch") } else { Optimizer::of_deepspeed(name) })
 }

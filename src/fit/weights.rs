@@ -1,30 +1,27 @@
-//! The number of parameters of a model and its shape: from the headers of its checkpoint, from its config.json, from a
-//! number the user gave, or from its name.
+//! The size and shape of a model: from the headers of its checkpoint, its config.json, a number the user gave, or its name.
 
 use serde_json::json;
 
 use super::architecture::{self, Weights};
-use super::checkpoint;
+use super::checkpoint::{self, Checkpoint};
 use super::settings::TrainingArgs;
+use crate::base::layout::plural;
 use crate::base::size;
 use crate::base::source::Sourced;
 use crate::command::model::{self, Hub};
 use crate::host::Host;
 use crate::report::fix::{Fixes, give, run};
-use crate::report::reading;
-use crate::report::{self, Problem, Rule};
+use crate::report::{self, Problem, Rule, reading};
 
-/// How a model is looked up by its name.
 #[derive(Clone, Debug)]
 pub(crate) struct ModelLookup {
     pub(crate) hub: Hub,
     pub(crate) revision: Option<String>,
-    /// Take the size from the name of a model whose files are not here.
+    /// The size of a model whose files are not here is taken from its name.
     pub(crate) trusts_names: bool,
 }
 
-/// Well-known dense models, whose shape is assumed if only a number of parameters is known: name, hidden size, layers,
-/// intermediate size, heads, kv heads.
+/// Dense models whose shape is assumed if only a size is known: name, hidden size, layers, inner size, heads, kv heads.
 const TYPICAL: &[(&str, u64, u64, u64, u64, u64)] = &[
     ("Qwen2.5-0.5B", 896, 24, 4864, 14, 2),
     ("Qwen2.5-1.5B", 1536, 28, 8960, 12, 2),
@@ -45,46 +42,42 @@ fn of_size(params: u64, from: String) -> Weights {
         });
         Some((name, architecture::read(&config, None)?))
     });
-    let ratio = |size: u64| if size > params { size.div_ceil(params.max(1)) } else { params.div_ceil(size.max(1)) };
+    let ratio = |size: u64| size.max(params).div_ceil(size.min(params).max(1));
     let distance = |size: u64| (ratio(size), size.abs_diff(params));
     let (name, nearest) = all.min_by_key(|(_, model)| distance(model.params)).unwrap_or_default();
     Weights { assumed: vec![format!("the shape of {name}")], ..nearest.with_params(params, from) }
 }
 
 pub(crate) fn find(args: &TrainingArgs, lookup: &ModelLookup, host: &Host) -> Result<Weights, Problem> {
-    let found = args.model.as_ref().map(|name| of_local_model(name, lookup, host)).transpose()?.flatten();
-    match (&args.params, found) {
-        (Some(params), Some(weights)) => Ok(weights.with_params(params.value, params.from.to_string())),
-        (Some(params), None) => Ok(of_size(params.value, params.from.to_string())),
-        (None, Some(weights)) => Ok(weights),
-        (None, None) => match &args.model {
-            Some(name) => {
-                let size = size_in_name(&name.value).filter(|_| lookup.trusts_names);
-                size.map(|size| of_size(size, "its name; its files are not here".to_string()))
-                    .ok_or_else(|| model_is_not_here(name))
+    let local = match &args.model {
+        Some(name) => of_local_model(name, lookup, host)?,
+        None => None,
+    };
+    match (&args.params, local, &args.model) {
+        (Some(params), Some(weights), _) => Ok(weights.with_params(params.value, params.from.to_string())),
+        (Some(params), None, _) => Ok(of_size(params.value, params.from.to_string())),
+        (None, Some(weights), _) => Ok(weights),
+        (None, None, Some(name)) => match size_in_name(&name.value) {
+            Some(size) if lookup.trusts_names => Ok(of_size(size, "its name; its files are not here".to_string())),
+            _ => {
+                let what = format!("`{}` is neither a folder nor in the Hugging Face or ModelScope cache", name.value);
+                let download = Fixes::from("download it first (its config.json is enough)");
+                Err(Problem::error(Rule::Fit, what).at(name).fix(download.or(run("zlaunch fit --params 8B"))))
             }
-            None => Err(report::nothing_to_fit()),
         },
+        (None, None, None) => Err(report::nothing_to_fit()),
     }
 }
 
-fn model_is_not_here(name: &Sourced<String>) -> Problem {
-    let what = format!("`{}` is neither a folder nor in the Hugging Face or ModelScope cache", name.value);
-    Problem::error(Rule::Fit, what)
-        .at(name)
-        .fix(Fixes::from("download it first (its config.json is enough)").or(run("zlaunch fit --params 8B")))
-}
-
-/// A model whose config.json is on this machine.
+/// `None` if the model's config.json is not on this machine.
 fn of_local_model(name: &Sourced<String>, lookup: &ModelLookup, host: &Host) -> Result<Option<Weights>, Problem> {
     let Some(file) = model::config_file(&name.value, lookup.revision.as_deref(), lookup.hub, host) else {
         return Ok(None);
     };
     let config = reading::read(&file, host)?;
-    let folder = file.parent().unwrap_or(&file);
-    let headers = checkpoint::read(folder)?.filter(|headers| !headers.packed).map(|headers| {
-        let plural = if headers.files == 1 { "file" } else { "files" };
-        (headers.params, format!("the headers of {} safetensors {plural}", headers.files))
+    let checkpoint = checkpoint::read(file.parent().unwrap_or(&file))?;
+    let headers = checkpoint.filter(|checkpoint| !checkpoint.packed).map(|Checkpoint { params, files, .. }| {
+        (params, format!("the headers of {}", plural(files as u64, "safetensors file", "s")))
     });
     let of_headers = headers.clone().map(|(params, from)| of_size(params, from));
     architecture::read(&config, headers).or(of_headers).map(Some).ok_or_else(|| {

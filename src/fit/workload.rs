@@ -1,10 +1,10 @@
 //! A training step in numbers: what the model's weights and the settings amount to before any template is chosen.
 
-use super::algorithm::Algorithm;
-use super::architecture::{Scores, Shape, Weights};
+use super::architecture::known::Scores;
+use super::architecture::{Shape, Weights};
 use super::need::Cluster;
 use super::optimizer::Optimizer;
-use super::settings::{Attention, TrainingSettings, Tuner};
+use super::settings::{Algorithm, Attention, TrainingSettings, Tuner};
 
 #[derive(Clone, Debug)]
 pub struct Workload {
@@ -26,7 +26,6 @@ pub struct Workload {
     /// The loss is computed in pieces, so the logits of all tokens never exist at once.
     pub(crate) fused_loss: bool,
     pub(crate) algorithm: &'static Algorithm,
-    /// Bytes of the weights of a reference model.
     pub(crate) reference: u64,
     /// Elements that LoRA keeps per token and layer.
     pub(crate) adapters: u64,
@@ -34,12 +33,9 @@ pub struct Workload {
     pub(crate) adapted_inputs: u64,
 }
 
-/// What LoRA adds to a model.
 struct Adapters {
     params: u64,
-    /// Elements kept per token and layer.
     kept: u64,
-    /// Elements that enter the adapted modules, per token and layer.
     inputs: u64,
 }
 
@@ -78,6 +74,8 @@ impl Workload {
             // Every 64 quantised weights share a scale of four bytes.
             Tuner::Quantised(bits) => element * unquantised + (params - unquantised) * (2 * bits + 1) / 16,
         };
+        // With LoRA the model without its adapters is the reference.
+        let has_reference = settings.algorithm.has_reference && settings.tuner == Tuner::Full;
         let of_model = if shape.scores == Scores::Eager { Attention::Eager } else { Attention::Flash };
         Workload {
             params,
@@ -90,43 +88,29 @@ impl Workload {
             seq_len: settings.seq_len.div_ceil(settings.sequence_parallel.max(1)),
             accumulates: settings.grad_accum > 1,
             checkpointing: settings.checkpointing,
-            // transformers takes `sdpa` where nothing is said and the model can do with it.
+            // transformers takes `sdpa` if nothing is said and the model can do with it.
             attention: settings.attention.unwrap_or(of_model),
             fused_loss: settings.fused_loss,
             algorithm: settings.algorithm,
-            // With LoRA the model without its adapters is the reference.
-            reference: if settings.algorithm.has_reference && settings.tuner == Tuner::Full {
-                element * params
-            } else {
-                0
-            },
+            reference: if has_reference { element * params } else { 0 },
             adapters: adapters.kept,
             adapted_inputs: adapters.inputs,
         }
     }
 
-    /// The same with an optimizer that takes the least that one can.
-    pub(super) fn with_least_optimizer(&self) -> Self {
-        Workload { optimizer: Optimizer::LEAST, ..self.clone() }
-    }
-
-    /// Whether the numbers are small enough to be summed without overflow. Larger ones can only be typing errors.
+    /// The numbers are small enough to be summed without overflow. Larger ones can only be typing errors.
     pub(crate) fn is_plausible(&self, cluster: Cluster) -> bool {
         const MOST: u128 = 1 << 60;
         const MOST_GPUS: u64 = 1 << 24;
         let Shape { hidden, layers, vocab, heads, attention, normed, inner, .. } = &self.shape;
-        let sum = |numbers: &[u64]| numbers.iter().map(|number| u128::from(*number)).sum::<u128>();
-        let product = |numbers: &[u64]| {
-            numbers.iter().try_fold(1u128, |product, number| product.checked_mul(u128::from(*number)))
-        };
-        let of_layer = 64 * sum(&[*hidden, *attention, *normed, *inner, self.adapters, self.adapted_inputs]);
-        let of_tokens = product(&[self.micro_batch, self.seq_len]).and_then(|tokens| {
-            let scores = product(&[16, *heads, self.seq_len])?;
-            let layers = u128::from(*layers).checked_mul(of_layer.checked_add(scores)?)?;
-            tokens.checked_mul(layers + 16 * u128::from(*vocab))
-        });
+        let product =
+            |numbers: &[u64]| numbers.iter().fold(1u128, |product, number| product.saturating_mul(u128::from(*number)));
+        let kept = [*hidden, *attention, *normed, *inner, self.adapters, self.adapted_inputs];
+        let scores = product(&[16, *heads, self.seq_len]);
+        let of_layer = scores.saturating_add(64 * kept.map(u128::from).iter().sum::<u128>());
+        let of_token = of_layer.saturating_mul(u128::from(*layers)).saturating_add(16 * u128::from(*vocab));
+        let of_tokens = product(&[self.micro_batch, self.seq_len]).saturating_mul(of_token);
         let of_params = product(&[64, self.params.max(self.trainable).max(self.weights), cluster.gpus]);
-        let is_small = |bytes: Option<u128>| bytes.is_some_and(|bytes| bytes < MOST);
-        is_small(of_tokens) && is_small(of_params) && cluster.nodes.saturating_mul(cluster.gpus) <= MOST_GPUS
+        of_tokens.max(of_params) < MOST && cluster.nodes.saturating_mul(cluster.gpus) <= MOST_GPUS
     }
 }

@@ -19,7 +19,8 @@ use crate::config::auto::{self, FillContext};
 use crate::config::layers;
 use crate::config::places::Places;
 use crate::config::template::{self, Template};
-use crate::fit::{self, launch::LaunchConfig};
+use crate::fit;
+use crate::fit::launch_warning::{self, LaunchConfig};
 use crate::host::machine::Machine;
 use crate::host::{self, Host};
 use crate::ranks::launcher::local::LocalRanks;
@@ -181,14 +182,14 @@ impl Planner<'_> {
         spec: Sourced<String>,
         topology: Option<&Topology>,
     ) -> Result<ChosenTemplate, Vec<Problem>> {
-        let UnderstoodLaunch { job, launch, host, .. } = self.understood;
+        let UnderstoodLaunch { launch, host, .. } = self.understood;
         asked_config::can_hand_over(&spec, self.understood)?;
         if let Some(problem) = self.understood.missing_shipped_config(&spec) {
             return Err(vec![problem]);
         }
         match topology {
             Some(topology) if spec.value == fit::AUTO => {
-                let (name, why) = fit::choose(&spec, job, topology, launch, host)?;
+                let (name, why) = fit::choose(&spec, topology, self.understood)?;
                 let named = Sourced::new(name, spec.from);
                 Ok((template::resolve(&named, &launch.search, host)?, Some(why)))
             }
@@ -294,7 +295,7 @@ impl Planner<'_> {
         let PlannedConfig { template, value, .. } = config;
         let is_chosen = config.chosen.is_some();
         let of_launch = LaunchConfig { name: &template.name, value, env: &template.env, is_chosen };
-        let judged = fit::launch::judge(of_launch, job, ranks.topology?, launch, host);
+        let judged = launch_warning::judge(of_launch, ranks.topology?, self.understood);
         if let Some(short) = judged.short
             && (launch.output.wants_notes() || short.severity != Severity::Note)
         {

@@ -45,7 +45,7 @@ fn is_known(model: &Weights) -> bool {
 /// Bytes of a step on one GPU.
 fn allocated(weights: &Weights, tokens: u64, dtype: Dtype, optimizer: Optimizer, strategy: &str) -> u64 {
     let strategy = match strategy {
-        "none" => Strategy::NONE,
+        "none" => Strategy::default(),
         name => Strategy::of(&template(name).config, weights.shape.hidden),
     };
     let args = TrainingArgs {

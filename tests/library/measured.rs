@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 
 use zlaunch::testing::Host;
 use zlaunch::testing::fit::architecture;
+use zlaunch::testing::fit::memory;
 use zlaunch::testing::fit::need::{Cluster, MemoryNeed};
 use zlaunch::testing::fit::optimizer::Optimizer;
-use zlaunch::testing::fit::settings::{Dtype, TrainingArgs, TrainingSettings, Tuner};
+use zlaunch::testing::fit::settings::{Algorithm, Dtype, TrainingArgs, TrainingSettings, Tuner};
 use zlaunch::testing::fit::strategy::Strategy;
 use zlaunch::testing::fit::workload::Workload;
-use zlaunch::testing::fit::{algorithm, memory};
 use zlaunch::testing::source::{Source, Sourced};
 use zlaunch::testing::template::{Search, Template, resolve};
 
@@ -180,7 +180,7 @@ fn lab_predicted(run: &Value) -> Option<MemoryNeed> {
         fused_loss: yes("liger"),
         algorithm: text("algorithm")
             .or(run["dpo"].as_bool().map(|_| "dpo"))
-            .and_then(|name| algorithm::find(|known| known == name)),
+            .and_then(|name| Algorithm::find(|known| known == name)),
         ..TrainingArgs::default()
     };
     let settings = TrainingSettings::new(&args, None, None);
@@ -192,7 +192,7 @@ fn lab_predicted(run: &Value) -> Option<MemoryNeed> {
         assert_eq!(workload.trainable, number("trainable", 0), "{run}");
     }
     let strategy = match text("ds").or(text("template")) {
-        None | Some("none") => Strategy::NONE,
+        None | Some("none") => Strategy::default(),
         Some(name) => {
             let mut config = template(name).config;
             if let Some(own) = text("ds_optim") {

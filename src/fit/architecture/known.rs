@@ -6,7 +6,7 @@ use crate::base::rows;
 
 pub const ARCHITECTURES: &str = include_str!("architectures.txt");
 
-/// Whether a model has something, such as a bias: `never`, `always`, `if KEY` or `unless KEY`.
+/// Says if a model has something, such as a bias: `never`, `always`, `if KEY` or `unless KEY`.
 type Presence = String;
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -53,7 +53,7 @@ pub(super) enum Norm {
     Layer,
 }
 
-/// When attention stores the score of every pair of tokens, if `sdpa` computes it.
+/// The cases in which attention stores the score of every pair of tokens, if `sdpa` computes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Scores {
@@ -64,7 +64,6 @@ pub(crate) enum Scores {
     Eager,
 }
 
-/// A row of the table.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Architecture {
@@ -109,7 +108,7 @@ impl Architecture {
         serde_json::from_value(cells.into()).ok()
     }
 
-    /// What transformers uses for a key that is missing.
+    /// The value that transformers uses for a key that is missing.
     pub(super) fn default(&self, key: &str) -> Option<u64> {
         let mut words = self.defaults.split(' ');
         words.find(|word| *word == key)?;

@@ -1,7 +1,7 @@
-//! What the forward pass keeps for the backward pass, and the logits.
+//! The activations that the forward pass keeps for the backward pass, and the logits.
 
 use super::{FP32, MemoryModel};
-use crate::fit::architecture::Scores;
+use crate::fit::architecture::known::Scores;
 use crate::fit::need::StepPhase;
 use crate::fit::settings::Attention;
 use crate::fit::workload::Workload;
@@ -43,7 +43,6 @@ impl MemoryModel<'_> {
         if are_adapted { element * shape.layer.saturating_sub(outside) } else { 0 }
     }
 
-    /// Bytes of the logits while their gradient is computed.
     fn logits(&self) -> u64 {
         let Workload { shape, element, algorithm, seq_len, .. } = self.workload;
         // Capped logits (Gemma 2) are kept once more.
@@ -66,7 +65,7 @@ impl MemoryModel<'_> {
         if is_frozen { factor } else { 0 }
     }
 
-    /// Bytes of one layer's scores for one token, where `sdpa` stores them.
+    /// Bytes of one layer's scores for one token, if `sdpa` stores them.
     fn scores(&self) -> u64 {
         let Workload { shape, attention, seq_len, .. } = self.workload;
         let are_stored = match shape.scores {

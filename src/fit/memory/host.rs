@@ -1,7 +1,7 @@
 //! Memory of a machine and its disk: the processes, the model while it is loaded, and what is offloaded.
 
-use super::{ADAM_STATES, FP32, MemoryModel};
-use crate::fit::strategy::StateLocation;
+use super::{FP32, MemoryModel};
+use crate::fit::strategy::MemoryKind;
 use crate::fit::workload::Workload;
 
 /// Host memory of a Python process that has imported torch, transformers and DeepSpeed, as measured.
@@ -10,7 +10,7 @@ const PROCESS: u64 = 1_530_000_000;
 const OFFLOADING: u64 = 500_000_000;
 
 impl MemoryModel<'_> {
-    /// Memory of one node: its processes, and the larger of what loading the model and what offloading takes.
+    /// Memory of one machine: its processes, and the larger of what loading the model and what offloading takes.
     pub(super) fn host(&self) -> u64 {
         let Workload { element, weights, reference, shape, .. } = self.workload;
         let ranks = self.cluster.gpus;
@@ -24,14 +24,13 @@ impl MemoryModel<'_> {
         ranks * process + loading.max(offloaded)
     }
 
-    /// Host memory of one rank for its share of the optimizer.
     fn offloaded_optimizer(&self) -> u64 {
         let Workload { trainable, element, accumulates, .. } = self.workload;
         let states = self.host_states();
         let own = self.share(*trainable);
         match (self.strategy.stage, self.strategy.optimizer) {
-            (_, StateLocation::Gpu) => 0,
-            (Some(3), StateLocation::Disk) => {
+            (_, MemoryKind::Gpu) => 0,
+            (Some(3), MemoryKind::Disk) => {
                 let group = own.min(self.strategy.sub_group_size);
                 self.strategy.disk_buffers * pinned(FP32 * group) + pinned(element * group)
             }
@@ -47,17 +46,16 @@ impl MemoryModel<'_> {
     /// Bytes of the states of one rank's share on the host. DeepSpeed's optimizer for the CPU is Adam whatever the trainer
     /// asks for, and the others were seen to take no less.
     fn host_states(&self) -> u64 {
-        ADAM_STATES * self.share(self.workload.trainable)
+        2 * FP32 * self.share(self.workload.trainable)
     }
 
-    /// Host memory of one rank for its share of the parameters.
     fn offloaded_params(&self) -> u64 {
         let Workload { params, element, weights, .. } = self.workload;
         match self.strategy.params {
-            StateLocation::Gpu => 0,
+            MemoryKind::Gpu => 0,
             // The buffer, and the pinned pieces it was assembled from: pinned memory is never freed.
-            StateLocation::Host => pinned(self.share(*weights)) + self.pieces(*params, self.world_size),
-            StateLocation::Disk => element * self.share(*params).min(1_000_000_000) + (1 << 30),
+            MemoryKind::Host => pinned(self.share(*weights)) + self.pieces(*params, self.world_size),
+            MemoryKind::Disk => element * self.share(*params).min(1_000_000_000) + (1 << 30),
         }
     }
 
@@ -67,8 +65,8 @@ impl MemoryModel<'_> {
         let linears = shape.linears.iter().map(|(_, inputs, outputs)| (inputs * outputs, shape.layers));
         let tensors = || linears.clone().chain([(shape.embedding, 1)]);
         let plain: u64 = tensors().map(|(size, count)| count * element * size).sum();
-        let rounded: u64 =
-            tensors().map(|(size, count)| count * split * pinned((element * size).div_ceil(split))).sum();
+        let part = |size: u64| pinned((element * size).div_ceil(split));
+        let rounded: u64 = tensors().map(|(size, count)| count * split * part(size)).sum();
         let share = u128::from(element * params) * u128::from(rounded) / (u128::from(plain.max(1)) * u128::from(split));
         u64::try_from(share).unwrap_or(u64::MAX)
     }
@@ -82,7 +80,7 @@ impl MemoryModel<'_> {
     pub(super) fn disk(&self) -> u64 {
         let ranks = self.cluster.gpus;
         let states = 2 * FP32 * self.share(self.workload.trainable) + self.host_states();
-        let on_disk = |location, bytes| if location == StateLocation::Disk { ranks * bytes } else { 0 };
+        let on_disk = |location, bytes| if location == MemoryKind::Disk { ranks * bytes } else { 0 };
         on_disk(self.strategy.optimizer, states) + on_disk(self.strategy.params, self.share(self.workload.weights))
     }
 }

@@ -1,0 +1,415 @@
+//! The answer of `zlaunch fit`: as a text for people, as JSON, and as a sentence for a launch. `picture.rs` draws it.
+
+use serde_json::{Value, json};
+
+use super::allocator::UsedAllocator;
+use super::architecture::Weights;
+use super::choice::{Recommendation, RuleOfThumb, TemplateRow, Verdict, with_margin};
+use super::need::{Accounting, Cluster, GpuUsage};
+use super::remedies::Remedy;
+use super::settings::{Attention, TrainingSettings, Tuner};
+use super::strategy::MemoryKind;
+use super::workload::Workload;
+use crate::base::layout::{Line, TextTable, columns, visible, wrapped};
+use crate::base::size::Size;
+use crate::base::source::{Source, Sourced};
+
+pub struct FitReport {
+    pub(super) model: Option<String>,
+    pub(super) weights: Weights,
+    pub(super) settings: TrainingSettings,
+    pub(super) workload: Workload,
+    pub(super) cluster: Cluster,
+    pub(super) card: Option<&'static str>,
+    pub(super) gpu_memory: Option<Sourced<u64>>,
+    pub(super) host_memory: Option<Sourced<u64>>,
+    /// On the disk that the named config offloads to.
+    pub(super) free_disk: Option<u64>,
+    pub(super) allocator: UsedAllocator,
+    pub(super) accounting: Accounting,
+    pub(super) rows: Vec<TemplateRow>,
+    /// The row of the config that the user named, and its largest micro batch.
+    pub(super) named: Option<(usize, u64)>,
+    pub(super) recommended: Option<Recommendation>,
+    /// Changes that would make the named config fit, or some template.
+    pub(super) remedies: Vec<Remedy>,
+    pub(super) rule_of_thumb: Option<RuleOfThumb>,
+    pub(super) assumed: Vec<String>,
+}
+
+#[derive(Clone, Copy)]
+pub struct View {
+    pub width: Option<usize>,
+    pub colour: bool,
+}
+
+impl Verdict {
+    fn word(self) -> &'static str {
+        match self {
+            Verdict::Fits => "fits",
+            Verdict::Tight => "tight",
+            Verdict::Not => "no",
+            Verdict::Unknown => "?",
+        }
+    }
+}
+
+impl MemoryKind {
+    /// Its name in a table, and in a sentence.
+    fn words(self) -> (&'static str, &'static str) {
+        match self {
+            MemoryKind::Gpu => ("GPU", "each GPU"),
+            MemoryKind::Host => ("host", "the host"),
+            MemoryKind::Disk => ("disk", "the disk"),
+        }
+    }
+}
+
+impl TemplateRow {
+    /// `fits`, `no: GPU, host`, `? host`.
+    pub(super) fn words(&self) -> String {
+        let word = self.verdict.word();
+        let join = |kinds: &[MemoryKind]| kinds.iter().map(|kind| kind.words().0).collect::<Vec<_>>().join(", ");
+        match self.verdict {
+            Verdict::Not => format!("{word}: {}", join(&self.short)),
+            Verdict::Unknown => format!("{word} {}", join(&self.unknown)),
+            Verdict::Fits | Verdict::Tight => word.to_string(),
+        }
+    }
+}
+
+impl FitReport {
+    fn named(&self) -> Option<&TemplateRow> {
+        self.rows.get(self.named?.0)
+    }
+
+    fn is_real(&self) -> bool {
+        self.accounting == Accounting::Real
+    }
+
+    /// The named config does not fit; or none was named, and no template fits.
+    pub(crate) fn does_not_fit(&self) -> bool {
+        match self.named() {
+            Some(row) => row.verdict == Verdict::Not,
+            None => self.recommended.is_none() && !self.may_fit_with_offload() && self.gpu_memory.is_some(),
+        }
+    }
+
+    /// A template fits on the GPUs, and only the memory of the hosts is not known.
+    fn may_fit_with_offload(&self) -> bool {
+        self.rows.iter().any(|row| row.unknown == [MemoryKind::Host] && row.verdict == Verdict::Unknown)
+    }
+
+    /// Control characters from files and arguments are escaped here, since colours come on top.
+    pub fn text(&self, view: View) -> String {
+        format!("{}\n{}\n{}\n{}", self.head(view), self.table(view), self.bars(view), self.conclusion(view))
+    }
+
+    fn head(&self, view: View) -> TextTable {
+        let training = match self.accounting {
+            Accounting::Real => ("trains", self.training_line()),
+            Accounting::Textbook => {
+                ("bytes", "2 per weight, 2 per gradient, 8 for Adam, nothing else (textbook)".to_string())
+            }
+        };
+        let mut rows = vec![("model", self.model_line()), training, ("on", self.machine_line())];
+        if !self.assumed.is_empty() {
+            rows.push(("assumed", self.assumed.join("; ")));
+        }
+        // As wide as "assumed", even if that is missing.
+        let rows = rows.into_iter().map(|(name, value)| (format!("{name:<7}"), value));
+        TextTable::of_pairs(0, rows).fitted(view.width)
+    }
+
+    pub(super) fn model_line(&self) -> String {
+        let name = self.model.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
+        format!("{name}{} parameters ({})", billions(self.weights.params), self.weights.from)
+    }
+
+    pub(super) fn training_line(&self) -> String {
+        let settings = &self.settings;
+        let (rank, trainable) = (settings.lora_rank, billions(self.workload.trainable));
+        let mut words = vec![
+            match settings.tuner {
+                Tuner::Full => "all parameters".to_string(),
+                Tuner::Lora => format!("LoRA of rank {rank}, {trainable}"),
+                Tuner::Quantised(bits) => format!("LoRA of rank {rank} on {bits} bits, {trainable}"),
+            },
+            settings.dtype.name().to_string(),
+            settings.optimizer.name.to_string(),
+            format!("{} × {} tokens", settings.micro_batch, settings.seq_len),
+            format!("{}gradient checkpointing", if settings.checkpointing { "" } else { "no " }),
+        ];
+        if settings.attention == Some(Attention::Eager) {
+            words.push("eager attention".to_string());
+        }
+        if settings.fused_loss {
+            words.push("fused loss".to_string());
+        }
+        words.join(", ")
+    }
+
+    pub(super) fn machine_line(&self) -> String {
+        let size = |memory: &Sourced<u64>| match &memory.from {
+            Source::Flag(_) | Source::Variable(_) => self.size(memory.value),
+            from => format!("{} ({from})", self.size(memory.value)),
+        };
+        let Cluster { nodes, gpus } = self.cluster;
+        let each = if nodes > 1 { format!("{nodes} machines, each ") } else { String::new() };
+        let plural = self.card.unwrap_or(if gpus == 1 { "GPU" } else { "GPUs" });
+        let gpu = self.gpu_memory.as_ref().map_or("unknown size".to_string(), size);
+        let host = self.host_memory.as_ref().map(|memory| format!(" and {} of host memory", size(memory)));
+        format!("{each}{gpus} {plural} of {gpu}{}", host.unwrap_or_default())
+    }
+
+    /// The textbook accounting uses decimal units.
+    pub(super) fn size(&self, bytes: u64) -> String {
+        if self.is_real() { Size(bytes).to_string() } else { format!("{} GB", self.number(bytes)) }
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "one decimal is shown")]
+    fn number(&self, bytes: u64) -> String {
+        match self.accounting {
+            Accounting::Real => format!("{:.1}", bytes as f64 / f64::from(1 << 30)),
+            Accounting::Textbook => format!("{:.0}", bytes as f64 / 1e9),
+        }
+    }
+
+    /// The parts in columns, or only their sum if the terminal is too narrow.
+    fn table(&self, view: View) -> String {
+        let width = view.width.unwrap_or(usize::MAX);
+        let mut text = self.table_of(true).to_string();
+        if text.lines().any(|line| columns(line) > width) {
+            text = self.table_of(false).to_string();
+        }
+        let mut lines = text.lines();
+        let mut painted = format!("{}\n", lines.next().unwrap_or_default());
+        for (line, row) in lines.zip(&self.rows) {
+            let words = row.words();
+            painted += &match line.strip_suffix(&words) {
+                Some(rest) => format!("{rest}{}\n", view.painted(&words, row.verdict.colours().0)),
+                None => format!("{line}\n"),
+            };
+        }
+        painted + &wrapped("a row is the fullest moment of a step", 0, width)
+    }
+
+    fn table_of(&self, with_parts: bool) -> TextTable {
+        let unit = if self.is_real() { "GiB" } else { "GB" };
+        let titles = GpuUsage::default().columns().map(|(title, _)| title);
+        let is_empty = |part: &usize| self.rows.iter().all(|row| row.need.usage.columns()[*part].1 == 0);
+        let parts: Vec<usize> = (0..titles.len()).filter(|part| with_parts && !is_empty(part)).collect();
+        let head = [unit].into_iter().chain(parts.iter().map(|part| titles[*part])).chain(["each GPU", "host"]);
+        let mut lines = vec![Line::Row(head.map(str::to_string).collect())];
+        let cell = |bytes: u64| if bytes == 0 { "-".to_string() } else { self.number(bytes) };
+        for row in &self.rows {
+            let mut cells = vec![row.name.clone()];
+            cells.extend(parts.iter().map(|part| cell(row.need.usage.columns()[*part].1)));
+            cells.extend([self.number(row.need.gpu()), cell(row.need.host)]);
+            if self.gpu_memory.is_some() {
+                cells.push(row.words());
+            }
+            lines.push(Line::Row(cells));
+        }
+        TextTable { numbers: 1..parts.len() + 3, lines, ..TextTable::new(0) }
+    }
+
+    fn conclusion(&self, view: View) -> String {
+        // Indentations and lines.
+        let mut lines = Vec::new();
+        if self.is_real() && self.gpu_memory.is_some() {
+            lines.push((0, self.allocator_line()));
+        }
+        // A rule that says otherwise than the table would only confuse.
+        if let (Some((rule, templates)), Some(chosen)) = (self.rule_of_thumb, &self.recommended)
+            && templates.contains(&chosen.template.as_str())
+        {
+            lines.push((0, format!("rule of thumb: {rule}")));
+        }
+        lines.extend(self.named().map(|row| (0, self.judgement_of(row))));
+        let end = lines.len();
+        lines.extend(self.remedies.iter().map(|remedy| (2, format!("with {}", remedy.sentence()))));
+        // The last line is the template to use, if there is one.
+        let at = if self.recommended.is_some() { lines.len() } else { end };
+        lines.insert(at, (0, self.recommendation()));
+        let line = |(indent, line): (usize, String)| match view.width {
+            Some(width) => wrapped(&line, indent, width),
+            None => format!("{:indent$}{}\n", "", visible(&line)),
+        };
+        lines.into_iter().map(line).collect()
+    }
+
+    fn recommendation(&self) -> String {
+        let line = match (&self.recommended, &self.gpu_memory) {
+            (Some(chosen), _) => {
+                let most = format!(", up to a micro batch of {}", chosen.largest_micro_batch);
+                let most = if self.is_real() { most } else { String::new() };
+                return format!("use {}: {}{most}", chosen.template, chosen.why);
+            }
+            (None, None) => "the memory of the GPUs is not known here: --gpu-memory 80GiB",
+            _ if self.may_fit_with_offload() => {
+                "nothing fits on the GPUs alone, and the memory of the host is not known: --host-memory 1TiB"
+            }
+            _ if self.remedies.is_empty() => {
+                "nothing fits; LoRA, shorter sequences or more of these GPUs would not be enough"
+            }
+            _ if self.named.is_some() => "no other template fits either",
+            _ => "nothing fits",
+        };
+        line.to_string()
+    }
+
+    /// A line about the named config: `zero0 does not fit: each GPU is 12.3 GiB short`.
+    fn judgement_of(&self, row: &TemplateRow) -> String {
+        let words = match row.verdict {
+            Verdict::Fits if !self.is_real() => "fits".to_string(),
+            Verdict::Fits => {
+                let (_, most) = self.named.unwrap_or_default();
+                format!("fits, up to a micro batch of {most}")
+            }
+            Verdict::Tight => "is tight: nothing is left for gaps between allocations".to_string(),
+            Verdict::Not => {
+                let shortage = |kind: &MemoryKind| {
+                    let (need, there) = match kind {
+                        MemoryKind::Gpu => (row.need.gpu(), self.gpu_memory.as_ref().map(|memory| memory.value)),
+                        MemoryKind::Host => (row.need.host, self.host_memory.as_ref().map(|memory| memory.value)),
+                        MemoryKind::Disk => (row.need.disk, self.free_disk),
+                    };
+                    format!("{} is {} short", kind.words().1, self.size(need.saturating_sub(there.unwrap_or(0))))
+                };
+                format!("does not fit: {}", row.short.iter().map(shortage).collect::<Vec<_>>().join(", "))
+            }
+            Verdict::Unknown if row.unknown.is_empty() => "may fit: its optimizer was not measured".to_string(),
+            Verdict::Unknown => {
+                let of: Vec<&str> = row.unknown.iter().map(|kind| kind.words().1).collect();
+                format!("may fit: the memory of {} is not known", of.join(" and "))
+            }
+        };
+        format!("{} {words}", row.name)
+    }
+
+    /// The percentage that `fits` leaves for gaps, and the allocator that it follows from.
+    fn allocator_line(&self) -> String {
+        let gaps = |row: &TemplateRow| row.allocator.kind.gaps(row.need.fragments);
+        let (usual, other): (Vec<&TemplateRow>, Vec<&TemplateRow>) =
+            self.rows.iter().partition(|row| row.allocator == self.allocator);
+        let percents = || usual.iter().map(|row| gaps(row));
+        let percent = match (percents().min(), percents().max()) {
+            (Some(least), Some(most)) if least < most => format!("{least} to {most}"),
+            (least, _) => least.unwrap_or_default().to_string(),
+        };
+        let only = |row: &&TemplateRow| row.verdict == Verdict::Fits && row.plain != Verdict::Fits;
+        let rows: Vec<&str> = self.rows.iter().filter(only).map(|row| row.name.as_str()).collect();
+        let with = match (&self.allocator.said, self.allocator.is_ours()) {
+            (Some(said), _) => format!(", as with {said}"),
+            (None, true) if rows.is_empty() => String::new(),
+            (None, true) => format!("; only with expandable segments, which zlaunch sets: {}", rows.join(", ")),
+            (None, false) => ", as without expandable segments".to_string(),
+        };
+        let own = other.first().map_or(String::new(), |row| {
+            let said = row.allocator.said.as_deref().unwrap_or_default();
+            format!("; {} % for {}, which sets {said}", gaps(row), row.name)
+        });
+        format!("this is an estimate; `fits` leaves {percent} % for gaps between allocations{with}{own}")
+    }
+
+    pub(crate) fn verdict_line(&self) -> Option<String> {
+        let row = self.named()?;
+        let need = Size(row.need.gpu());
+        Some(match &self.gpu_memory {
+            Some(memory) => {
+                format!("{} needs about {need} of {} on each GPU: {}", row.name, Size(memory.value), row.words())
+            }
+            None => format!("{} needs about {need} on each GPU", row.name),
+        })
+    }
+
+    /// The reason for a launch to use this template.
+    pub(super) fn sentence(&self, chosen: &Recommendation) -> String {
+        let row = self.rows.iter().find(|row| row.name == chosen.template);
+        let need = Size(row.map_or(0, |row| row.need.gpu()));
+        let memory = Size(self.gpu_memory.as_ref().map_or(0, |memory| memory.value));
+        let gpus = match self.cluster.world_size() {
+            1 => "the GPU".to_string(),
+            gpus => format!("each of {gpus} GPUs"),
+        };
+        let params = billions(self.weights.params);
+        format!("{} needs about {need} of {memory} on {gpus} for {params} parameters: {}", chosen.template, chosen.why)
+    }
+
+    pub fn json(&self) -> Value {
+        let settings = &self.settings;
+        let tuner = match settings.tuner {
+            Tuner::Full => "full",
+            Tuner::Lora => "lora",
+            Tuner::Quantised(_) => "qlora",
+        };
+        let would_fit = self.remedies.iter().map(|Remedy { change, template, need }| {
+            json!({
+                "change": change, "template": template,
+                "gpu_bytes": need.gpu(), "host_bytes": need.host, "disk_bytes": need.disk,
+            })
+        });
+        let chosen = self.recommended.as_ref();
+        json!({
+            "version": 1,
+            "model": self.model, "params": self.weights.params, "params_from": self.weights.from,
+            "trainable": self.workload.trainable,
+            "accounting": self.accounting,
+            "training": {
+                "tuner": tuner, "dtype": settings.dtype.name(), "optimizer": settings.optimizer.name,
+                "micro_batch": settings.micro_batch, "seq_len": settings.seq_len,
+                "gradient_accumulation_steps": settings.grad_accum,
+                "gradient_checkpointing": settings.checkpointing,
+            },
+            "nodes": self.cluster.nodes, "gpus_per_node": self.cluster.gpus, "gpu": self.card,
+            "gpu_memory": self.gpu_memory.as_ref().map(|memory| memory.value),
+            "host_memory": self.host_memory.as_ref().map(|memory| memory.value),
+            "rows": self.rows.iter().map(|row| self.row_json(row)).collect::<Vec<_>>(),
+            "judged": self.named().map(|row| &row.name),
+            "recommended": chosen.map(|chosen| &chosen.template),
+            "why": chosen.map(|chosen| &chosen.why),
+            "largest_micro_batch": chosen.map(|chosen| chosen.largest_micro_batch),
+            "would_fit": would_fit.collect::<Vec<_>>(),
+            "rules_of_thumb": self.rule_of_thumb.iter().map(|(rule, _)| rule).collect::<Vec<_>>(),
+            "assumed": self.assumed,
+        })
+    }
+
+    fn row_json(&self, row: &TemplateRow) -> Value {
+        let TemplateRow { name, need, verdict, short, unknown, plain, allocator } = row;
+        let fits = match verdict {
+            Verdict::Fits => Some(true),
+            Verdict::Unknown => None,
+            Verdict::Tight | Verdict::Not => Some(false),
+        };
+        let (allocated, enough) = match self.accounting {
+            Accounting::Real => (need.allocated(), with_margin(need, allocator.kind)),
+            Accounting::Textbook => (need.gpu(), need.gpu()),
+        };
+        json!({
+            "template": name,
+            "gpu_bytes": need.gpu(), "allocated_bytes": allocated, "parts": need.usage, "fullest_at": need.peak.name(),
+            "host_bytes": need.host, "disk_bytes": need.disk,
+            "fits": fits, "verdict": verdict.word(), "short": short, "unknown": unknown,
+            "verdict_without_expandable_segments": plain.word(), "fits_from_bytes": enough,
+        })
+    }
+}
+
+/// `8.19 B`, `40.4 M`.
+#[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
+fn billions(number: u64) -> String {
+    let (number, unit) = match number as f64 {
+        n if n >= 1e9 => (n / 1e9, "B"),
+        n if n >= 1e6 => (n / 1e6, "M"),
+        n => return format!("{n:.0}"),
+    };
+    let places = match number {
+        n if n >= 100.0 => return format!("{n:.0} {unit}"),
+        n if n >= 10.0 => 1,
+        _ => 2,
+    };
+    let text = format!("{number:.places$}");
+    format!("{} {unit}", text.trim_end_matches('0').trim_end_matches('.'))
+}
