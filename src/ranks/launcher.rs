@@ -48,7 +48,6 @@ pub(crate) fn choose(
     output.check(launcher).map(|()| launcher)
 }
 
-/// torchrun; none where one process is enough; zlaunch itself where there is no torchrun.
 fn default_launcher(output: &OutputFlags, job: &Job, topology: &Topology) -> Result<Launcher, Problem> {
     let opaque = job.trainer.is_passthrough();
     if job.starts_ranks && !opaque {

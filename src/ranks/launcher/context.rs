@@ -31,7 +31,6 @@ pub(crate) enum Launcher {
 }
 
 impl Launcher {
-    /// The values of `--launcher`.
     pub(crate) const NAMES: &'static [(&'static str, Option<Launcher>)] = &[
         ("auto", None),
         ("torchrun", Some(Launcher::Torchrun)),

@@ -73,7 +73,6 @@ pub(super) fn prefix(context: &LaunchContext<'_>) -> Vec<OsString> {
     words
 }
 
-/// Refuses what the runner cannot bring to the other machines.
 pub(super) fn check_words(context: &LaunchContext<'_>, arguments: &[OsString]) -> Vec<Problem> {
     let mut words = context.rank_words("--module");
     words.retain(|word| word != "--module" && word != "--no_python");
@@ -120,7 +119,6 @@ fn launch_words(context: &LaunchContext<'_>) -> Vec<OsString> {
     let topology = context.topology;
     let nproc = topology.nproc_per_node.as_ref().map_or(1, |nproc| nproc.value) as usize;
     let nnodes = topology.nnodes.as_ref().map_or(1, |nnodes| nnodes.value);
-    // Of the other machines, only the number of GPUs matters.
     let gpus = |machine: u32| match &topology.devices.names {
         Some(names) if machine == topology.node_rank.value => {
             names.iter().take(nproc).map(|name| name.parse::<u32>().map_or(name.as_str().into(), Value::from)).collect()

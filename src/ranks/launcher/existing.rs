@@ -26,11 +26,9 @@ pub(crate) struct ExistingLauncher {
     /// `torchrun`, `python -m torch.distributed.run`, `accelerate launch`.
     program: Vec<OsString>,
     flags: Vec<OsString>,
-    /// The flags, parsed.
     args: Args,
     /// `python` or `python -m`, if `behind` needs one of them to run without the launcher.
     interpreter: Vec<OsString>,
-    /// The script and its arguments.
     behind: Vec<OsString>,
 }
 
@@ -83,7 +81,6 @@ impl ExistingLauncher {
         }
     }
 
-    /// Its own flags, with ours where they leave something open.
     pub(crate) fn rank_flags(&self, flags: &RankFlags, host: &Host) -> RankFlags {
         let mut stated = self.spec.rank_flags(&self.args, host);
         let [_, nnodes, ..] = self.spec.rank_options;
@@ -102,7 +99,6 @@ impl ExistingLauncher {
         self.args.is_given(self.spec.rank_options[1]) || stated.is_none_or(|nnodes| nnodes.from != Source::Default)
     }
 
-    /// The words that stand in front of it in this command, and the command without it.
     pub(crate) fn left_out(&self, command: &[OsString]) -> Vec<OsString> {
         [self.in_front(command), &self.interpreter, &self.behind].concat()
     }
@@ -205,7 +201,6 @@ impl ExistingLauncher {
         problems
     }
 
-    /// The config that the launcher is given.
     pub(crate) fn config(&self, job: &Job, host: &Host) -> Option<Sourced<String>> {
         if !self.takes_config() {
             return None;
@@ -223,7 +218,6 @@ impl ExistingLauncher {
         if decides { accelerate::run_file_with(&self.args, config, host) } else { None }
     }
 
-    /// The launcher refuses any config beside some entries of its run file.
     pub(crate) fn refuses_config(&self, job: &Job, host: &Host) -> Option<Problem> {
         if !self.takes_config() {
             return None;
@@ -247,7 +241,6 @@ impl ExistingLauncher {
         if self.takes_config() { accelerate::run_file_problem(&self.args, job, host) } else { None }
     }
 
-    /// A word that DeepSpeed's runner does not bring to the other machines as it stands.
     pub(crate) fn changed_by_shells(&self, job: &Job, host: &Host) -> Option<Problem> {
         if self.spec.launcher != deepspeed::SPEC.launcher || !remote_runner::uses_shells(&self.args, host) {
             return None;
@@ -311,7 +304,6 @@ impl ExistingLauncher {
         words
     }
 
-    /// Our flags that the command leaves open, under its own names.
     fn open_flags(&self, context: &LaunchContext<'_>) -> Vec<OsString> {
         let LaunchContext { flags, topology, .. } = context;
         let nproc = topology.nproc_per_node.as_ref().map(|nproc| nproc.value);

@@ -20,7 +20,6 @@ pub(crate) const PER_RANK: &[&str] = &[vars::RANK, vars::LOCAL_RANK, vars::ROLE_
 /// As in torchrun.
 const DEFAULT_GRACE: Duration = Duration::from_secs(30);
 
-/// The ranks to start, besides their argv and environment.
 #[derive(Debug)]
 pub(crate) struct LocalRanks {
     pub(crate) count: u32,
@@ -51,7 +50,6 @@ pub(super) fn check(asked: &Sourced<Launcher>, topology: &Topology) -> Result<()
     }
 }
 
-/// The ranks are on one machine, and the Python there is known to have no torchrun.
 pub(super) fn is_needed(job: &Job, topology: &Topology) -> bool {
     topology.nnodes.as_ref().is_some_and(|nnodes| nnodes.value == 1)
         && job.python.as_ref().is_some_and(|python| python.lacks("torch/distributed/run.py", "torch"))

@@ -20,7 +20,6 @@ use crate::report::{Place, Problem, Rule, reading};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RemoteRunner {
-    /// Nothing: the ranks run on this machine.
     Nothing,
     Pdsh,
     OpenMpi,
@@ -33,7 +32,6 @@ pub(crate) enum RemoteRunner {
 }
 
 impl RemoteRunner {
-    /// `options`: the user's own for the runner.
     pub(super) fn of(machines: usize, options: &Args) -> Self {
         let several = machines > 1 || options.is_given("force_multi");
         if !several || options.is_given("no_ssh") {
@@ -128,7 +126,6 @@ fn read_by_shells(context: &LaunchContext<'_>, options: &Args, words: &[OsString
     problems
 }
 
-/// `deepspeed` with these options reaches several machines through their shells.
 pub(super) fn uses_shells(options: &Args, host: &Host) -> bool {
     let pdsh = options.text("launcher").is_none_or(|name| name.value.eq_ignore_ascii_case("pdsh"));
     let Some(file) = options.text("hostfile") else { return false };

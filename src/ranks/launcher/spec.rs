@@ -25,7 +25,6 @@ pub(crate) struct LauncherSpec {
     pub(super) short_options: &'static [(&'static str, &'static str)],
     /// Its own options for our `RANK_OPTIONS`, in the same order.
     pub(super) rank_options: [&'static str; 5],
-    /// Options that state the number of processes.
     pub(super) count_options: &'static [&'static str],
     pub(super) count_meaning: CountMeaning,
     /// More options that it needs on several machines.
@@ -44,7 +43,6 @@ pub(super) enum CountMeaning {
 }
 
 impl LauncherSpec {
-    /// Counts the words at the start of the command that name this launcher.
     pub(super) fn count_program_words(&self, command: &[OsString]) -> Option<usize> {
         let (used, sub_command) = self.named_by(command)?;
         match sub_command {
@@ -72,7 +70,6 @@ impl LauncherSpec {
         Some((used + 1, *sub_command))
     }
 
-    /// Runs it with the interpreter of the trainer.
     pub(super) fn words(&self, context: &LaunchContext<'_>) -> Vec<OsString> {
         let script = self.programs.iter().find(|(_, sub_command)| sub_command.is_none()).map(|(script, _)| *script);
         context.launcher_words(script, self.modules[0].0)
@@ -113,7 +110,6 @@ impl LauncherSpec {
         pairs.filter_map(|(ours, theirs)| Some((ours, args.text(theirs)?))).collect()
     }
 
-    /// Counts the words at the start that are options and their values.
     pub(super) fn count_flag_words(&self, words: &[OsString]) -> usize {
         let mut at = 0;
         // An unexpanded `$FLAGS` stands for flags, not for the script.
@@ -144,7 +140,6 @@ impl LauncherSpec {
     }
 }
 
-/// A line of the recorded options.
 pub(super) fn is_switch(line: &str) -> bool {
     line.ends_with('!')
 }

@@ -32,7 +32,6 @@ const PER_TASK: &[&str] = &[
     "SRUN_CPUS_PER_TASK",
 ];
 
-/// `srun FLAGS COMMAND`, split.
 pub struct SrunPrefix<'a> {
     flags: &'a [OsString],
     pub command: &'a [OsString],
@@ -123,7 +122,6 @@ pub fn gpus_of_all_tasks(host: &Host) -> Option<String> {
     Some(format!("--gpus={}", all.checked_mul(each)?))
 }
 
-/// The tasks of the job's machines, if any of them has several.
 fn several_tasks(host: &Host) -> Option<Vec<(u32, u32)>> {
     let tasks = node_counts(host.nonempty_var(vars::SLURM_TASKS_PER_NODE)?)?;
     tasks.iter().any(|(tasks, _)| *tasks > 1).then_some(tasks)

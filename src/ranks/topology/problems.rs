@@ -1,15 +1,15 @@
-//! Problems that several files of this folder tell.
+//! Problems that several files of this folder report.
+
+use std::fmt::Display;
 
 use crate::base::source::Sourced;
 use crate::report::fix::{Fix, Fixes, give, run};
 use crate::report::{Place, Problem, Rule};
 
-/// The fix where nothing says which machine of how many this is.
 pub(super) fn give_place() -> Fixes {
     place_flags("N", "I", "HOST").or(alone())
 }
 
-/// The flags of one machine of several.
 pub(super) fn place_flags(nnodes: &str, node_rank: &str, first: &str) -> Fix {
     give("--nnodes", nnodes)
         .and(give("--node-rank", node_rank))
@@ -21,7 +21,7 @@ pub(crate) fn alone() -> Fix {
     give("--nnodes", 1).remark("for this machine alone")
 }
 
-/// What `engine` set says that the job is larger than this process, but nothing says `missing`.
+/// The variables that `engine` set say that the job is larger than this process, but nothing says `missing`.
 pub(super) fn place_unknown<P: Into<Place>>(engine: &str, set: impl IntoIterator<Item = P>, missing: &str) -> Problem {
     let what = format!("this seems to be part of a larger job of {engine}, but nothing says {missing}");
     set.into_iter().fold(Problem::error(Rule::Ranks, what), Problem::at).fix(give_place())
@@ -44,12 +44,9 @@ pub(super) fn tasks_spread_unevenly(size: &Sourced<u32>, local: &Sourced<u32>) -
         .fix(run("mpirun --map-by ppr:N:node").remark("the same number on each"))
 }
 
-/// The problem of a rank that its group does not have.
-pub(super) fn rank_too_large(rank: Option<&Sourced<u64>>, size: Option<&Sourced<u64>>) -> Option<Problem> {
-    let (rank, size) = rank.zip(size).filter(|(rank, size)| rank.value >= size.value)?;
+pub(super) fn rank_too_large<T: Display>(rank: &Sourced<T>, size: &Sourced<T>) -> Problem {
     let what = format!("rank {} of {} does not exist: counting starts at 0", rank.value, size.value);
-    let problem = Problem::error(Rule::Ranks, what).at(rank).at(size);
-    Some(problem.fix(format!("{} below {}", rank.from, size.from)))
+    Problem::error(Rule::Ranks, what).at(rank).at(size).fix(format!("{} below {}", rank.from, size.from))
 }
 
 pub(super) fn node_rank_too_large(rank: &Sourced<u32>, nnodes: &Sourced<u32>) -> Problem {
