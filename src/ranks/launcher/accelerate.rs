@@ -51,8 +51,8 @@ pub(super) fn run_file_wins(job: &Job) -> bool {
 
 pub(super) fn config_in_run_file(args: &Args, host: &Host) -> Option<Sourced<String>> {
     let (file, settings) = settings(args, host)?;
-    let config = settings.get("deepspeed_config")?.get(CONFIG)?.as_str()?;
-    Some(Sourced::new(config.to_string(), Source::Argument(format!("{}, {CONFIG}", file.display()))))
+    let config = settings["deepspeed_config"][CONFIG].as_str()?.to_string();
+    Some(Sourced::new(config, Source::Argument(format!("{}, {CONFIG}", file.display()))))
 }
 
 /// A copy of the run file that names another config. accelerate reads JSON in a YAML file too.
@@ -89,17 +89,13 @@ pub(super) fn settings_as_config(
     let (file, settings) = settings(args, host).unwrap_or_default();
     let in_file = |name: &str| settings.get("deepspeed_config")?.get(name).filter(|value| !value.is_null());
     let flag = |name: &str| args.text(name).map(|text| Value::from(text.value));
+    let file_wins = run_file_wins(job);
     let setting = |name: &str| {
-        if run_file_wins(job) {
-            in_file(name).cloned().or_else(|| flag(name))
-        } else {
-            flag(name).or(in_file(name).cloned())
-        }
+        let (flag, in_file) = (flag(name), in_file(name).cloned());
+        if file_wins { in_file.or(flag) } else { flag.or(in_file) }
     };
-    if settings.get("distributed_type").is_none_or(|kind| kind != "DEEPSPEED")
-        && !args.is_given(SWITCH)
-        && named.is_none()
-    {
+    let is_switched_on = args.is_given(SWITCH) || settings["distributed_type"] == "DEEPSPEED";
+    if !is_switched_on && named.is_none() {
         return None;
     }
     let number = |name: &str, default: Value| match setting(name) {

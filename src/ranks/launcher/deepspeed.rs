@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::context::{LaunchContext, Launcher};
 use super::remote_runner::RemoteRunner;
-use super::spec::{CountMeaning, LauncherSpec, count, default};
+use super::spec::{CountMeaning, LauncherSpec, count, default, option_words};
 use crate::base::base64;
 use crate::base::source::Sourced;
 use crate::base::vars;
@@ -95,21 +95,13 @@ pub(crate) fn options(context: &LaunchContext<'_>, variables: &[String]) -> Vec<
 fn runner_words(context: &LaunchContext<'_>) -> Vec<OsString> {
     let LaunchContext { topology, hosts, host, .. } = context;
     let mut words = SPEC.words(context);
-    let mut option = |name: &str, value: OsString| words.extend([OsString::from(name), value]);
-    if let Some(file) = &hosts.hostfile {
-        option("--hostfile", host.absolute(&file.value).into_os_string());
-    }
-    for (name, filter) in [("--include", &hosts.include), ("--exclude", &hosts.exclude)] {
-        if let Some(filter) = filter {
-            option(name, filter.value.clone().into());
-        }
-    }
-    if let Some(address) = &topology.master_addr {
-        option("--master_addr", address.value.clone().into());
-    }
-    if let Some(port) = &topology.master_port {
-        option("--master_port", port.value.to_string().into());
-    }
+    words.extend(option_words([
+        ("hostfile", hosts.hostfile.as_ref().map(|file| host.absolute(&file.value).into_os_string())),
+        ("include", hosts.include.as_ref().map(|filter| filter.value.clone().into())),
+        ("exclude", hosts.exclude.as_ref().map(|filter| filter.value.clone().into())),
+        ("master_addr", topology.master_addr.as_ref().map(|address| address.value.clone().into())),
+        ("master_port", topology.master_port.as_ref().map(|port| port.value.to_string().into())),
+    ]));
     words
 }
 
@@ -129,14 +121,15 @@ fn launch_words(context: &LaunchContext<'_>) -> Vec<OsString> {
         (0..nnodes).map(|machine| (format!("machine{machine}"), Value::Array(gpus(machine)))).collect();
     let mut words = context.launcher_words(None, LAUNCH_MODULE);
     words.insert(1, "-u".into());
-    let mut option = |name: &str, value: String| words.push(format!("{name}={value}").into());
-    option("--world_info", base64::encode(Value::Object(world_info).to_string().as_bytes()));
+    let world_info = base64::encode(Value::Object(world_info).to_string().as_bytes());
+    words.push(format!("--world_info={world_info}").into());
     if nnodes > 1 {
-        option("--node_rank", topology.node_rank.value.to_string());
+        words.push(format!("--node_rank={}", topology.node_rank.value).into());
     }
-    option("--master_addr", topology.rendezvous_address().map_or("127.0.0.1", |address| &address.value).to_string());
+    let address = topology.rendezvous_address().map_or("127.0.0.1", |address| &address.value);
+    words.push(format!("--master_addr={address}").into());
     if let Some(port) = &topology.master_port {
-        option("--master_port", port.value.to_string());
+        words.push(format!("--master_port={}", port.value).into());
     }
     words
 }
@@ -152,7 +145,7 @@ fn counts(flags: RankFlags, args: &Args, host: &Host) -> RankFlags {
     let nproc = if let Some(number) = number {
         Some(number.map(Processes::Count))
     } else if let Some(include) = args.text("include") {
-        slot_count(&include, |named| Some(named))
+        slot_count(&include, Some)
     } else if let Some(exclude) = args.text("exclude") {
         let is_limited = host.var_os(vars::CUDA_VISIBLE_DEVICES).is_some();
         slot_count(&exclude, |named| if is_limited { None } else { host.nvidia_gpus?.checked_sub(named) })

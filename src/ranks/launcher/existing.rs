@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::accelerate::{self, CONFIG, RUN_FILE, SWITCH, Variables};
 use super::context::LaunchContext;
-use super::spec::{CountMeaning, LauncherSpec};
+use super::spec::{CountMeaning, LauncherSpec, option_words};
 use super::{deepspeed, remote_runner, torchrun};
 use crate::base::python_value;
 use crate::base::source::{Source, Sourced};
@@ -33,7 +33,7 @@ pub(crate) struct ExistingLauncher {
 }
 
 impl ExistingLauncher {
-    /// Splits `torchrun FLAGS script args`. A launcher without a script (`torchrun --help`) launches nothing.
+    /// A launcher without a script (`torchrun --help`) launches nothing.
     pub(crate) fn split(command: &[OsString]) -> Option<(Self, ParsedCommand)> {
         let (spec, start) = SPECS.iter().find_map(|spec| Some((*spec, spec.count_program_words(command)?)))?;
         let end = start + spec.count_flag_words(&command[start..]);
@@ -83,11 +83,10 @@ impl ExistingLauncher {
 
     pub(crate) fn rank_flags(&self, flags: &RankFlags, host: &Host) -> RankFlags {
         let mut stated = self.spec.rank_flags(&self.args, host);
-        let [_, nnodes, ..] = self.spec.rank_options;
         if !self.states_count() {
             stated.nproc_per_node = flags.nproc_per_node.clone().or(stated.nproc_per_node);
         }
-        if !self.args.is_given(nnodes) {
+        if !self.args.is_given(self.spec.rank_options[1]) {
             stated.nnodes = flags.nnodes.clone().or(stated.nnodes);
         }
         stated
@@ -154,10 +153,9 @@ impl ExistingLauncher {
             _ => self.flags.clone(),
         };
         own.retain(|flag| flag != "--standalone");
-        let values = [nnodes.to_string(), number.clone(), address, port];
+        let values = [nnodes.to_string(), number.clone(), address, port].map(Some);
         let stated = self.spec.rank_options.into_iter().skip(1).zip(values);
-        let open = stated.filter(|(name, _)| !self.args.is_given(name));
-        let open = open.flat_map(|(name, value)| [format!("--{name}").into(), value.into()]);
+        let open = option_words(stated.filter(|(name, _)| !self.args.is_given(name)));
         (number, open.chain(self.spec.on_several.iter().map(OsString::from)).chain(own).collect())
     }
 
@@ -279,21 +277,23 @@ impl ExistingLauncher {
     /// place.
     pub(crate) fn argv(&self, context: &LaunchContext<'_>, config: Option<&OsStr>) -> Vec<OsString> {
         let job = context.job;
-        let to_launcher = config.filter(|_| self.is_given_config(job)).map(|config| {
-            let in_file = self.run_file(job, Path::new(config), context.host).is_some();
-            (if in_file { RUN_FILE } else { CONFIG }, config)
-        });
         let mut words = self.program_words(context);
-        let flags = match to_launcher {
-            Some((option, config)) if self.args.is_given(option) => self.args.with(option, config),
-            _ => self.flags.clone(),
-        };
-        let no_python = |flag: &OsString| flag == "--no_python" || flag == "--no-python";
-        words.extend(flags.into_iter().filter(|flag| !(job.rewritten && no_python(flag))));
-        if let Some((option, config)) = to_launcher.filter(|(option, _)| !self.args.is_given(option)) {
-            let switch = (!self.args.is_given(SWITCH)).then(|| OsString::from(format!("--{SWITCH}")));
-            words.extend(switch.into_iter().chain([format!("--{option}").into(), config.to_os_string()]));
+        let to_launcher = config.filter(|_| self.is_given_config(job));
+        let mut flags = self.flags.clone();
+        if let Some(config) = to_launcher {
+            let in_file = self.run_file(job, Path::new(config), context.host).is_some();
+            let option = if in_file { RUN_FILE } else { CONFIG };
+            if self.args.is_given(option) {
+                flags = self.args.with(option, config);
+            } else {
+                flags.extend((!self.args.is_given(SWITCH)).then(|| format!("--{SWITCH}").into()));
+                flags.extend([format!("--{option}").into(), config.to_os_string()]);
+            }
         }
+        if job.rewritten {
+            flags.retain(|flag| flag != "--no_python" && flag != "--no-python");
+        }
+        words.extend(flags);
         words.extend(self.open_flags(context));
         words.extend(context.extra.iter().cloned());
         if matches!(job.target, Target::Module { .. }) && !self.args.is_given("module") {
@@ -313,11 +313,10 @@ impl ExistingLauncher {
             (CountMeaning::PerNode, Some(nproc)) => nproc.to_string(),
             (CountMeaning::Total, Some(nproc)) => (u64::from(nproc) * u64::from(nnodes)).to_string(),
         };
-        let asked = flags.nproc_per_node.as_ref().filter(|_| !self.states_count());
-        let asked = asked.map(|asked| (self.spec.rank_options[0], count(asked)));
-        let others = self.other_flags(flags).map(|(theirs, flag)| (theirs, flag.value));
-        let open = asked.into_iter().chain(others).filter(|(theirs, _)| !self.args.is_given(theirs));
-        open.flat_map(|(theirs, value)| [format!("--{theirs}").into(), value.into()]).collect()
+        let asked = if self.states_count() { None } else { flags.nproc_per_node.as_ref().map(count) };
+        let others = self.other_flags(flags).map(|(theirs, flag)| (theirs, Some(flag.value)));
+        let all = [(self.spec.rank_options[0], asked)].into_iter().chain(others);
+        option_words(all.filter(|(theirs, _)| !self.args.is_given(theirs))).collect()
     }
 
     /// A front end behind a console script needs the interpreter of that script.

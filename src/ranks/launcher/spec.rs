@@ -149,6 +149,14 @@ pub(super) fn count<T: TryFrom<i64>>(args: &Args, name: &str) -> Option<Sourced<
     Some(Sourced::new(T::try_from(number.value).ok()?, number.from))
 }
 
+/// `--name value` for each option that has a value.
+pub(super) fn option_words<V: Into<OsString>>(
+    options: impl IntoIterator<Item = (&'static str, Option<V>)>,
+) -> impl Iterator<Item = OsString> {
+    let given = options.into_iter().filter_map(|(name, value)| Some([format!("--{name}").into(), value?.into()]));
+    given.flatten()
+}
+
 pub(super) fn default<T>(value: T) -> Sourced<T> {
     Sourced::new(value, Source::Default)
 }

@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 
 use super::context::{LaunchContext, Launcher, OutputFlags};
-use super::spec::{CountMeaning, LauncherSpec, default};
+use super::spec::{CountMeaning, LauncherSpec, default, option_words};
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::command::argv::Args;
@@ -26,25 +26,20 @@ pub(super) const SPEC: LauncherSpec = LauncherSpec {
 
 pub(super) fn prefix(context: &LaunchContext<'_>) -> Vec<OsString> {
     let topology = context.topology;
-    let mut words = SPEC.words(context);
-    let mut option = |name: &str, value: String| words.extend([OsString::from(name), value.into()]);
-    // All are given: torchrun would take what is missing from PET_* variables.
     let nnodes = topology.nnodes.as_ref().map_or(1, |nnodes| nnodes.value);
-    option("--nnodes", nnodes.to_string());
-    if let Some(nproc) = &topology.nproc_per_node {
-        option("--nproc_per_node", nproc.value.to_string());
-    }
-    if nnodes > 1 {
-        option("--node_rank", topology.node_rank.value.to_string());
-    }
-    if let Some(address) = topology.rendezvous_address() {
-        option("--master_addr", address.value.clone());
-    }
-    match &topology.master_port {
-        Some(port) => option("--master_port", port.value.to_string()),
-        // torchrun takes a free port then: two jobs on one machine must not both use 29500.
-        None if nnodes == 1 && topology.rendezvous_address().is_none() => words.push("--standalone".into()),
-        None => {}
+    let (address, port) = (topology.rendezvous_address(), &topology.master_port);
+    let mut words = SPEC.words(context);
+    // All are given: torchrun would take what is missing from PET_* variables.
+    words.extend(option_words([
+        ("nnodes", Some(nnodes.to_string())),
+        ("nproc_per_node", topology.nproc_per_node.as_ref().map(|nproc| nproc.value.to_string())),
+        ("node_rank", (nnodes > 1).then(|| topology.node_rank.value.to_string())),
+        ("master_addr", address.map(|address| address.value.clone())),
+        ("master_port", port.as_ref().map(|port| port.value.to_string())),
+    ]));
+    // torchrun takes a free port then: two jobs on one machine must not both use 29500.
+    if nnodes == 1 && address.is_none() && port.is_none() {
+        words.push("--standalone".into());
     }
     words.extend(output(context));
     words.extend(context.extra.iter().cloned());
@@ -56,14 +51,10 @@ pub(super) fn prefix(context: &LaunchContext<'_>) -> Vec<OsString> {
 /// copies it.
 fn output(context: &LaunchContext<'_>) -> Vec<OsString> {
     let Some(OutputFlags { log_dir, prefix }) = context.output else { return Vec::new() };
-    let mut words = Vec::new();
-    if let Some(folder) = log_dir {
-        words.extend(["--log_dir".into(), context.host.absolute(&folder.value).into_os_string()]);
-    }
-    if prefix.is_some() || log_dir.is_some() {
-        words.extend([if prefix.is_some() { "--tee" } else { "--redirects" }.into(), "3".into()]);
-    }
-    words
+    let folder = log_dir.as_ref().map(|folder| context.host.absolute(&folder.value).into_os_string());
+    let both = if prefix.is_some() { "tee" } else { "redirects" };
+    let is_asked = prefix.is_some() || log_dir.is_some();
+    option_words([("log_dir", folder), (both, is_asked.then(|| "3".into()))]).collect()
 }
 
 /// By default torchrun starts one process on one machine. A range of machines leaves their number open. Alone on this
@@ -84,5 +75,5 @@ fn counts(flags: RankFlags, args: &Args, host: &Host) -> RankFlags {
         }
         _ => Some(default(1)),
     };
-    RankFlags { nproc_per_node, nnodes, ..flags }
+    RankFlags { nnodes, nproc_per_node, ..flags }
 }

@@ -65,9 +65,7 @@ impl Topology {
     }
 
     pub(crate) fn of_srun_tasks(host: &Host) -> Self {
-        let mut topology = Self::new(None, None, Devices::detect(host));
-        topology.role = Role::Shell { groups: 1 };
-        topology
+        Topology { role: Role::Shell { groups: 1 }, ..Self::new(None, None, Devices::detect(host)) }
     }
 
     /// Where machines differ in GPUs, the world size is not this machine's count times the number of machines.
@@ -77,9 +75,9 @@ impl Topology {
             && self.devices.is_local_count(nproc, allocation)
             && !allocation.peer_gpus.are_all(nproc.value)
         {
+            let gpus = nproc.value;
             let what = format!(
-                "the machines may not all have {} GPUs: what depends on the number of ranks is left to the trainer",
-                nproc.value
+                "the machines may not all have {gpus} GPUs: what depends on the number of ranks is left to the trainer"
             );
             let fix = give("--nproc-per-node", "N").remark("if every machine starts N");
             self.notes.push(Problem::warning(Rule::MachinesDiffer, what).at(nproc).fix(fix));
@@ -126,9 +124,7 @@ impl Inputs<'_> {
         if !ranked {
             return Ok(Topology::new(None, None, self.devices));
         }
-        let Some((engine, allocation)) = detected else {
-            return self.ranks_without_engine();
-        };
+        let Some((engine, allocation)) = detected else { return self.ranks_without_engine() };
         let topology = match &allocation.placement {
             Placement::Rank(task) => self.task_of_engine(task.clone(), &allocation),
             Placement::SlurmShell { groups, outside } if !self.stays_in_job_shell(*outside) => {

@@ -77,24 +77,21 @@ impl DeviceList {
             if ends || names.is_empty() && NONE.contains(&list.trim().to_ascii_lowercase().as_str()) {
                 break;
             }
-            let name = if by_id {
-                is_id(entry).then(|| entry.to_string())
-            } else {
-                number(entry.trim()).map(|number| number.to_string())
-            };
-            let Some(name) = name else {
+            let number = number(entry.trim()).map(|number| number.to_string());
+            let Some(name) = (if by_id { is_id(entry).then(|| entry.to_string()) } else { number }) else {
                 fault = Some(DeviceFault::NotADevice(entry.trim().to_string()));
                 break;
             };
-            if let Some(count) = gpus.filter(|count| name.parse::<usize>().is_ok_and(|number| number >= *count)) {
+            if let (Some(count), Ok(number)) = (gpus, name.parse::<usize>())
+                && number >= count
+            {
                 fault = Some(DeviceFault::NotThere(name, count));
                 break;
             }
             if names.contains(&name) {
                 return DeviceList { names: Vec::new(), fault: Some(DeviceFault::Repeated(name)) };
             }
-            let plain = by_id || entry.trim().trim_start_matches(['+', '0']) == name.trim_start_matches('0');
-            if !plain {
+            if !by_id && entry.trim().trim_start_matches(['+', '0']) != name.trim_start_matches('0') {
                 fault = fault.or(Some(DeviceFault::MoreThanANumber(entry.trim().to_string())));
             }
             names.push(name);

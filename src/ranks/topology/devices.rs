@@ -88,17 +88,16 @@ impl Devices {
                 Problem::error(Rule::Ranks, fault.what(0)).at(Place::bare_variable(name)).fix(fault.fix(name))
             }
             (Source::Variable(name), None) => {
-                Problem::error(Rule::Ranks, format!("`{name}` hides every GPU, so the number of ranks is unknown"))
-                    .at(Place::bare_variable(name))
-                    .fix(unset_variable(name).or(give("--nproc-per-node", 1).remark("for one process without a GPU")))
+                let what = format!("`{name}` hides every GPU, so the number of ranks is unknown");
+                let one = give("--nproc-per-node", 1).remark("for one process without a GPU");
+                Problem::error(Rule::Ranks, what).at(Place::bare_variable(name)).fix(unset_variable(name).or(one))
             }
             (from, _) => {
                 let what = "the number of GPUs is unknown, and so is the number of ranks";
-                let fixes = give("--nproc-per-node", "N")
-                    .remark("the number of GPUs of the machine that trains")
-                    .or(give("--nproc-per-node", 1).remark("without a GPU"));
-                let problem = Problem::error(Rule::Ranks, what).fix(fixes);
-                problem.at(format!("{from} lists none, CUDA_VISIBLE_DEVICES is not set")).asking_for_gpu_count()
+                let count = give("--nproc-per-node", "N").remark("the number of GPUs of the machine that trains");
+                let fixes = count.or(give("--nproc-per-node", 1).remark("without a GPU"));
+                let place = format!("{from} lists none, CUDA_VISIBLE_DEVICES is not set");
+                Problem::error(Rule::Ranks, what).at(place).fix(fixes).asking_for_gpu_count()
             }
         }
     }

@@ -38,10 +38,8 @@ pub(super) fn machines_unreadable(engine: &str, file: &Sourced<String>) -> Probl
 }
 
 pub(super) fn tasks_spread_unevenly(size: &Sourced<u32>, local: &Sourced<u32>) -> Problem {
-    Problem::error(Rule::UnevenTasks, "the machines have different numbers of tasks")
-        .at(size)
-        .at(local)
-        .fix(run("mpirun --map-by ppr:N:node").remark("the same number on each"))
+    let problem = Problem::error(Rule::UnevenTasks, "the machines have different numbers of tasks");
+    problem.at(size).at(local).fix(run("mpirun --map-by ppr:N:node").remark("the same number on each"))
 }
 
 pub(super) fn rank_too_large<T: Display>(rank: &Sourced<T>, size: &Sourced<T>) -> Problem {
@@ -51,10 +49,8 @@ pub(super) fn rank_too_large<T: Display>(rank: &Sourced<T>, size: &Sourced<T>) -
 
 pub(super) fn node_rank_too_large(rank: &Sourced<u32>, nnodes: &Sourced<u32>) -> Problem {
     let what = format!("machine {} of {} does not exist: counting starts at 0", rank.value, nnodes.value);
-    Problem::error(Rule::Ranks, what)
-        .at(rank)
-        .at(nnodes)
-        .fix(format!("{} below {}, or another number of machines with --nnodes", rank.from, nnodes.value))
+    let fix = format!("{} below {}, or another number of machines with --nnodes", rank.from, nnodes.value);
+    Problem::error(Rule::Ranks, what).at(rank).at(nnodes).fix(fix)
 }
 
 pub(super) fn other_number_of_machines(asked: &Sourced<u32>, seen: &Sourced<u32>) -> Problem {
@@ -67,23 +63,19 @@ pub(super) fn other_number_of_machines(asked: &Sourced<u32>, seen: &Sourced<u32>
 /// `asked` would start ranks beside those that exist.
 pub(crate) fn tasks_are_ranks(local: &Sourced<u32>, asked: Place) -> Problem {
     let what = format!("{} tasks run on this machine, each of them a rank already", local.value);
-    Problem::error(Rule::Ranks, what)
-        .at(local)
-        .at(asked)
-        .fix(run("srun --ntasks-per-node=1").remark("one task on each machine").or("leave the number to the tasks"))
+    let step = run("srun --ntasks-per-node=1").remark("one task on each machine");
+    Problem::error(Rule::Ranks, what).at(local).at(asked).fix(step.or("leave the number to the tasks"))
 }
 
 pub(super) fn meets_on_loopback(address: &Sourced<String>, nnodes: &Sourced<u32>) -> Problem {
-    Problem::error(Rule::Loopback, format!("no other machine reaches {}", address.value))
-        .at(address)
-        .at(nnodes)
-        .fix(give("--master-addr", "HOST").remark("the name or address of machine 0").or("unset it under Slurm"))
+    let problem = Problem::error(Rule::Loopback, format!("no other machine reaches {}", address.value));
+    let fix = give("--master-addr", "HOST").remark("the name or address of machine 0");
+    problem.at(address).at(nnodes).fix(fix.or("unset it under Slurm"))
 }
 
 pub(super) fn not_a_number(text: &Sourced<String>, least: &str, most: u64) -> Problem {
-    Problem::error(Rule::Ranks, format!("`{}` is not a whole number from {least} to {most}", text.value))
-        .at(text)
-        .fix(format!("set {} to a number", text.from))
+    let what = format!("`{}` is not a whole number from {least} to {most}", text.value);
+    Problem::error(Rule::Ranks, what).at(text).fix(format!("set {} to a number", text.from))
 }
 
 /// torchrun can start more machines later; the config needs their number now.

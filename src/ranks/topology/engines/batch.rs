@@ -17,10 +17,9 @@ use crate::report::Problem;
 /// `None`: there is no job, or it has one machine.
 pub(super) fn detect(block: &Block, host: &Host) -> Result<Option<Allocation>, Vec<Problem>> {
     match machines(block, host)? {
-        Some(Sourced { value: (count, hosts), from }) if count > 1 => {
+        Some((nnodes, hosts)) if nnodes.value > 1 => {
             let placement = Placement::Manual(line(block.field("manual").unwrap_or_default(), &hosts, host));
-            let (nnodes, node_rank) = (Sourced::new(count, from), Sourced::new(0, Source::Default));
-            let allocation = Allocation::task_per_machine(nnodes, node_rank, None);
+            let allocation = Allocation::task_per_machine(nnodes, Sourced::new(0, Source::Default), None);
             Ok(Some(Allocation { placement, master_port: None, ..allocation }))
         }
         _ => Ok(None),
@@ -36,8 +35,11 @@ pub(super) fn line(line: &str, hosts: &[String], host: &Host) -> String {
     }
 }
 
-/// The number of the job's machines, and their names if a variable tells them. `None`: there is no job.
-fn machines(block: &Block, host: &Host) -> Result<Option<Sourced<(u32, Vec<String>)>>, Problem> {
+/// The number of the job's machines, and their names if a variable tells them.
+type MachineList = (Sourced<u32>, Vec<String>);
+
+/// `None`: there is no job.
+fn machines(block: &Block, host: &Host) -> Result<Option<MachineList>, Problem> {
     let mut unreadable = None;
     for variable in block.variables() {
         let role = ["file", "list", "pairs", "count"].into_iter().find(|role| variable.is(role));
@@ -51,7 +53,7 @@ fn machines(block: &Block, host: &Host) -> Result<Option<Sourced<(u32, Vec<Strin
         let listed = u32::try_from(hosts.len()).unwrap_or(0);
         let count = if role == "count" { set.value.trim().parse().unwrap_or(0) } else { listed };
         if count > 0 {
-            return Ok(Some(Sourced::new((count, hosts), set.from)));
+            return Ok(Some((Sourced::new(count, set.from), hosts)));
         }
         unreadable = unreadable.or(Some(set));
     }

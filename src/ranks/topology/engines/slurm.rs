@@ -159,14 +159,14 @@ fn detect_step(host: &Host) -> Result<Allocation, Vec<Problem>> {
 
 fn tasks_per_node(tasks: &Sourced<String>) -> Result<u32, Problem> {
     let counts = node_counts(&tasks.value).ok_or_else(|| {
-        Problem::error(Rule::Ranks, "this is not a list of task counts such as 4(x2)")
-            .at(tasks)
-            .fix("start the step with `srun --ntasks-per-node=1`")
+        let problem = Problem::error(Rule::Ranks, "this is not a list of task counts such as 4(x2)").at(tasks);
+        problem.fix("start the step with `srun --ntasks-per-node=1`")
     })?;
     equal_count(&counts).ok_or_else(|| {
-        Problem::error(Rule::UnevenTasks, "Slurm started a different number of tasks on each machine").at(tasks).fix(
-            "start the step with `srun --ntasks-per-node=1` (torchrun starts the ranks), or --ntasks-per-node=<GPUs>",
-        )
+        let what = "Slurm started a different number of tasks on each machine";
+        let help =
+            "start the step with `srun --ntasks-per-node=1` (torchrun starts the ranks), or --ntasks-per-node=<GPUs>";
+        Problem::error(Rule::UnevenTasks, what).at(tasks).fix(help)
     })
 }
 

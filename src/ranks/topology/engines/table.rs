@@ -100,8 +100,10 @@ impl Variable {
     fn of(line: &'static str) -> Option<Self> {
         let has_word = line.starts_with(|first: char| first.is_ascii_lowercase());
         let (roles, setting) = if has_word { line.split_once(' ')? } else { ("", line) };
-        let is_other = setting.is_empty() || line.starts_with('#') || FIELDS.contains(&roles);
-        (!is_other).then_some(Variable { roles, setting: setting.trim_start() })
+        if setting.is_empty() || line.starts_with('#') || FIELDS.contains(&roles) {
+            return None;
+        }
+        Some(Variable { roles, setting: setting.trim_start() })
     }
 
     pub fn is(self, role: &str) -> bool {
