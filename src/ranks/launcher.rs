@@ -159,9 +159,8 @@ pub(crate) fn check_extra(launcher: Launcher, extra: &[OsString]) -> Vec<Problem
     let Some(spec) = existing::SPECS.iter().find(|spec| spec.launcher == launcher) else { return Vec::new() };
     let problem = |(ours, theirs): (&str, Sourced<String>)| {
         let what = format!("`{}` changes the ranks, so zlaunch itself must be given it", theirs.from);
-        Problem::error(Rule::Launcher, what)
-            .at(Place::option("--launcher-arg", theirs.spelling()))
-            .fix(give(format!("--{ours}"), &theirs.value))
+        let place = Place::option("--launcher-arg", theirs.spelling());
+        Problem::error(Rule::Launcher, what).at(place).fix(give(format!("--{ours}"), &theirs.value))
     };
     spec.topology_options(extra).into_iter().map(problem).collect()
 }

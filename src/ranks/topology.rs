@@ -106,9 +106,9 @@ impl Topology {
 
     /// It is known which of the machines this is and where they meet.
     pub fn can_rendezvous(&self) -> bool {
-        let Some(nnodes) = &self.nnodes else { return false };
+        let Some(Sourced { value: machines, .. }) = self.nnodes else { return false };
         let reachable = self.master_addr.as_ref().is_some_and(|address| !rendezvous::is_loopback(&address.value));
-        nnodes.value == 1 || reachable && self.master_port.is_some() && self.node_rank.value < nnodes.value
+        machines == 1 || reachable && self.master_port.is_some() && self.node_rank.value < machines
     }
 
     /// The address that the ranks need. On one machine they meet on localhost, unless a flag says otherwise.
@@ -130,23 +130,22 @@ impl Topology {
     /// More ranks than any cluster has are a typing error, and some launchers would need a list of them.
     pub(crate) fn size_problem(&self) -> Option<Problem> {
         const MAX_RANKS: u64 = 1 << 20;
-        let (nodes, nproc) = (self.nnodes.as_ref()?, self.nproc_per_node.as_ref()?);
-        let ranks = u64::from(nodes.value) * u64::from(nproc.value);
-        if ranks <= MAX_RANKS {
+        let (nnodes, nproc) = (self.nnodes.as_ref()?, self.nproc_per_node.as_ref()?);
+        let (machines, each) = (nnodes.value, nproc.value);
+        if u64::from(machines) * u64::from(each) <= MAX_RANKS {
             return None;
         }
-        let (nnodes, each) = (nodes.value, nproc.value);
-        let what = format!("{nnodes} machines with {each} ranks each are more than {MAX_RANKS} ranks");
+        let what = format!("{machines} machines with {each} ranks each are more than {MAX_RANKS} ranks");
         let fix = give("--nnodes", 2).and(give("--nproc-per-node", 8));
-        Some(Problem::error(Rule::Ranks, what).at(nodes).at(nproc).fix(fix))
+        Some(Problem::error(Rule::Ranks, what).at(nnodes).at(nproc).fix(fix))
     }
 
     pub(crate) fn in_words(&self) -> String {
         match (&self.nnodes, &self.nproc_per_node) {
-            (Some(Sourced { value: nodes @ 2.., from }), Some(nproc)) => {
-                format!("{nodes} × {} on {nodes} machines ({from}, {})", nproc.value, nproc.from)
+            (Some(Sourced { value: machines @ 2.., from }), Some(nproc)) => {
+                format!("{machines} × {} on {machines} machines ({from}, {})", nproc.value, nproc.from)
             }
-            (Some(Sourced { value: nodes @ 2.., from }), None) => format!("on {nodes} machines ({from})"),
+            (Some(Sourced { value: machines @ 2.., from }), None) => format!("on {machines} machines ({from})"),
             (_, Some(nproc)) => format!("{} on this machine ({})", nproc.value, nproc.from),
             (_, None) => "as the command says".to_string(),
         }

@@ -1,4 +1,4 @@
-//! How DeepSpeed's runner reaches the machines of a hostfile, and which words of a command survive the way.
+//! DeepSpeed's runner reaches the machines of a hostfile through one of these programs.
 //!
 //! pdsh joins its words by blanks and gives the line to ssh, so that the login shell of every machine reads it. DeepSpeed
 //! (`PDSHRunner.parse_user_args`, alike in 0.14 to 0.19) puts an argument with a blank into double quotes and escapes only

@@ -55,9 +55,9 @@ impl<'a> SrunPrefix<'a> {
         if !in_step(host) || shares {
             return Ok(());
         }
-        Err(Problem::error(Rule::Launcher, "an `srun` inside a step waits for that step to end")
-            .at(Place::bare_variable("SLURM_STEP_ID"))
-            .fix(drop_word("`srun`").remark("zlaunch finds its place itself").or(run("srun --overlap"))))
+        let problem = Problem::error(Rule::Launcher, "an `srun` inside a step waits for that step to end");
+        let drop = drop_word("`srun`").remark("zlaunch finds its place itself");
+        Err(problem.at(Place::bare_variable("SLURM_STEP_ID")).fix(drop.or(run("srun --overlap"))))
     }
 }
 
@@ -85,12 +85,11 @@ pub(crate) fn argv(
     context: &LaunchContext<'_>,
 ) -> Result<Vec<OsString>, Problem> {
     let LaunchContext { topology, extra, host, .. } = context;
-    let program = host.find_program(OsStr::new(PROGRAM)).ok_or_else(|| {
+    let Some(program) = host.find_program(OsStr::new(PROGRAM)) else {
         let what = "the job has several machines, but there is no `srun` on PATH to reach them";
-        Problem::error(Rule::Launcher, what)
-            .fix(run("srun --ntasks-per-node=1 zlaunch …").remark("from where srun is, outside of the container"))
-            .status(NOT_FOUND)
-    })?;
+        let fix = run("srun --ntasks-per-node=1 zlaunch …").remark("from where srun is, outside of the container");
+        return Err(Problem::error(Rule::Launcher, what).fix(fix).status(NOT_FOUND));
+    };
     let flags = prefix.map_or_else(|| flags(topology, host), |prefix| prefix.flags.to_vec());
     let command = prefix.map_or(command, |prefix| prefix.command);
     let zlaunch = host::this_program().into_os_string();

@@ -68,7 +68,7 @@ impl Topology {
         Topology { role: Role::Shell { groups: 1 }, ..Self::new(None, None, Devices::detect(host)) }
     }
 
-    /// Where machines differ in GPUs, the world size is not this machine's count times the number of machines.
+    /// If machines differ in GPUs, the world size is not this machine's count times the number of machines.
     fn note_unequal_machines(&mut self, allocation: &Allocation) {
         if let Some(nproc) = &self.nproc_per_node
             && self.has_several_nodes()

@@ -17,7 +17,6 @@ pub(crate) struct Devices {
     from: Source,
     pub(crate) variable: &'static str,
     pub(crate) chosen_by: Option<Source>,
-    /// What is wrong with the variable's list.
     pub(crate) fault: Option<DeviceFault>,
 }
 

@@ -141,9 +141,8 @@ pub fn parse(text: &str, file: &str) -> Result<ResourcePool, Vec<Problem>> {
 
 fn no_such_slot(filter: &Sourced<String>, machine: &str, slot: &str, have: &[String]) -> Problem {
     let have = if have.is_empty() { "no GPU is visible".to_string() } else { format!("it has {}", have.join(",")) };
-    Problem::error(Rule::Hosts, format!("`{machine}` has no GPU `{slot}`"))
-        .at(filter)
-        .fix(format!("{have}; ranges such as 0-3 are written 0,1,2,3"))
+    let help = format!("{have}; ranges such as 0-3 are written 0,1,2,3");
+    Problem::error(Rule::Hosts, format!("`{machine}` has no GPU `{slot}`")).at(filter).fix(help)
 }
 
 fn parse_line(line: &str) -> Option<(&str, u32)> {

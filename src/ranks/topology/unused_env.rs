@@ -51,10 +51,8 @@ pub(super) fn unused_variables(topology: &Topology, allocation: Option<&Allocati
 
 fn is_ignored(variable: &Sourced<String>, decided: &str) -> Problem {
     let name = variable.from.to_string();
-    Problem::warning(Rule::StrayVariable, format!("`{name}` says something else, and is ignored"))
-        .at(variable)
-        .at(decided)
-        .fix(run(format!("unset {name}")))
+    let what = format!("`{name}` says something else, and is ignored");
+    Problem::warning(Rule::StrayVariable, what).at(variable).at(decided).fix(run(format!("unset {name}")))
 }
 
 pub(super) fn uncounted_machines(host: &Host) -> impl Iterator<Item = Problem> {

@@ -39,10 +39,8 @@ pub(super) fn detect_sagemaker(block: &Block, host: &Host) -> Result<Option<Allo
     }
     hosts.sort();
     let Some(index) = hosts.iter().position(|name| *name == here.value) else {
-        return Err(Problem::error(Rule::Ranks, format!("this machine is not in {from}"))
-            .at(here.from.with(&here.value))
-            .fix("give --nnodes, --node-rank and --master-addr")
-            .into());
+        let problem = Problem::error(Rule::Ranks, format!("this machine is not in {from}")).at(here.spelling());
+        return Err(problem.fix("give --nnodes, --node-rank and --master-addr").into());
     };
     let mut variables = VariableReader::new(host);
     let gpus = variables.number(vars::SM_NUM_GPUS, 0).filter(|gpus| gpus.value > 0);
@@ -118,9 +116,9 @@ pub(super) fn detect_oci(block: &Block, host: &Host) -> Result<Option<Allocation
 }
 
 fn first_oci_machine(file: &Sourced<String>) -> Option<Sourced<String>> {
-    let nodes: Value = serde_json::from_str(&reading::text_if_any(Path::new(&file.value))?).ok()?;
-    let is_first = |node: &&Value| node["Rank"].as_u64() == Some(0) || node["Rank"].as_str() == Some("0");
-    let address = nodes.as_array()?.iter().find(is_first)?["IPAddress"].as_str()?;
+    let machines: Value = serde_json::from_str(&reading::text_if_any(Path::new(&file.value))?).ok()?;
+    let is_first = |machine: &&Value| machine["Rank"] == 0 || machine["Rank"] == "0";
+    let address = machines.as_array()?.iter().find(is_first)?["IPAddress"].as_str()?;
     Some(Sourced::new(address.to_string(), file.from.clone()))
 }
 

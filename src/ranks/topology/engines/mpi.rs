@@ -59,12 +59,12 @@ fn read(block: &Block, host: &Host) -> Result<Allocation, Vec<Problem>> {
     let mut variables = VariableReader::new(host);
     let mut number = |role: &str, least: u32| variables.number::<u32>(block.name_of(role), least);
     let (rank, size, local_rank) = (number("rank", 0), number("size", 1), number("local_rank", 0));
-    let (local_size, nodes) = (number("local_size", 1), number("nodes", 1));
-    let local_size = match (&size, nodes) {
-        (Some(size), Some(nodes)) if size.value % nodes.value != 0 => {
-            return Err(tasks_spread_unevenly(size, &nodes).into());
+    let (local_size, machines) = (number("local_size", 1), number("nodes", 1));
+    let local_size = match (&size, machines) {
+        (Some(size), Some(machines)) if size.value % machines.value != 0 => {
+            return Err(tasks_spread_unevenly(size, &machines).into());
         }
-        (Some(size), Some(nodes)) => Some(Sourced::new(size.value / nodes.value, nodes.from)),
+        (Some(size), Some(machines)) => Some(Sourced::new(size.value / machines.value, machines.from)),
         _ => local_size,
     };
     let (Some(rank), Some(world_size), Some(local_rank), Some(local_world_size)) = (rank, size, local_rank, local_size)
@@ -109,10 +109,10 @@ fn allocate(task: Task, host: &Host) -> Result<Allocation, Vec<Problem>> {
     // The other ranks wait for rank 0 at the first host of the list.
     let elsewhere = first.as_ref().filter(|first| rank.value == 0 && !is_this_host(&first.value, host));
     let address_problem = elsewhere.map(|first| {
-        let (here, first_name) = (&host.hostname, &first.value);
-        Problem::error(Rule::Ranks, format!("rank 0 runs on {here}, but the first machine of the job is {first_name}"))
-            .at(first)
-            .fix(run(format!("export MASTER_ADDR={here}")).remark("for all ranks"))
+        let (here, name) = (&host.hostname, &first.value);
+        let what = format!("rank 0 runs on {here}, but the first machine of the job is {name}");
+        let fix = run(format!("export MASTER_ADDR={here}")).remark("for all ranks");
+        Problem::error(Rule::Ranks, what).at(first).fix(fix)
     });
     let node_rank = Sourced::new(rank.value / local_world_size.value, rank.from.clone());
     let allocation = Allocation::task_per_machine(Sourced::new(nnodes, world_size.from.clone()), node_rank, first);
