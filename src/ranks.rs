@@ -1,4 +1,4 @@
-//! How many ranks, where, and who starts them.
+//! The ranks: their number and places (`topology`), and what starts them (`launcher`).
 
 pub(crate) mod launcher;
 pub mod topology;

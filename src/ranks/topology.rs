@@ -1,11 +1,11 @@
-//! How many ranks on how many nodes, where they meet, and what this process is among them. `decision` decides it.
+//! The topology: the number of ranks and machines, the place where they meet, and the role of this process. `decision`
+//! makes one.
 
+mod allocation;
 mod decision;
 pub mod device_list;
 mod devices;
-mod engine;
 pub mod engines;
-mod flags;
 pub mod hostfile;
 mod problems;
 pub mod rendezvous;
@@ -16,14 +16,14 @@ use crate::base::source::{Source, Sourced};
 use crate::report::fix::give;
 use crate::report::{Problem, Rule};
 
+pub use allocation::Task;
 pub(crate) use device_list::DeviceFault;
-pub(crate) use devices::Devices;
-pub use engine::Task;
-pub(crate) use flags::Processes;
-pub use flags::RankFlags;
+use devices::Devices;
 pub use hostfile::HostFlags;
-pub(crate) use hostfile::ResourcePool;
+use hostfile::ResourcePool;
 pub(crate) use problems::{alone, tasks_are_ranks};
+pub(crate) use variables::Processes;
+pub use variables::RankFlags;
 
 #[derive(Debug)]
 pub struct Topology {
@@ -34,41 +34,38 @@ pub struct Topology {
     pub nproc_per_node: Option<Sourced<u32>>,
     pub master_addr: Option<Sourced<String>>,
     pub master_port: Option<Sourced<u16>>,
-    /// `None`: not known, for instance because the nodes differ.
+    /// `None`: not known, for instance because the machines differ.
     pub world_size: Option<Sourced<u64>>,
     pub role: Role,
-    /// The scheduler or MPI that started this process.
     pub(crate) engine: Option<&'static str>,
-    /// The hosts of a hostfile.
     pub(crate) pool: Option<ResourcePool>,
     pub(crate) devices: Devices,
-    /// What is odd about it, but no reason to refuse.
     pub(crate) notes: Vec<Problem>,
 }
 
-/// What this process is among the ranks.
 #[derive(Debug)]
 pub enum Role {
-    /// It starts the ranks.
     Starter,
     /// It is a rank that a launcher started.
-    Rank { first: bool },
+    Rank {
+        first: bool,
+    },
     /// It is a rank that its engine started, and zlaunch sets the variables of a rank.
     Task(Task),
-    /// It is the shell of a Slurm job with so many groups of nodes. Nothing runs on the other nodes yet.
-    Shell { groups: u32 },
+    /// It is the shell of a Slurm job with so many groups of machines. Nothing runs on the other machines yet.
+    Shell {
+        groups: u32,
+    },
 }
 
 impl Topology {
     fn new(nnodes: Option<Sourced<u32>>, nproc_per_node: Option<Sourced<u32>>, devices: Devices) -> Self {
-        let world_size = nnodes.as_ref().zip(nproc_per_node.as_ref()).map(|(nodes, nproc)| {
-            let product = u64::from(nodes.value) * u64::from(nproc.value);
-            let from = if nodes.value == 1 {
-                nproc.from.clone()
-            } else {
-                Source::Both(Box::new(nodes.from.clone()), Box::new(nproc.from.clone()))
-            };
-            Sourced::new(product, from)
+        let world_size = nnodes.as_ref().zip(nproc_per_node.as_ref()).map(|(nnodes, nproc)| {
+            let mut from = nproc.from.clone();
+            if nnodes.value != 1 {
+                from = Source::Both(Box::new(nnodes.from.clone()), Box::new(from));
+            }
+            Sourced::new(u64::from(nnodes.value) * u64::from(nproc.value), from)
         });
         Topology {
             nnodes,
@@ -94,12 +91,11 @@ impl Topology {
         one(&self.nnodes) && one(&self.nproc_per_node)
     }
 
-    /// Whether this process is one of the ranks, so that none are to be started.
     pub(crate) fn ranks_exist(&self) -> bool {
         matches!(self.role, Role::Rank { .. } | Role::Task(_))
     }
 
-    /// Whether this process is the first rank, or starts it. Only that one prints warnings.
+    /// This process is the first rank, or starts it. Only that one prints warnings.
     pub(crate) fn is_first(&self) -> bool {
         match &self.role {
             Role::Task(task) => task.rank.value == 0,
@@ -108,14 +104,14 @@ impl Topology {
         }
     }
 
-    /// Whether it is known which of the nodes this is and where they meet.
+    /// It is known which of the machines this is and where they meet.
     pub fn can_rendezvous(&self) -> bool {
-        let Some(nnodes) = self.nnodes.as_ref() else { return false };
+        let Some(Sourced { value: machines, .. }) = self.nnodes else { return false };
         let reachable = self.master_addr.as_ref().is_some_and(|address| !rendezvous::is_loopback(&address.value));
-        nnodes.value == 1 || reachable && self.master_port.is_some() && self.node_rank.value < nnodes.value
+        machines == 1 || reachable && self.master_port.is_some() && self.node_rank.value < machines
     }
 
-    /// The address that the ranks need. On one node they meet on localhost, unless a flag says otherwise.
+    /// The address that the ranks need. On one machine they meet on localhost, unless a flag says otherwise.
     pub(crate) fn rendezvous_address(&self) -> Option<&Sourced<String>> {
         let several = self.nnodes.as_ref().is_none_or(|nnodes| nnodes.value > 1);
         self.master_addr.as_ref().filter(|address| several || address.from.is_flag())
@@ -134,26 +130,22 @@ impl Topology {
     /// More ranks than any cluster has are a typing error, and some launchers would need a list of them.
     pub(crate) fn size_problem(&self) -> Option<Problem> {
         const MAX_RANKS: u64 = 1 << 20;
-        let (nodes, nproc) = (self.nnodes.as_ref()?, self.nproc_per_node.as_ref()?);
-        let ranks = u64::from(nodes.value) * u64::from(nproc.value);
-        (ranks > MAX_RANKS).then(|| {
-            let (nnodes, each) = (nodes.value, nproc.value);
-            let what = format!("{nnodes} machines with {each} ranks each are more than {MAX_RANKS} ranks");
-            let problem = Problem::error(Rule::Ranks, what).at(nodes).at(nproc);
-            problem.fix(give("--nnodes", 2).and(give("--nproc-per-node", 8)))
-        })
+        let (nnodes, nproc) = (self.nnodes.as_ref()?, self.nproc_per_node.as_ref()?);
+        let (machines, each) = (nnodes.value, nproc.value);
+        if u64::from(machines) * u64::from(each) <= MAX_RANKS {
+            return None;
+        }
+        let what = format!("{machines} machines with {each} ranks each are more than {MAX_RANKS} ranks");
+        let fix = give("--nnodes", 2).and(give("--nproc-per-node", 8));
+        Some(Problem::error(Rule::Ranks, what).at(nnodes).at(nproc).fix(fix))
     }
 
-    /// How many ranks are started where, and what says so.
     pub(crate) fn in_words(&self) -> String {
         match (&self.nnodes, &self.nproc_per_node) {
-            (Some(nodes), Some(nproc)) if nodes.value > 1 => {
-                format!(
-                    "{} × {} on {} machines ({}, {})",
-                    nodes.value, nproc.value, nodes.value, nodes.from, nproc.from
-                )
+            (Some(Sourced { value: machines @ 2.., from }), Some(nproc)) => {
+                format!("{machines} × {} on {machines} machines ({from}, {})", nproc.value, nproc.from)
             }
-            (Some(nodes), None) if nodes.value > 1 => format!("on {} machines ({})", nodes.value, nodes.from),
+            (Some(Sourced { value: machines @ 2.., from }), None) => format!("on {machines} machines ({from})"),
             (_, Some(nproc)) => format!("{} on this machine ({})", nproc.value, nproc.from),
             (_, None) => "as the command says".to_string(),
         }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use zlaunch::testing::engines::{self, Block};
 use zlaunch::testing::source::Sourced;
-use zlaunch::testing::topology::engines::port::port_of_job;
+use zlaunch::testing::topology::engines::job::port_of_job;
 use zlaunch::testing::topology::engines::with_code;
 use zlaunch::testing::topology::{HostFlags, RankFlags, Role, Topology};
 use zlaunch::testing::{Host, Problem, Source, hash, vars};

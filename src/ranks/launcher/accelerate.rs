@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::context::LaunchContext;
-use super::kind::Launcher;
+use super::context::{LaunchContext, Launcher};
 use super::spec::{CountMeaning, LauncherSpec, count, default};
 use crate::base::json;
 use crate::base::python_value;
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::base::yaml::{self, Dialect};
-use crate::command::argv::{Args, Nargs::Nothing, Nargs::One};
+use crate::command::argv::Args;
+use crate::command::option_names::name_of;
 use crate::command::trainer::Job;
 use crate::host::Host;
 use crate::ranks::topology::{Processes, RankFlags};
@@ -30,46 +30,29 @@ pub(super) const SPEC: LauncherSpec = LauncherSpec {
     options: include_str!("../../recorded/accelerate.txt"),
     short_options: &[("-m", "module"), ("-h", "help"), ("-q", "quiet")],
     rank_options: ["num_processes", "num_machines", "machine_rank", "main_process_ip", "main_process_port"],
-    fields: &[
-        ("config_file", One),
-        ("use_deepspeed", Nothing),
-        ("mixed_precision", One),
-        ("zero_stage", One),
-        ("offload_optimizer_device", One),
-        ("offload_param_device", One),
-        ("gradient_accumulation_steps", One),
-        ("gradient_clipping", One),
-        ("zero3_init_flag", One),
-        ("zero3_save_16bit_model", One),
-        ("deepspeed_multinode_launcher", One),
-        ("deepspeed_config_file", One),
-    ],
     count_options: &["num_processes"],
     count_meaning: CountMeaning::Total,
     on_several: &["--deepspeed_multinode_launcher", "standard"],
     counts,
 };
 
-/// The flag that names the config.
 pub(super) const CONFIG: &str = "deepspeed_config_file";
 
-/// The switch without which that flag has no effect.
+/// Without this switch, the flag for the config has no effect.
 pub(super) const SWITCH: &str = "use_deepspeed";
 
-/// The flag that names the run file.
 pub(super) const RUN_FILE: &str = "config_file";
 
-/// Whether the run file beats the flag, in the version that is installed.
+/// Before accelerate 1.5, the run file beats a flag.
 pub(super) fn run_file_wins(job: &Job) -> bool {
     let version = job.python.as_ref().and_then(|python| python.version("accelerate"));
     version.is_some_and(|version| version.is_before([1, 5, 0]))
 }
 
-/// The config that accelerate's run file names.
 pub(super) fn config_in_run_file(args: &Args, host: &Host) -> Option<Sourced<String>> {
     let (file, settings) = settings(args, host)?;
-    let config = settings.get("deepspeed_config")?.get(CONFIG)?.as_str()?;
-    Some(Sourced::new(config.to_string(), Source::Argument(format!("{}, {CONFIG}", file.display()))))
+    let config = settings["deepspeed_config"][CONFIG].as_str()?.to_string();
+    Some(Sourced::new(config, Source::Argument(format!("{}, {CONFIG}", file.display()))))
 }
 
 /// A copy of the run file that names another config. accelerate reads JSON in a YAML file too.
@@ -79,23 +62,24 @@ pub(super) fn run_file_with(args: &Args, config: &Path, host: &Host) -> Option<(
     Some((file, json::write(&settings)))
 }
 
-/// What accelerate refuses in the section of its run file beside a config, because the config says it too.
+/// Entries of the run file's section that accelerate refuses beside a config, because the config has them too.
 const REFUSED_BESIDE_CONFIG: &str = "gradient_accumulation_steps gradient_clipping zero_stage offload_optimizer_device \
      offload_param_device offload_optimizer_nvme_path offload_param_nvme_path zero3_save_16bit_model";
 
-/// The entries of the run file that accelerate refuses beside a config, and the file. A precision as a flag it takes.
+/// accelerate takes a precision as a flag, but not in the run file.
 pub(super) fn refused_in_run_file(args: &Args, host: &Host) -> Option<(PathBuf, Vec<&'static str>)> {
     let (file, settings) = settings(args, host)?;
     let section = settings.get("deepspeed_config");
     let mut refused: Vec<&str> = REFUSED_BESIDE_CONFIG.split(' ').collect();
     refused.retain(|name| section.is_some_and(|section| section.get(name).is_some()));
-    let precision = settings.get("mixed_precision").filter(|value| !value.is_null());
-    refused.extend(precision.filter(|_| !args.is_given("mixed_precision")).map(|_| "mixed_precision"));
+    if settings.get("mixed_precision").is_some_and(|value| !value.is_null()) && !args.is_given("mixed_precision") {
+        refused.push("mixed_precision");
+    }
     (!refused.is_empty()).then_some((file, refused))
 }
 
-/// What accelerate makes of its own settings where no config is named, as its `DeepSpeedPlugin` does, and where they stand.
-/// Of a config that is `named`, only the precision that they add to it.
+/// The config that accelerate's `DeepSpeedPlugin` makes of its own settings where no config is named, and the place of the
+/// settings. Beside a config that is `named`, only what they add to it.
 pub(super) fn settings_as_config(
     args: &Args,
     job: &Job,
@@ -105,15 +89,13 @@ pub(super) fn settings_as_config(
     let (file, settings) = settings(args, host).unwrap_or_default();
     let in_file = |name: &str| settings.get("deepspeed_config")?.get(name).filter(|value| !value.is_null());
     let flag = |name: &str| args.text(name).map(|text| Value::from(text.value));
+    let file_wins = run_file_wins(job);
     let setting = |name: &str| {
-        if run_file_wins(job) {
-            in_file(name).cloned().or_else(|| flag(name))
-        } else {
-            flag(name).or(in_file(name).cloned())
-        }
+        let (flag, in_file) = (flag(name), in_file(name).cloned());
+        if file_wins { in_file.or(flag) } else { flag.or(in_file) }
     };
-    let of_file = settings.get("distributed_type").is_some_and(|kind| kind == "DEEPSPEED");
-    if !of_file && !args.is_given(SWITCH) && named.is_none() {
+    let is_switched_on = args.is_given(SWITCH) || settings["distributed_type"] == "DEEPSPEED";
+    if !is_switched_on && named.is_none() {
         return None;
     }
     let number = |name: &str, default: Value| match setting(name) {
@@ -122,14 +104,14 @@ pub(super) fn settings_as_config(
         None => default,
     };
     let device =
-        |name: &str| setting(name).and_then(|value| Some(value.as_str()?.to_lowercase())).unwrap_or("none".to_string());
+        |name: &str| setting(name).and_then(|value| Some(value.as_str()?.to_lowercase())).unwrap_or("none".into());
     let mut config = match named {
         // It fills an "auto" before transformers compares it.
-        Some(named) => {
-            let open = ["gradient_accumulation_steps", "gradient_clipping"].into_iter();
-            let open = open.filter(|key| named.get(key).is_some_and(|value| value == "auto"));
-            open.filter_map(|key| setting(key).map(|_| (key.to_string(), number(key, Value::Null)))).collect()
-        }
+        Some(named) => ["gradient_accumulation_steps", "gradient_clipping"]
+            .into_iter()
+            .filter(|key| named.get(key).is_some_and(|value| value == "auto") && setting(key).is_some())
+            .map(|key| (key.to_string(), number(key, Value::Null)))
+            .collect(),
         None => json!({
             "train_batch_size": "auto",
             "train_micro_batch_size_per_gpu": "auto",
@@ -144,19 +126,19 @@ pub(super) fn settings_as_config(
     };
     // transformers takes accelerate's precision for the config where its own arguments ask for none, and then refuses it.
     let precision = flag("mixed_precision").or_else(|| settings.get("mixed_precision").cloned());
-    let precision = precision.as_ref().and_then(Value::as_str).filter(|text| ["bf16", "fp16"].contains(text));
     let is_on = |name| job.args.bool(name, true).is_ok_and(|given| given.is_some_and(|given| given.value));
-    let open = |key: &str| {
-        named.is_none_or(|named| json::get(named, &format!("{key}.enabled")).is_none_or(|value| value == "auto"))
-    };
-    if let Some(precision) = precision.filter(|text| open(text) && !is_on("bf16") && !is_on("fp16")) {
+    if let Some(precision @ ("bf16" | "fp16")) = precision.as_ref().and_then(Value::as_str)
+        && named.and_then(|named| json::get(named, &format!("{precision}.enabled"))).is_none_or(|value| value == "auto")
+        && !is_on("bf16")
+        && !is_on("fp16")
+    {
         config[precision] = json!({ "enabled": true });
     }
     let place = if settings.is_null() { "accelerate launch".to_string() } else { file.display().to_string() };
     Some((config, place))
 }
 
-/// What accelerate ends on in its run file, by the sources of the version that is installed.
+/// The setting of the run file that accelerate refuses, by the sources of the installed version.
 pub(super) fn run_file_problem(args: &Args, job: &Job, host: &Host) -> Option<Problem> {
     let file = settings_file(args, host)?;
     let name = file.display().to_string();
@@ -173,46 +155,33 @@ pub(super) fn run_file_problem(args: &Args, job: &Job, host: &Host) -> Option<Pr
     };
     let source = reading::text_if_any(&job.installed_file("accelerate/commands/config/config_args.py")?)?;
     let is_known = |key: &str| ["fp16", "dynamo_backend"].contains(&key) || source.contains(&format!("\n    {key}: "));
-    let unknown = settings.keys().find(|key| !is_known(key) && is_known("deepspeed_config"));
-    if let Some(key) =
-        unknown.filter(|_| settings.get("compute_environment").is_none_or(|value| value == "LOCAL_MACHINE"))
+    if let Some(key) = settings.keys().find(|key| !is_known(key) && is_known("deepspeed_config"))
+        && settings.get("compute_environment").is_none_or(|value| value == "LOCAL_MACHINE")
     {
         return refused(&format!("accelerate refuses its config file: it has no setting `{key}`"), "drop it there");
     }
     let types = reading::text_if_any(&job.installed_file("accelerate/utils/dataclasses.py")?)?;
     let is_type = |value: &Value| value.as_str().is_none_or(|kind| types.contains(&format!("= \"{kind}\"")));
     let is_precision = |text: &str| ["no", "fp8", "fp16", "bf16"].contains(&text.to_lowercase().as_str());
-    let is_usual = |value: &Value| value.as_str().is_none_or(is_precision);
+    let precision = settings.get("mixed_precision").and_then(Value::as_str);
     for (key, is_known, example) in [
         ("distributed_type", settings.get("distributed_type").is_some_and(is_type), "DEEPSPEED"),
-        ("mixed_precision", settings.get("mixed_precision").is_none_or(is_usual), "bf16"),
+        ("mixed_precision", precision.is_none_or(is_precision), "bf16"),
     ] {
         if !is_known {
             let what = format!("accelerate refuses its config file: `{key}` is missing or has an unknown value");
             return refused(&what, &format!("{key}: {example}"));
         }
     }
-    let section = settings.get("deepspeed_config").and_then(Value::as_object);
-    let is_option = |key: &str| SPEC.options.lines().any(|line| line.split(' ').next() == Some(key));
-    let unread = section.and_then(|section| section.keys().find(|key| !is_option(key)));
-    unread.and_then(|key| {
-        refused(&format!("accelerate does not read `{key}` of its deepspeed_config"), "drop it there")
-            .map(Problem::into_warning)
-    })
+    let is_option = |key: &str| SPEC.options.lines().any(|line| name_of(line) == key);
+    let key = settings.get("deepspeed_config")?.as_object()?.keys().find(|key| !is_option(key))?;
+    let what = format!("accelerate does not read `{key}` of its deepspeed_config");
+    refused(&what, "drop it there").map(Problem::into_warning)
 }
 
 /// Flags besides those about the ranks whose whole effect is known: on a variable, or none with DeepSpeed.
-const TRANSLATED: &[&str] = &[
-    "same_network",
-    "use_deepspeed",
-    CONFIG,
-    "deepspeed_multinode_launcher",
-    "mixed_precision",
-    "gradient_clipping",
-    "dynamo_backend",
-    "num_cpu_threads_per_process",
-    "module",
-];
+const TRANSLATED: &str = "same_network use_deepspeed deepspeed_config_file deepspeed_multinode_launcher mixed_precision \
+     gradient_clipping dynamo_backend num_cpu_threads_per_process module";
 
 /// Flags that only become a variable, with their value in lower case.
 const VARIABLES: &[(&str, &str)] = &[
@@ -227,21 +196,21 @@ const VARIABLES: &[(&str, &str)] = &[
 /// The variables with which torchrun makes exactly the same launch, if there are such.
 pub(super) fn as_torchrun(args: &Args, config: &OsStr, context: &LaunchContext<'_>) -> Option<Variables> {
     let LaunchContext { topology, host, .. } = context;
-    let known = |name: &str| {
-        let variables = VARIABLES.iter().map(|(flag, _)| flag);
-        SPEC.rank_options.iter().chain(TRANSLATED).chain(variables).any(|known| *known == name)
+    let is_known = |word: &str| {
+        let name = word.trim_start_matches('-').split('=').next().unwrap_or_default().replace('-', "_");
+        let variables = VARIABLES.iter().map(|(flag, _)| *flag);
+        SPEC.rank_options.into_iter().chain(TRANSLATED.split(' ')).chain(variables).any(|known| known == name)
     };
-    let named = args.words().iter().filter_map(|word| word.to_str()).filter(|word| word.starts_with('-'));
-    let mut names =
-        named.map(|word| word.trim_start_matches('-').split('=').next().unwrap_or_default().replace('-', "_"));
+    let mut flags = args.words().iter().filter_map(|word| word.to_str()).filter(|word| word.starts_with('-'));
     let precision = args.text("mixed_precision").map_or_else(|| "no".to_string(), |precision| precision.value);
     let standard = args.text("deepspeed_multinode_launcher").is_some_and(|launcher| launcher.value == "standard");
-    let exact = names.all(|name| known(&name))
+    let exact = flags.all(is_known)
         && ["no", "fp16", "bf16"].contains(&precision.as_str())
         && (!topology.has_several_nodes() || standard)
-        && settings_file(args, host).is_none()
-        && !may_lack_peer_access(host);
-    if !exact {
+        && settings_file(args, host).is_none();
+    // For these GPUs accelerate disables peer-to-peer transfers, depending on the driver.
+    let gpus = host.gpus();
+    if !exact || gpus.len() > 1 && gpus.iter().any(|model| model.contains("RTX 40")) {
         return None;
     }
     // accelerate appends the current folder and drops empty entries.
@@ -265,12 +234,6 @@ pub(super) fn as_torchrun(args: &Args, config: &OsStr, context: &LaunchContext<'
     Some(variables)
 }
 
-/// For these GPUs accelerate disables peer-to-peer transfers, depending on the driver.
-fn may_lack_peer_access(host: &Host) -> bool {
-    let gpus = host.gpus();
-    gpus.len() > 1 && gpus.iter().any(|model| model.contains("RTX 40"))
-}
-
 /// The run file: `--config_file`, else the default one, if it exists.
 fn settings_file(args: &Args, host: &Host) -> Option<PathBuf> {
     match args.text("config_file") {
@@ -286,7 +249,7 @@ fn settings(args: &Args, host: &Host) -> Option<(PathBuf, Value)> {
     Some((file, yaml::parse(&text, Dialect::PyYaml).ok()?))
 }
 
-/// `--num_processes` is the total over all nodes. What the flags leave open, the run file may state.
+/// `--num_processes` is the total over all machines. The run file may state what the flags leave open.
 fn counts(flags: RankFlags, args: &Args, host: &Host) -> RankFlags {
     let settings = settings(args, host);
     let number = |name: &str| {
@@ -297,8 +260,7 @@ fn counts(flags: RankFlags, args: &Args, host: &Host) -> RankFlags {
         })
     };
     // The file that `accelerate config` wrote for every launch says of one machine nothing about this one.
-    let is_meant =
-        |nnodes: &Sourced<u32>| nnodes.value > 1 || ["num_machines", RUN_FILE].iter().any(|name| args.is_given(name));
+    let is_meant = |nnodes: &Sourced<u32>| nnodes.value > 1 || args.is_given("num_machines") || args.is_given(RUN_FILE);
     let nnodes = number("num_machines").filter(is_meant).unwrap_or(default(1));
     let total = number("num_processes").filter(|total| nnodes.value > 0 && total.value % nnodes.value == 0);
     let nproc = total.map(|total| Sourced::new(Processes::Count(total.value / nnodes.value), total.from));

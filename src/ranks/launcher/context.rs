@@ -1,16 +1,101 @@
-//! What the command line of a launcher is made from.
+//! The launchers by name, and the values that their command lines are made from.
 
 use std::ffi::OsString;
+use std::fmt;
+use std::iter;
 use std::path::PathBuf;
 use std::slice::from_ref;
 
-use super::output::OutputFlags;
 use crate::base::recorded::Version;
+use crate::base::source::{Source, Sourced};
 use crate::command::python::Python;
 use crate::command::target::Target;
 use crate::command::trainer::Job;
 use crate::host::Host;
 use crate::ranks::topology::{HostFlags, RankFlags, Topology};
+use crate::report::fix::{drop_word, give};
+use crate::report::{Problem, Rule};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Launcher {
+    Torchrun,
+    Deepspeed,
+    Direct,
+    Srun,
+    /// zlaunch itself.
+    Local,
+    /// A launcher that only the user's command can start with, by its name.
+    Existing(&'static str),
+    /// A program that runs zlaunch again, which then starts the ranks: `nice`, `uv run`.
+    Prefix(&'static str),
+}
+
+impl Launcher {
+    pub(crate) const NAMES: &'static [(&'static str, Option<Launcher>)] = &[
+        ("auto", None),
+        ("torchrun", Some(Launcher::Torchrun)),
+        ("deepspeed", Some(Launcher::Deepspeed)),
+        ("srun", Some(Launcher::Srun)),
+        ("direct", Some(Launcher::Direct)),
+        ("local", Some(Launcher::Local)),
+    ];
+
+    /// It starts zlaunch again, which then writes the files and starts the ranks.
+    pub(crate) fn runs_zlaunch(self) -> bool {
+        matches!(self, Launcher::Srun | Launcher::Prefix(_))
+    }
+}
+
+impl fmt::Display for Launcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let option = Launcher::NAMES.iter().find(|(_, launcher)| *launcher == Some(*self));
+        f.write_str(match self {
+            Launcher::Existing(name) | Launcher::Prefix(name) => name,
+            _ => option.map_or("", |(name, _)| name),
+        })
+    }
+}
+
+/// `--log-dir` and `--prefix`.
+#[derive(Default)]
+pub(crate) struct OutputFlags {
+    pub(crate) log_dir: Option<Sourced<PathBuf>>,
+    pub(crate) prefix: Option<Source>,
+}
+
+impl OutputFlags {
+    /// Those given as flags. A variable may be set for a whole site, and gives way.
+    pub(super) fn flags(&self) -> impl Iterator<Item = &Source> {
+        let given = self.log_dir.iter().map(|folder| &folder.from).chain(&self.prefix);
+        given.filter(|from| from.is_flag())
+    }
+
+    pub(super) fn check(&self, launcher: Launcher) -> Result<(), Problem> {
+        match self.flags().next() {
+            Some(from) if launcher == Launcher::Local => {
+                let what = "`local` keeps no output of the ranks: log folders and prefixes are torchrun's";
+                let torchrun = give("--launcher", "torchrun").remark("where torch is installed");
+                Err(Problem::error(Rule::Launcher, what).at(from).fix(torchrun.or(drop_word(from))))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// zlaunch has the output only of ranks that it tells torchrun to start; behind `srun` or a prefix it looks again.
+    /// `in_command`: the launcher is the command's own.
+    pub(crate) fn without_effect(&self, launcher: Launcher, in_command: bool) -> Vec<Problem> {
+        if launcher == Launcher::Torchrun && !in_command || launcher.runs_zlaunch() {
+            return Vec::new();
+        }
+        let problem = |from: &Source| {
+            let what =
+                format!("{from} has no effect: the ranks are started by `{launcher}`, not by a torchrun of zlaunch's");
+            let help = "let zlaunch start the ranks, or use the launcher's own option";
+            Problem::warning(Rule::OutputWithoutEffect, what).at(from).fix(help)
+        };
+        self.flags().map(problem).collect()
+    }
+}
 
 /// `python -m` for versions that cannot leave the current folder out: it is removed before anything is imported from it.
 const WITHOUT_FOLDER: &str = "import sys; del sys.path[0], sys.argv[0]; import runpy; \
@@ -19,12 +104,11 @@ const WITHOUT_FOLDER: &str = "import sys; del sys.path[0], sys.argv[0]; import r
 pub(crate) struct LaunchContext<'a> {
     pub(crate) job: &'a Job,
     pub(crate) topology: &'a Topology,
-    /// Our own flags about ranks and hosts.
     pub(crate) flags: &'a RankFlags,
     pub(crate) hosts: &'a HostFlags,
     /// The user's options for the launcher.
     pub(crate) extra: &'a [OsString],
-    /// What to do with the output of the ranks. `None`: the command's own launcher decides.
+    /// `None`: the command's own launcher decides.
     pub(crate) output: Option<&'a OutputFlags>,
     pub(crate) host: &'a Host,
 }
@@ -36,39 +120,38 @@ impl LaunchContext<'_> {
         python.map_or_else(|| "python3".into(), |python| python.program.clone().into_os_string())
     }
 
-    /// How the interpreter runs a launcher: as its own script would, without the current folder on `sys.path`. `script` is that
-    /// one's name, if it has one.
+    /// The interpreter runs a launcher as the launcher's console script would: without the current folder on `sys.path`.
     pub(super) fn launcher_words(&self, script: Option<&str>, module: &str) -> Vec<OsString> {
         let python = self.job.python.as_ref();
         let version = python.and_then(Python::own_version).map(|version| Version::parse(&version));
-        let has_safe_path = version.is_some_and(|version| !version.is_before([3, 11, 0]));
-        let own = python.and_then(|python| Some(python.program.parent()?.join(script?))).filter(|own| own.is_file());
-        let words: [OsString; 3] = match own {
-            _ if has_safe_path => ["-P".into(), "-m".into(), module.into()],
-            Some(own) => return vec![self.python(), own.into_os_string()],
-            None => ["-c".into(), WITHOUT_FOLDER.into(), module.into()],
-        };
-        [&[self.python()], &words[..]].concat()
-    }
-
-    /// What one process executes without a launcher, up to the trainer's arguments.
-    pub(super) fn process_words(&self) -> Vec<OsString> {
-        let program = |word: &OsString| self.host.find_program(word).map(PathBuf::into_os_string);
-        match &self.job.target {
-            Target::Script { options, path } => [&[self.python()], &options[..], from_ref(path)].concat(),
-            Target::Module { options, name } => [&[self.python()], &options[..], &["-m".into(), name.clone()]].concat(),
-            Target::Program(word) => vec![program(word).unwrap_or_else(|| word.clone())],
+        if version.is_some_and(|version| !version.is_before([3, 11, 0])) {
+            return vec![self.python(), "-P".into(), "-m".into(), module.into()];
+        }
+        match python.and_then(|python| Some(python.program.parent()?.join(script?))) {
+            Some(script) if script.is_file() => vec![self.python(), script.into_os_string()],
+            _ => vec![self.python(), "-c".into(), WITHOUT_FOLDER.into(), module.into()],
         }
     }
 
-    /// What a launcher starts as each rank: a script, a module after the launcher's option for one, or a program.
+    /// One process without a launcher, up to the trainer's arguments.
+    pub(super) fn process_words(&self) -> Vec<OsString> {
+        match &self.job.target {
+            Target::Script { options, path } => [&[self.python()], &options[..], from_ref(path)].concat(),
+            Target::Module { options, name } => [&[self.python()], &options[..], &["-m".into(), name.clone()]].concat(),
+            Target::Program(word) => {
+                vec![self.host.find_program(word).map_or_else(|| word.clone(), PathBuf::into_os_string)]
+            }
+        }
+    }
+
+    /// A launcher starts this as each rank: a script, a module after the launcher's option for one, or a program.
     pub(super) fn rank_words(&self, module_option: &str) -> Vec<OsString> {
         // Launchers start each rank with `python -u`, and cannot pass other options to the interpreter.
         let plain = |options: &[OsString]| options.iter().all(|option| option == "-u");
         match &self.job.target {
             Target::Script { options, path } if plain(options) => vec![path.clone()],
             Target::Module { options, name } if plain(options) => vec![module_option.into(), name.clone()],
-            _ => std::iter::once("--no_python".into()).chain(self.process_words()).collect(),
+            _ => iter::once("--no_python".into()).chain(self.process_words()).collect(),
         }
     }
 }

@@ -7,15 +7,13 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use super::context::LaunchContext;
-use super::kind::Launcher;
+use super::context::{LaunchContext, Launcher};
 use super::remote_runner::RemoteRunner;
-use super::spec::{CountMeaning, LauncherSpec, count, default};
+use super::spec::{CountMeaning, LauncherSpec, count, default, option_words};
 use crate::base::base64;
 use crate::base::source::Sourced;
 use crate::base::vars;
 use crate::command::argv::Args;
-use crate::command::argv::Nargs::{Nothing, One};
 use crate::host::Host;
 use crate::ranks::topology::{Processes, RankFlags, Topology};
 use crate::report::fix::give;
@@ -28,53 +26,36 @@ pub(super) const SPEC: LauncherSpec = LauncherSpec {
     options: include_str!("../../recorded/deepspeed.txt"),
     short_options: &[("-H", "hostfile"), ("-i", "include"), ("-e", "exclude"), ("-q", "quiet"), ("-h", "help")],
     rank_options: ["num_gpus", "num_nodes", "node_rank", "master_addr", "master_port"],
-    fields: &[
-        ("num_accelerators", One),
-        ("include", One),
-        ("exclude", One),
-        ("hostfile", One),
-        ("launcher", One),
-        ("launcher_args", One),
-        ("venv_script", One),
-        ("enable_each_rank_log", One),
-        ("force_multi", Nothing),
-        ("no_ssh", Nothing),
-    ],
     count_options: &["num_gpus", "num_accelerators", "include", "exclude"],
     count_meaning: CountMeaning::PerNode,
     on_several: &["--hostfile", "HOSTFILE", "--no_ssh"],
     counts,
 };
 
-/// What the runner starts on each node.
+/// The runner starts it on each machine.
 pub(super) const LAUNCH_MODULE: &str = "deepspeed.launcher.launch";
 
 /// The runner reads this file if it exists, even if no option names it.
 const DEFAULT_HOSTFILE: &str = "/job/hostfile";
 
-/// There must not be more processes than GPUs, and all nodes must be known to have the same number.
+/// There must not be more processes than GPUs, and all machines must be known to have the same number.
 pub(super) fn check(asked: &Sourced<Launcher>, topology: &Topology) -> Result<(), Problem> {
     if topology.pool.is_none() && topology.world_size.is_none() {
-        return Err(Problem::error(Rule::Launcher, "deepspeed must know how many GPUs every machine has")
-            .at(asked)
-            .fix(
-                give("--nproc-per-node", "N")
-                    .remark("if every machine has N")
-                    .or(give("--hostfile", "FILE"))
-                    .or(give("--launcher", "torchrun")),
-            ));
+        let what = "deepspeed must know how many GPUs every machine has";
+        let count = give("--nproc-per-node", "N").remark("if every machine has N");
+        let fixes = count.or(give("--hostfile", "FILE")).or(give("--launcher", "torchrun"));
+        return Err(Problem::error(Rule::Launcher, what).at(asked).fix(fixes));
     }
-    let Some(devices) = &topology.devices.names else { return Ok(()) };
-    match topology.nproc_per_node.as_ref().filter(|nproc| nproc.value as usize > devices.len()) {
-        Some(nproc) if topology.pool.is_none() => {
-            let (gpus, ranks) = (devices.len(), nproc.value);
-            let what = format!("the deepspeed launcher starts one rank per GPU: {gpus}, not {ranks}");
-            let torchrun = give("--launcher", "torchrun");
-            let fixes = if gpus == 0 { torchrun.into() } else { give("--nproc-per-node", gpus).or(torchrun) };
-            Err(Problem::error(Rule::Launcher, what).at(asked).at(&nproc.from).fix(fixes))
-        }
-        _ => Ok(()),
+    if let (Some(devices), Some(nproc), None) = (&topology.devices.names, &topology.nproc_per_node, &topology.pool)
+        && nproc.value as usize > devices.len()
+    {
+        let (gpus, ranks) = (devices.len(), nproc.value);
+        let what = format!("the deepspeed launcher starts one rank per GPU: {gpus}, not {ranks}");
+        let torchrun = give("--launcher", "torchrun");
+        let fixes = if gpus == 0 { torchrun.into() } else { give("--nproc-per-node", gpus).or(torchrun) };
+        return Err(Problem::error(Rule::Launcher, what).at(asked).at(&nproc.from).fix(fixes));
     }
+    Ok(())
 }
 
 pub(super) fn prefix(context: &LaunchContext<'_>) -> Vec<OsString> {
@@ -92,7 +73,6 @@ pub(super) fn prefix(context: &LaunchContext<'_>) -> Vec<OsString> {
     words
 }
 
-/// What the runner cannot bring to the other machines, with these arguments of the script.
 pub(super) fn check_words(context: &LaunchContext<'_>, arguments: &[OsString]) -> Vec<Problem> {
     let mut words = context.rank_words("--module");
     words.retain(|word| word != "--module" && word != "--no_python");
@@ -106,62 +86,50 @@ pub(crate) fn remote_runner(context: &LaunchContext<'_>) -> RemoteRunner {
     }
 }
 
-/// The user's options for the runner, and those that name these variables where it must be told of them.
+/// The user's options for the runner, with the variables named where it must be told of them.
 pub(crate) fn options(context: &LaunchContext<'_>, variables: &[String]) -> Vec<OsString> {
     remote_runner(context).options(&SPEC.parse(context.extra), variables)
 }
 
-/// With a hostfile: the runner reaches the hosts through a `RemoteRunner`.
+/// With a hostfile, the runner reaches the machines through a `RemoteRunner`.
 fn runner_words(context: &LaunchContext<'_>) -> Vec<OsString> {
     let LaunchContext { topology, hosts, host, .. } = context;
     let mut words = SPEC.words(context);
-    let mut option = |name: &str, value: OsString| words.extend([OsString::from(name), value]);
-    if let Some(file) = &hosts.hostfile {
-        option("--hostfile", host.absolute(&file.value).into_os_string());
-    }
-    for (name, filter) in [("--include", &hosts.include), ("--exclude", &hosts.exclude)] {
-        if let Some(filter) = filter {
-            option(name, filter.value.clone().into());
-        }
-    }
-    if let Some(address) = &topology.master_addr {
-        option("--master_addr", address.value.clone().into());
-    }
-    if let Some(port) = &topology.master_port {
-        option("--master_port", port.value.to_string().into());
-    }
+    words.extend(option_words([
+        ("hostfile", hosts.hostfile.as_ref().map(|file| host.absolute(&file.value).into_os_string())),
+        ("include", hosts.include.as_ref().map(|filter| filter.value.clone().into())),
+        ("exclude", hosts.exclude.as_ref().map(|filter| filter.value.clone().into())),
+        ("master_addr", topology.master_addr.as_ref().map(|address| address.value.clone().into())),
+        ("master_port", topology.master_port.as_ref().map(|port| port.value.to_string().into())),
+    ]));
     words
 }
 
-/// Without one: what the runner would start on each node. Unlike the runner, it takes GPUs by any name and in any order,
+/// Without a hostfile, the module that the runner would start. Unlike the runner, it takes GPUs by any name and in any order,
 /// and stops its ranks when it gets a signal.
 fn launch_words(context: &LaunchContext<'_>) -> Vec<OsString> {
     let topology = context.topology;
     let nproc = topology.nproc_per_node.as_ref().map_or(1, |nproc| nproc.value) as usize;
     let nnodes = topology.nnodes.as_ref().map_or(1, |nnodes| nnodes.value);
-    let here: Vec<Value> = match &topology.devices.names {
-        Some(names) => {
+    let gpus = |machine: u32| match &topology.devices.names {
+        Some(names) if machine == topology.node_rank.value => {
             names.iter().take(nproc).map(|name| name.parse::<u32>().map_or(name.as_str().into(), Value::from)).collect()
         }
-        None => (0..nproc).map(Value::from).collect(),
+        _ => (0..nproc).map(Value::from).collect(),
     };
-    // Of the other nodes, only the number of GPUs matters.
-    let node = |number: u32| {
-        let elsewhere = || (0..nproc).map(Value::from).collect::<Vec<_>>();
-        let gpus = if number == topology.node_rank.value { here.clone() } else { elsewhere() };
-        (format!("machine{number}"), Value::from(gpus))
-    };
-    let world_info: Map<String, Value> = (0..nnodes).map(node).collect();
+    let world_info: Map<String, Value> =
+        (0..nnodes).map(|machine| (format!("machine{machine}"), Value::Array(gpus(machine)))).collect();
     let mut words = context.launcher_words(None, LAUNCH_MODULE);
     words.insert(1, "-u".into());
-    let mut option = |name: &str, value: String| words.push(format!("{name}={value}").into());
-    option("--world_info", base64::encode(Value::Object(world_info).to_string().as_bytes()));
+    let world_info = base64::encode(Value::Object(world_info).to_string().as_bytes());
+    words.push(format!("--world_info={world_info}").into());
     if nnodes > 1 {
-        option("--node_rank", topology.node_rank.value.to_string());
+        words.push(format!("--node_rank={}", topology.node_rank.value).into());
     }
-    option("--master_addr", topology.rendezvous_address().map_or("127.0.0.1", |address| &address.value).to_string());
+    let address = topology.rendezvous_address().map_or("127.0.0.1", |address| &address.value);
+    words.push(format!("--master_addr={address}").into());
     if let Some(port) = &topology.master_port {
-        option("--master_port", port.value.to_string());
+        words.push(format!("--master_port={}", port.value).into());
     }
     words
 }
@@ -177,24 +145,23 @@ fn counts(flags: RankFlags, args: &Args, host: &Host) -> RankFlags {
     let nproc = if let Some(number) = number {
         Some(number.map(Processes::Count))
     } else if let Some(include) = args.text("include") {
-        slots(&include).and_then(|slots| counted(slots.len(), &include))
+        slot_count(&include, Some)
     } else if let Some(exclude) = args.text("exclude") {
-        let visible = host.nvidia_gpus.filter(|_| host.var_os(vars::CUDA_VISIBLE_DEVICES).is_none());
-        let left = slots(&exclude).zip(visible).map(|(slots, visible)| visible.saturating_sub(slots.len()));
-        left.and_then(|left| counted(left, &exclude))
+        let is_limited = host.var_os(vars::CUDA_VISIBLE_DEVICES).is_some();
+        slot_count(&exclude, |named| if is_limited { None } else { host.nvidia_gpus?.checked_sub(named) })
     } else {
         Some(default(Processes::Gpus))
     };
     RankFlags { nproc_per_node: nproc, nnodes: Some(default(1)), ..flags }
 }
 
-fn counted(count: usize, filter: &Sourced<String>) -> Option<Sourced<Processes>> {
-    let count = u32::try_from(count).ok().filter(|count| *count > 0)?;
+/// The count that is left by the slots in `host:0,2`, each taken once. Several hosts leave it open.
+fn slot_count(filter: &Sourced<String>, left: impl Fn(usize) -> Option<usize>) -> Option<Sourced<Processes>> {
+    if filter.value.contains('@') {
+        return None;
+    }
+    let (_, slots) = filter.value.split_once(':')?;
+    let slots: BTreeSet<&str> = slots.split(',').map(str::trim).collect();
+    let count = u32::try_from(left(slots.len())?).ok().filter(|count| *count > 0)?;
     Some(Sourced::new(Processes::Count(count), filter.from.clone()))
-}
-
-/// The slots in `host:0,2`, each once. Several hosts leave it open.
-fn slots(filter: &Sourced<String>) -> Option<BTreeSet<&str>> {
-    let (_, slots) = filter.value.split_once(':').filter(|_| !filter.value.contains('@'))?;
-    Some(slots.split(',').map(str::trim).collect())
 }

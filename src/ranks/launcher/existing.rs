@@ -1,5 +1,4 @@
-//! A command that starts with a launcher already. Its flags stay, and what they state about the ranks holds; zlaunch's
-//! own flags add what they leave open.
+//! A command that starts with a launcher already. Its flags stay and hold; zlaunch's own flags add what they leave open.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -8,7 +7,7 @@ use serde_json::Value;
 
 use super::accelerate::{self, CONFIG, RUN_FILE, SWITCH, Variables};
 use super::context::LaunchContext;
-use super::spec::{CountMeaning, LauncherSpec};
+use super::spec::{CountMeaning, LauncherSpec, option_words};
 use super::{deepspeed, remote_runner, torchrun};
 use crate::base::python_value;
 use crate::base::source::{Source, Sourced};
@@ -20,27 +19,21 @@ use crate::ranks::topology::{Processes, RankFlags, Role, Topology, alone};
 use crate::report::fix::{Fixes, run};
 use crate::report::{Place, Problem, Rule};
 
-/// Every launcher that a command may start with.
 pub(super) const SPECS: &[&LauncherSpec] = &[&torchrun::SPEC, &deepspeed::SPEC, &accelerate::SPEC];
-
-/// What DeepSpeed's runner starts on each machine. Written out by hand it says who starts which ranks in its own way.
-const INNER: &str = deepspeed::LAUNCH_MODULE;
 
 pub(crate) struct ExistingLauncher {
     pub(crate) spec: &'static LauncherSpec,
     /// `torchrun`, `python -m torch.distributed.run`, `accelerate launch`.
     program: Vec<OsString>,
     flags: Vec<OsString>,
-    /// The flags, parsed.
     args: Args,
-    /// `python` or `python -m`, where that runs what is behind it without it.
+    /// `python` or `python -m`, if `behind` needs one of them to run without the launcher.
     interpreter: Vec<OsString>,
-    /// What it starts as each rank.
     behind: Vec<OsString>,
 }
 
 impl ExistingLauncher {
-    /// Splits `torchrun FLAGS script args`. A launcher without a script (`torchrun --help`) launches nothing.
+    /// A launcher without a script (`torchrun --help`) launches nothing.
     pub(crate) fn split(command: &[OsString]) -> Option<(Self, ParsedCommand)> {
         let (spec, start) = SPECS.iter().find_map(|spec| Some((*spec, spec.count_program_words(command)?)))?;
         let end = start + spec.count_flag_words(&command[start..]);
@@ -54,21 +47,23 @@ impl ExistingLauncher {
         let mut launcher = ExistingLauncher { spec, program, args, flags, interpreter: Vec::new(), behind };
         let target = launcher.target(first);
         let python = (start > 2 || is_python(&command[0])).then(|| command[0].clone());
+        let mut owner = first;
         if !matches!(target, Target::Program(_)) {
+            owner = &command[0];
             launcher.interpreter.push(python.clone().unwrap_or_else(|| "python".into()));
             launcher.interpreter.extend(launcher.args.is_given("module").then(|| "-m".into()));
         }
-        let owner = if matches!(target, Target::Program(_)) { first.clone() } else { command[0].clone() };
-        Some((launcher, ParsedCommand::new(target, trainer_args, python, Some(owner))))
+        Some((launcher, ParsedCommand::new(target, trainer_args, python, Some(owner.clone()))))
     }
 
-    /// Whether the command is a launcher, though it may launch nothing: `torchrun --help`, `accelerate env`.
+    /// It may launch nothing: `torchrun --help`, `accelerate env`. What DeepSpeed's runner starts on each machine counts too:
+    /// written out by hand it says in its own way who starts which ranks.
     pub(crate) fn is_one(command: &[OsString]) -> bool {
-        let is_inner = || is_python(&command[0]) && of_python(&command[1..]).is_some_and(|(it, _)| it.is_module(INNER));
-        SPECS.iter().any(|spec| spec.is_program(command)) || !command.is_empty() && is_inner()
+        let Some((first, rest)) = command.split_first() else { return false };
+        SPECS.iter().any(|spec| spec.is_program(command))
+            || is_python(first) && of_python(rest).is_some_and(|(it, _)| it.is_module(deepspeed::LAUNCH_MODULE))
     }
 
-    /// The words that name it.
     pub(crate) fn name(&self) -> String {
         self.program.join(OsStr::new(" ")).to_string_lossy().into_owned()
     }
@@ -77,8 +72,8 @@ impl ExistingLauncher {
         if self.args.is_given("module") {
             return Target::module(first);
         }
-        // A console script such as `swift`: the launcher itself could not run it, but zlaunch rewrites it. Any other word is
-        // a file to it, whatever its name.
+        // The launcher itself could not run a console script such as `swift`, but zlaunch rewrites it. Any other word is a
+        // file to the launcher.
         if self.args.is_given("no_python") || trainer::is_console(first) {
             Target::Program(first.clone())
         } else {
@@ -86,26 +81,23 @@ impl ExistingLauncher {
         }
     }
 
-    /// What its flags state, with ours where they leave something open.
     pub(crate) fn rank_flags(&self, flags: &RankFlags, host: &Host) -> RankFlags {
         let mut stated = self.spec.rank_flags(&self.args, host);
-        let [_, nnodes, ..] = self.spec.rank_options;
         if !self.states_count() {
             stated.nproc_per_node = flags.nproc_per_node.clone().or(stated.nproc_per_node);
         }
-        if !self.args.is_given(nnodes) {
+        if !self.args.is_given(self.spec.rank_options[1]) {
             stated.nnodes = flags.nnodes.clone().or(stated.nnodes);
         }
         stated
     }
 
-    /// Whether its flags, variables or files say how many machines there are, be it one.
+    /// Its flags, variables or files say how many machines there are, be it one.
     pub(crate) fn states_machines(&self, host: &Host) -> bool {
         let stated = self.spec.rank_flags(&self.args, host).nnodes;
         self.args.is_given(self.spec.rank_options[1]) || stated.is_none_or(|nnodes| nnodes.from != Source::Default)
     }
 
-    /// The words that stand in front of it in this command, and the command without it.
     pub(crate) fn left_out(&self, command: &[OsString]) -> Vec<OsString> {
         [self.in_front(command), &self.interpreter, &self.behind].concat()
     }
@@ -115,8 +107,8 @@ impl ExistingLauncher {
         &command[..at.unwrap_or(0)]
     }
 
-    /// Why it must not run as it stands, where it does not say how many machines there are: `job` has several of them, or
-    /// several tasks here. `line`: a command of the user's as a line to paste.
+    /// Refuses a launcher that does not say how many machines there are, if `job` has several of them, or several tasks here.
+    /// `line` makes a line to paste of a command.
     pub(crate) fn not_told(
         &self,
         job: &Topology,
@@ -125,19 +117,17 @@ impl ExistingLauncher {
         line: impl Fn(&[OsString]) -> String,
     ) -> Option<Problem> {
         let name = self.name();
-        let tasks = job.world_size.as_ref().filter(|world| job.ranks_exist() && world.value > 1);
         let nnodes = job.nnodes.as_ref().filter(|nnodes| nnodes.value > 1);
-        let (what, place) = match (tasks, nnodes) {
-            (Some(ranks), _) => {
+        let (what, place) = match (&job.world_size, nnodes) {
+            (Some(ranks), _) if job.ranks_exist() && ranks.value > 1 => {
                 (format!("this is one of {} ranks, and each would start `{name}`", ranks.value), Place::from(ranks))
             }
-            (None, Some(nnodes)) => {
-                let count = nnodes.value;
+            (_, nnodes) => {
+                let count = nnodes?.value;
                 let what =
                     format!("the job has {count} machines, and `{name}` is not told: they would not train together");
-                (what, Place::from(nnodes))
+                (what, Place::from(nnodes?))
             }
-            (None, None) => return None,
         };
         let told = nnodes.map(|nnodes| {
             let (number, flags) = self.flags_for(job, nnodes.value, host);
@@ -156,16 +146,16 @@ impl ExistingLauncher {
         let port = job.master_port.as_ref().map_or(29500, |port| port.value).to_string();
         let each = self.spec.rank_flags(&self.args, host).nproc_per_node.map(|each| each.value);
         let mut own = match (self.spec.count_meaning, each) {
-            (CountMeaning::Total, Some(Processes::Count(each))) if self.states_count() => self
-                .args
-                .with(self.spec.rank_options[0], OsStr::new(&(u64::from(each) * u64::from(nnodes)).to_string())),
+            (CountMeaning::Total, Some(Processes::Count(each))) if self.states_count() => {
+                let total = u64::from(each) * u64::from(nnodes);
+                self.args.with(self.spec.rank_options[0], OsStr::new(&total.to_string()))
+            }
             _ => self.flags.clone(),
         };
         own.retain(|flag| flag != "--standalone");
-        let values = [nnodes.to_string(), number.clone(), address, port];
+        let values = [nnodes.to_string(), number.clone(), address, port].map(Some);
         let stated = self.spec.rank_options.into_iter().skip(1).zip(values);
-        let open = stated.filter(|(name, _)| !self.args.is_given(name));
-        let open = open.flat_map(|(name, value)| [format!("--{name}").into(), value.into()]);
+        let open = option_words(stated.filter(|(name, _)| !self.args.is_given(name)));
         (number, open.chain(self.spec.on_several.iter().map(OsString::from)).chain(own).collect())
     }
 
@@ -186,24 +176,29 @@ impl ExistingLauncher {
     pub(crate) fn contradictions(&self, flags: &RankFlags, host: &Host) -> Vec<Problem> {
         let stated = self.spec.rank_flags(&self.args, host);
         let mut problems = Vec::new();
-        if let Some(asked) = flags.nproc_per_node.as_ref().filter(|asked| self.states_count() && asked.from.is_flag()) {
-            let same = stated.nproc_per_node.as_ref().is_some_and(|stated| stated.value == asked.value);
-            if !same {
-                let theirs = self.spec.count_options.iter().find_map(|name| self.args.text(name));
-                let theirs = theirs.map(|count| count.spelling()).unwrap_or_default();
-                problems.push(contradiction(&asked.spelling(), &theirs));
-            }
+        let contradiction = |ours: String, theirs: String| {
+            let what = "zlaunch and the command give different numbers";
+            Problem::error(Rule::Launcher, what).at(ours).at(theirs).fix("drop one of them")
+        };
+        if let Some(asked) = &flags.nproc_per_node
+            && asked.from.is_flag()
+            && self.states_count()
+            && stated.nproc_per_node.is_none_or(|stated| stated.value != asked.value)
+        {
+            let theirs = self.spec.count_options.iter().find_map(|name| self.args.text(name));
+            problems.push(contradiction(asked.spelling(), theirs.map(|count| count.spelling()).unwrap_or_default()));
         }
         for (theirs, asked) in self.other_flags(flags) {
-            let theirs = self.args.text(theirs).filter(|_| asked.from.is_flag());
-            if let Some(theirs) = theirs.filter(|theirs| !is_same_value(&theirs.value, &asked.value)) {
-                problems.push(contradiction(&asked.spelling(), &theirs.spelling()));
+            if let Some(theirs) = self.args.text(theirs)
+                && asked.from.is_flag()
+                && !is_same_value(&theirs.value, &asked.value)
+            {
+                problems.push(contradiction(asked.spelling(), theirs.spelling()));
             }
         }
         problems
     }
 
-    /// The config that a flag of the launcher or its run file names.
     pub(crate) fn config(&self, job: &Job, host: &Host) -> Option<Sourced<String>> {
         if !self.takes_config() {
             return None;
@@ -212,19 +207,20 @@ impl ExistingLauncher {
         let named = if accelerate::run_file_wins(job) { file().or_else(flag) } else { flag().or_else(file) };
         // A bare word that is a file here is that file, not a template.
         let is_file = |word: &str| Path::new(word).extension().is_none() && host.cwd.join(word).is_file();
-        named.map(|named| named.map(|word| if is_file(&word) { format!("./{word}") } else { word }))
+        Some(named?.map(|word| if is_file(&word) { format!("./{word}") } else { word }))
     }
 
-    /// A copy of the launcher's run file that names this config, where the run file decides; and what it is made from.
+    /// A copy of the launcher's run file that names this config, if the run file decides; after the path of the original.
     pub(crate) fn run_file(&self, job: &Job, config: &Path, host: &Host) -> Option<(PathBuf, String)> {
         let decides = self.is_given_config(job) && accelerate::run_file_wins(job);
-        decides.then(|| accelerate::run_file_with(&self.args, config, host)).flatten()
+        if decides { accelerate::run_file_with(&self.args, config, host) } else { None }
     }
 
-    /// Why the launcher refuses a config, whichever it is.
     pub(crate) fn refuses_config(&self, job: &Job, host: &Host) -> Option<Problem> {
-        let refused = self.takes_config().then(|| accelerate::refused_in_run_file(&self.args, host)).flatten();
-        let (file, entries) = refused?;
+        if !self.takes_config() {
+            return None;
+        }
+        let (file, entries) = accelerate::refused_in_run_file(&self.args, host)?;
         let listed = entries.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
         let what = format!("`{}` refuses {listed} in its run file beside a DeepSpeed config", self.name());
         let help = "drop them there; the DeepSpeed config has them, and --mixed_precision works as a flag";
@@ -232,42 +228,38 @@ impl ExistingLauncher {
         Some(if job.trainer.uses_accelerate() { problem } else { problem.into_warning() })
     }
 
-    /// What the launcher makes of its own settings, beside the config that is named; and where they stand.
+    /// The launcher's own settings as a config, beside the config that is named; and their place.
     pub(crate) fn settings_as_config(&self, job: &Job, named: Option<&Value>, host: &Host) -> Option<(Value, String)> {
         let is_seen = !job.trainer.launch.consoles.is_empty() || job.flow().is_some();
         let is_used = is_seen && self.is_given_config(job) && job.trainer.uses_accelerate();
-        is_used.then(|| accelerate::settings_as_config(&self.args, job, named, host)).flatten()
+        if is_used { accelerate::settings_as_config(&self.args, job, named, host) } else { None }
     }
 
-    /// What the launcher ends on in its run file.
     pub(crate) fn run_file_problem(&self, job: &Job, host: &Host) -> Option<Problem> {
-        self.takes_config().then(|| accelerate::run_file_problem(&self.args, job, host)).flatten()
+        if self.takes_config() { accelerate::run_file_problem(&self.args, job, host) } else { None }
     }
 
-    /// A word that DeepSpeed's runner does not bring to the other machines as it stands.
     pub(crate) fn changed_by_shells(&self, job: &Job, host: &Host) -> Option<Problem> {
-        let words = [&[job.target.word().to_os_string()], &job.rank_args(None)[..]].concat();
         if self.spec.launcher != deepspeed::SPEC.launcher || !remote_runner::uses_shells(&self.args, host) {
             return None;
         }
+        let words = [&[job.target.word().to_os_string()], &job.rank_args(None)[..]].concat();
         // A word that is quoted for the shells already is meant so.
-        let is_quoted = |word: &&str| {
-            word.len() > 1 && ['\'', '"'].iter().any(|quote| word.starts_with(*quote) && word.ends_with(*quote))
-        };
+        let is_quoted =
+            |word: &str| word.len() > 1 && ['\'', '"'].iter().any(|it| word.starts_with(*it) && word.ends_with(*it));
         let mut changed = remote_runner::changed_words(&words).map(|word| word.to_string_lossy());
-        let (program, word) = (self.name(), changed.find(|word| !is_quoted(&&**word))?);
+        let (program, word) = (self.name(), changed.find(|word| !is_quoted(word))?);
         let what = format!("`{program}` sends `{word}` through a shell on every machine, which may change it");
         Some(Problem::warning(Rule::ChangedByShells, what).at(format!("{program} --hostfile")).fix(
             "put it into a file, or start zlaunch on every machine without the launcher: torchrun hands on any word",
         ))
     }
 
-    /// Whether the launcher itself takes a config.
     pub(crate) fn takes_config(&self) -> bool {
         self.spec.launcher == accelerate::SPEC.launcher
     }
 
-    /// Whether the launcher takes the config, and not the script.
+    /// The launcher takes the config, not the script.
     fn is_given_config(&self, job: &Job) -> bool {
         self.takes_config() && !job.args.is_given("deepspeed")
     }
@@ -275,30 +267,33 @@ impl ExistingLauncher {
     /// The variables with which torchrun makes the same launch without this launcher, if there are such.
     pub(crate) fn as_torchrun(&self, context: &LaunchContext<'_>, config: Option<&OsStr>) -> Option<Variables> {
         let LaunchContext { job, topology, .. } = context;
-        let config = config.filter(|_| self.is_given_config(job) && topology.can_rendezvous())?;
-        topology.nproc_per_node.as_ref()?;
-        accelerate::as_torchrun(&self.args, config, context)
+        if !self.is_given_config(job) || !topology.can_rendezvous() || topology.nproc_per_node.is_none() {
+            return None;
+        }
+        accelerate::as_torchrun(&self.args, config?, context)
     }
 
-    /// The whole command: the launcher with its flags and those of ours that it leaves open, the target and its
-    /// arguments, with the config in place.
+    /// The launcher with its flags and those of ours that it leaves open, the target and its arguments, with the config in
+    /// place.
     pub(crate) fn argv(&self, context: &LaunchContext<'_>, config: Option<&OsStr>) -> Vec<OsString> {
         let job = context.job;
-        let to_launcher = config.filter(|_| self.is_given_config(job)).map(|config| {
-            let in_file = self.run_file(job, Path::new(config), context.host).is_some();
-            (if in_file { RUN_FILE } else { CONFIG }, config)
-        });
         let mut words = self.program_words(context);
-        let flags = match to_launcher {
-            Some((option, config)) if self.args.is_given(option) => self.args.with(option, config),
-            _ => self.flags.clone(),
-        };
-        let no_python = |flag: &OsString| flag == "--no_python" || flag == "--no-python";
-        words.extend(flags.into_iter().filter(|flag| !(job.rewritten && no_python(flag))));
-        if let Some((option, config)) = to_launcher.filter(|(option, _)| !self.args.is_given(option)) {
-            let switch = (!self.args.is_given(SWITCH)).then(|| OsString::from(format!("--{SWITCH}")));
-            words.extend(switch.into_iter().chain([format!("--{option}").into(), config.to_os_string()]));
+        let to_launcher = config.filter(|_| self.is_given_config(job));
+        let mut flags = self.flags.clone();
+        if let Some(config) = to_launcher {
+            let in_file = self.run_file(job, Path::new(config), context.host).is_some();
+            let option = if in_file { RUN_FILE } else { CONFIG };
+            if self.args.is_given(option) {
+                flags = self.args.with(option, config);
+            } else {
+                flags.extend((!self.args.is_given(SWITCH)).then(|| format!("--{SWITCH}").into()));
+                flags.extend([format!("--{option}").into(), config.to_os_string()]);
+            }
         }
+        if job.rewritten {
+            flags.retain(|flag| flag != "--no_python" && flag != "--no-python");
+        }
+        words.extend(flags);
         words.extend(self.open_flags(context));
         words.extend(context.extra.iter().cloned());
         if matches!(job.target, Target::Module { .. }) && !self.args.is_given("module") {
@@ -309,7 +304,6 @@ impl ExistingLauncher {
         words
     }
 
-    /// Our flags that the command leaves open, under its own names.
     fn open_flags(&self, context: &LaunchContext<'_>) -> Vec<OsString> {
         let LaunchContext { flags, topology, .. } = context;
         let nproc = topology.nproc_per_node.as_ref().map(|nproc| nproc.value);
@@ -319,11 +313,10 @@ impl ExistingLauncher {
             (CountMeaning::PerNode, Some(nproc)) => nproc.to_string(),
             (CountMeaning::Total, Some(nproc)) => (u64::from(nproc) * u64::from(nnodes)).to_string(),
         };
-        let asked = flags.nproc_per_node.as_ref().filter(|_| !self.states_count());
-        let asked = asked.map(|asked| (self.spec.rank_options[0], count(asked)));
-        let others = self.other_flags(flags).map(|(theirs, flag)| (theirs, flag.value));
-        let open = asked.into_iter().chain(others).filter(|(theirs, _)| !self.args.is_given(theirs));
-        open.flat_map(|(theirs, value)| [format!("--{theirs}").into(), value.into()]).collect()
+        let asked = if self.states_count() { None } else { flags.nproc_per_node.as_ref().map(count) };
+        let others = self.other_flags(flags).map(|(theirs, flag)| (theirs, Some(flag.value)));
+        let all = [(self.spec.rank_options[0], asked)].into_iter().chain(others);
+        option_words(all.filter(|(theirs, _)| !self.args.is_given(theirs))).collect()
     }
 
     /// A front end behind a console script needs the interpreter of that script.
@@ -337,13 +330,6 @@ impl ExistingLauncher {
         }
         program
     }
-}
-
-fn contradiction(place: &str, stated: &str) -> Problem {
-    Problem::error(Rule::Launcher, "zlaunch and the command give different numbers")
-        .at(place)
-        .at(stated)
-        .fix("drop one of them")
 }
 
 fn is_same_value(one: &str, two: &str) -> bool {

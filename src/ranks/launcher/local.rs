@@ -4,8 +4,7 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use super::context::LaunchContext;
-use super::kind::Launcher;
+use super::context::{LaunchContext, Launcher};
 use crate::base::source::Sourced;
 use crate::base::vars;
 use crate::command::target::Target;
@@ -15,13 +14,12 @@ use crate::ranks::topology::Topology;
 use crate::report::fix::give;
 use crate::report::{Problem, Rule};
 
-/// Variables whose value is the rank. On one node these are the same number.
+/// Variables whose value is the rank. On one machine these are the same number.
 pub(crate) const PER_RANK: &[&str] = &[vars::RANK, vars::LOCAL_RANK, vars::ROLE_RANK];
 
-/// How long ranks have to stop before they are killed, as in torchrun.
+/// As in torchrun.
 const DEFAULT_GRACE: Duration = Duration::from_secs(30);
 
-/// The ranks to start, besides their argv and environment.
 #[derive(Debug)]
 pub(crate) struct LocalRanks {
     pub(crate) count: u32,
@@ -40,25 +38,24 @@ impl LocalRanks {
     }
 }
 
-/// Several nodes need the rendezvous of torchrun.
+/// Several machines need the rendezvous of torchrun.
 pub(super) fn check(asked: &Sourced<Launcher>, topology: &Topology) -> Result<(), Problem> {
-    match topology.nnodes.as_ref().filter(|nnodes| nnodes.value > 1) {
-        Some(nnodes) => {
+    match &topology.nnodes {
+        Some(nnodes) if nnodes.value > 1 => {
             let what = format!("`local` starts the ranks of one machine; {} machines need torchrun", nnodes.value);
             let problem = Problem::error(Rule::Launcher, what).at(asked).at(nnodes);
             Err(problem.fix(give("--launcher", "torchrun").remark("once on each machine")))
         }
-        None => Ok(()),
+        _ => Ok(()),
     }
 }
 
-/// Whether the ranks are on one node and the Python there is known to have no torchrun.
 pub(super) fn is_needed(job: &Job, topology: &Topology) -> bool {
-    let one_node = topology.nnodes.as_ref().is_some_and(|nnodes| nnodes.value == 1);
-    one_node && job.python.as_ref().is_some_and(|python| python.lacks("torch/distributed/run.py", "torch"))
+    topology.nnodes.as_ref().is_some_and(|nnodes| nnodes.value == 1)
+        && job.python.as_ref().is_some_and(|python| python.lacks("torch/distributed/run.py", "torch"))
 }
 
-/// What every rank executes. Python is unbuffered, as under torchrun: otherwise a rank that is killed loses its last lines.
+/// Python is unbuffered, as under torchrun: otherwise a rank that is killed loses its last lines.
 pub(super) fn prefix(context: &LaunchContext<'_>) -> Vec<OsString> {
     let mut words = context.process_words();
     if let Target::Script { options, .. } | Target::Module { options, .. } = &context.job.target

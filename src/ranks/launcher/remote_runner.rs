@@ -1,4 +1,4 @@
-//! How DeepSpeed's runner reaches the machines of a hostfile, and which words of a command survive the way.
+//! DeepSpeed's runner reaches the machines of a hostfile through one of these programs.
 //!
 //! pdsh joins its words by blanks and gives the line to ssh, so that the login shell of every machine reads it. DeepSpeed
 //! (`PDSHRunner.parse_user_args`, alike in 0.14 to 0.19) puts an argument with a blank into double quotes and escapes only
@@ -20,7 +20,6 @@ use crate::report::{Place, Problem, Rule, reading};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RemoteRunner {
-    /// Nothing: the ranks run on this machine.
     Nothing,
     Pdsh,
     OpenMpi,
@@ -33,7 +32,6 @@ pub(crate) enum RemoteRunner {
 }
 
 impl RemoteRunner {
-    /// `options`: the user's own for the runner.
     pub(super) fn of(machines: usize, options: &Args) -> Self {
         let several = machines > 1 || options.is_given("force_multi");
         if !several || options.is_given("no_ssh") {
@@ -49,7 +47,7 @@ impl RemoteRunner {
         }
     }
 
-    /// What the runner cannot hand on. `words`: the script and its arguments.
+    /// Refuses what the runner cannot hand on. `words`: the script and its arguments.
     pub(super) fn check(self, context: &LaunchContext<'_>, options: &Args, words: &[OsString]) -> Vec<Problem> {
         match self {
             RemoteRunner::Pdsh => read_by_shells(context, options, words),
@@ -73,18 +71,17 @@ impl RemoteRunner {
         }
     }
 
-    /// What the ranks need to find each other and do not have: these runners tell a rank neither its number nor how many
-    /// there are, and DeepSpeed asks mpi4py.
+    /// Some runners tell a rank neither its number nor how many there are. DeepSpeed then asks mpi4py.
     pub(crate) fn missing_ranks(self, context: &LaunchContext<'_>) -> Option<Problem> {
-        let python = context.job.python.as_ref()?;
         let asks_mpi = matches!(self, RemoteRunner::OpenMpi | RemoteRunner::Mvapich | RemoteRunner::Slurm);
-        (asks_mpi && python.lacks("mpi4py/__init__.py", "mpi4py")).then(|| {
-            let what = "deepspeed's runner for Open MPI, MVAPICH or Slurm sets neither RANK nor WORLD_SIZE, and mpi4py, by \
-                        which deepspeed finds them, is not installed: most trainers would fail, or train alone";
-            let help = "pip install mpi4py; or drop --hostfile, and start zlaunch with mpirun or in a Slurm job: it gives \
-                        each rank its place";
-            Problem::warning(Rule::RanksByMpi, what).at("--launcher-arg=--launcher=…").fix(help)
-        })
+        if !asks_mpi || !context.job.python.as_ref()?.lacks("mpi4py/__init__.py", "mpi4py") {
+            return None;
+        }
+        let what = "deepspeed's runner for Open MPI, MVAPICH or Slurm sets neither RANK nor WORLD_SIZE, and mpi4py, by \
+                    which deepspeed finds them, is not installed: most trainers would fail, or train alone";
+        let help = "pip install mpi4py; or drop --hostfile, and start zlaunch with mpirun or in a Slurm job: it gives \
+                    each rank its place";
+        Some(Problem::warning(Rule::RanksByMpi, what).at("--launcher-arg=--launcher=…").fix(help))
     }
 
     /// The user's options for the runner, and one that names variables for `mpirun` to hand on.
@@ -92,9 +89,9 @@ impl RemoteRunner {
         if self != RemoteRunner::OpenMpi || variables.is_empty() {
             return options.words().to_vec();
         }
-        let own = options.text("launcher_args").map(|own| own.value).into_iter();
-        let named = variables.iter().map(|name| format!("-x {name}"));
-        let value = own.chain(named).collect::<Vec<_>>().join(" ");
+        let own = options.text("launcher_args").map(|own| own.value);
+        let value: Vec<String> = own.into_iter().chain(variables.iter().map(|name| format!("-x {name}"))).collect();
+        let value = value.join(" ");
         if options.is_given("launcher_args") {
             return options.with("launcher_args", OsStr::new(&value));
         }
@@ -111,7 +108,7 @@ fn read_by_shells(context: &LaunchContext<'_>, options: &Args, words: &[OsString
         [context.topology.master_addr.clone(), options.text("venv_script"), options.text("enable_each_rank_log")];
     let stated = stated.into_iter().flatten().map(|sourced| sourced.map(OsString::from));
     let problem = |word: &OsStr, place: Place, help: &str| {
-        let word = word.to_string_lossy();
+        let word = word.display();
         let what =
             format!("`{word}` would be read by the shell of every machine: deepspeed's runner does not quote it");
         Problem::error(Rule::Hosts, what).at(place).fix(help)
@@ -129,7 +126,6 @@ fn read_by_shells(context: &LaunchContext<'_>, options: &Args, words: &[OsString
     problems
 }
 
-/// Whether `deepspeed` with these options reaches several machines through their shells.
 pub(super) fn uses_shells(options: &Args, host: &Host) -> bool {
     let pdsh = options.text("launcher").is_none_or(|name| name.value.eq_ignore_ascii_case("pdsh"));
     let Some(file) = options.text("hostfile") else { return false };
@@ -137,7 +133,7 @@ pub(super) fn uses_shells(options: &Args, host: &Host) -> bool {
     pdsh && !options.is_given("no_ssh") && text.lines().filter(|line| line.contains("slots=")).count() > 1
 }
 
-/// Which of a script and its arguments the shells or pdsh would change.
+/// The words of a script and its arguments that the shells or pdsh would change.
 pub(super) fn changed_words(words: &[OsString]) -> impl Iterator<Item = &OsString> {
     let is_changed = |(at, word): &(usize, &OsString)| {
         let word = word.as_bytes();

@@ -2,8 +2,7 @@
 
 use std::ffi::OsString;
 
-use super::context::LaunchContext;
-use super::kind::Launcher;
+use super::context::{LaunchContext, Launcher};
 use crate::base::recorded::Table;
 use crate::base::source::{Source, Sourced};
 use crate::command::argv::{Args, Field, Nargs, OptionList};
@@ -12,43 +11,38 @@ use crate::command::target::{base_name, is_python, is_script, of_python};
 use crate::host::Host;
 use crate::ranks::topology::RankFlags;
 
-/// Our options about the ranks.
+/// Options of zlaunch.
 const RANK_OPTIONS: [&str; 5] = ["nproc-per-node", "nnodes", "node-rank", "master-addr", "master-port"];
 
 pub(crate) struct LauncherSpec {
     pub(crate) launcher: Launcher,
     /// Console scripts, each with the sub-command that it needs.
     pub(super) programs: &'static [(&'static str, Option<&'static str>)],
-    /// The modules that are it, each with the sub-command that it needs. An interpreter runs it by the first.
+    /// The same for modules. An interpreter runs it by the first.
     pub(super) modules: &'static [(&'static str, Option<&'static str>)],
-    /// All of its options, as recorded in `src/recorded`.
+    /// All of its options, one a line, as recorded in `src/recorded`.
     pub(super) options: &'static str,
-    /// Short options and the long ones that they stand for.
     pub(super) short_options: &'static [(&'static str, &'static str)],
     /// Its own options for our `RANK_OPTIONS`, in the same order.
     pub(super) rank_options: [&'static str; 5],
-    /// Its other options that zlaunch reads.
-    pub(super) fields: &'static [Field],
-    /// Options that state the number of processes.
     pub(super) count_options: &'static [&'static str],
     pub(super) count_meaning: CountMeaning,
-    /// What it must be told on several machines besides its options about the ranks.
+    /// More options that it needs on several machines.
     pub(super) on_several: &'static [&'static str],
     /// Adds how many processes on how many machines its flags, variables and files state.
     pub(super) counts: fn(RankFlags, &Args, &Host) -> RankFlags,
 }
 
-/// What a launcher understands by its number of processes.
+/// The meaning of a launcher's number of processes.
 #[derive(Clone, Copy)]
 pub(super) enum CountMeaning {
     PerNode,
-    /// The same, but words such as `gpu` are allowed.
+    /// Words such as `gpu` are allowed.
     PerNodeOrWord,
     Total,
 }
 
 impl LauncherSpec {
-    /// How many words at the start of the command name this launcher.
     pub(super) fn count_program_words(&self, command: &[OsString]) -> Option<usize> {
         let (used, sub_command) = self.named_by(command)?;
         match sub_command {
@@ -57,13 +51,13 @@ impl LauncherSpec {
         }
     }
 
-    /// Whether the command is this program, with or without a script to launch: `accelerate env` is, too.
+    /// With or without a script to launch: `accelerate env` is this program, too.
     pub(super) fn is_program(&self, command: &[OsString]) -> bool {
         self.named_by(command).is_some()
     }
 
-    /// The console script (with `python` in front of it or not), the module or its file; how many words name it, and the
-    /// sub-command that must follow.
+    /// Counts the words that name it: the console script (with `python` in front of it or not), the module or its file. Also
+    /// returns the sub-command that must follow.
     fn named_by(&self, command: &[OsString]) -> Option<(usize, Option<&'static str>)> {
         let first = command.first()?;
         if !is_python(first) {
@@ -76,7 +70,6 @@ impl LauncherSpec {
         Some((used + 1, *sub_command))
     }
 
-    /// How the interpreter of the trainer runs it.
     pub(super) fn words(&self, context: &LaunchContext<'_>) -> Vec<OsString> {
         let script = self.programs.iter().find(|(_, sub_command)| sub_command.is_none()).map(|(script, _)| *script);
         context.launcher_words(script, self.modules[0].0)
@@ -94,37 +87,36 @@ impl LauncherSpec {
                 None => vec![flag.clone()],
             }
         });
-        let switches = ["module", "no_python"].map(|name| (name, Nargs::Nothing));
-        let ranks = self.rank_options.map(|name| (name, Nargs::One));
-        let fields = [self.fields, &ranks, &switches].concat();
+        let field = |line| (name_of(line), if is_switch(line) { Nargs::Nothing } else { Nargs::One });
+        let fields: Vec<Field> = self.options.lines().map(field).collect();
         Args::read(long.collect(), &fields, OptionList::Known(&[Table(self.options)]))
     }
 
-    /// What it is told about the ranks.
     pub(super) fn rank_flags(&self, args: &Args, host: &Host) -> RankFlags {
         let [_, _, node_rank, master_addr, master_port] = self.rank_options;
-        let (node_rank, master_addr) = (count(args, node_rank), args.text(master_addr));
-        let stated =
-            RankFlags { node_rank, master_addr, master_port: count(args, master_port), ..RankFlags::default() };
+        let stated = RankFlags {
+            node_rank: count(args, node_rank),
+            master_addr: args.text(master_addr),
+            master_port: count(args, master_port),
+            ..RankFlags::default()
+        };
         (self.counts)(stated, args, host)
     }
 
-    /// Options among these words that state ranks, each after the name of our own option for it.
+    /// The options among these words that state ranks, each after the name of our own option for it.
     pub(super) fn topology_options(&self, words: &[OsString]) -> Vec<(&'static str, Sourced<String>)> {
         let args = self.parse(words);
         let pairs = RANK_OPTIONS.into_iter().zip(self.rank_options);
         pairs.filter_map(|(ours, theirs)| Some((ours, args.text(theirs)?))).collect()
     }
 
-    /// How many words at the start are options and their values.
     pub(super) fn count_flag_words(&self, words: &[OsString]) -> usize {
         let mut at = 0;
         // An unexpanded `$FLAGS` stands for flags, not for the script.
-        while let Some(word) = words.get(at).and_then(|word| word.to_str()).filter(|word| word.starts_with(['-', '$']))
+        while let Some(word) = words.get(at).and_then(|word| word.to_str())
+            && word.starts_with(['-', '$'])
+            && word != "--"
         {
-            if word == "--" {
-                break;
-            }
             at += if self.takes_value(word, words.get(at + 1)) { 2 } else { 1 };
         }
         at.min(words.len())
@@ -135,23 +127,34 @@ impl LauncherSpec {
             Some(name) if name.contains('=') => return false,
             Some(name) => name.replace('-', "_"),
             None => match self.short_options.iter().find(|(short, _)| *short == word) {
-                Some((_, name)) => (*name).to_string(),
+                Some((_, name)) => name.to_string(),
                 None => return false,
             },
         };
         let exact = self.options.lines().find(|line| name_of(line) == name);
         match exact.or_else(|| self.options.lines().find(|line| line.starts_with(&name))) {
-            Some(line) => !line.ends_with('!'),
+            Some(line) => !is_switch(line),
             // An option of another version. A script after it is more likely the script than a value.
             None => next.is_some_and(|next| !is_script(next) && !next.as_encoded_bytes().starts_with(b"-")),
         }
     }
 }
 
-/// The number that an option states.
+pub(super) fn is_switch(line: &str) -> bool {
+    line.ends_with('!')
+}
+
 pub(super) fn count<T: TryFrom<i64>>(args: &Args, name: &str) -> Option<Sourced<T>> {
     let number = args.int(name).ok().flatten()?;
     Some(Sourced::new(T::try_from(number.value).ok()?, number.from))
+}
+
+/// `--name value` for each option that has a value.
+pub(super) fn option_words<V: Into<OsString>>(
+    options: impl IntoIterator<Item = (&'static str, Option<V>)>,
+) -> impl Iterator<Item = OsString> {
+    let given = options.into_iter().filter_map(|(name, value)| Some([format!("--{name}").into(), value?.into()]));
+    given.flatten()
 }
 
 pub(super) fn default<T>(value: T) -> Sourced<T> {

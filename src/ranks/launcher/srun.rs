@@ -1,6 +1,5 @@
-//! Slurm's `srun`. In the shell of a job on several nodes, it starts this same command once on each of them, and there
-//! zlaunch finds its place in the variables of its task. In a command that starts with `srun`, zlaunch is put behind it
-//! for the same reason.
+//! Slurm's `srun`. In the shell of a job on several machines, it starts this same command once on each of them, and there
+//! zlaunch finds its place in the variables of its task. In a command that starts with `srun`, zlaunch is put behind it.
 
 use std::ffi::{OsStr, OsString};
 
@@ -21,10 +20,9 @@ const SWITCHES: &str = "bcast compress contiguous debugger-test disable-status e
     preserve-env propagate pty quiet quit-on-interrupt reboot resv-ports send-libs share spread-job stepmgr \
     test-only unbuffered usage use-min-nodes verbose version x11";
 
-/// The same, as single letters.
 const SHORT_SWITCHES: &[u8] = b"EHIkKlOQsuvXZhV";
 
-/// What the job requested for each of its tasks. Where several tasks of a node become one, that one needs all of it.
+/// Limits for each task of the job. If one task replaces several on a machine, it needs what all of them had.
 const PER_TASK: &[&str] = &[
     vars::SLURM_GPUS_PER_TASK,
     vars::SLURM_TRES_PER_TASK,
@@ -34,7 +32,6 @@ const PER_TASK: &[&str] = &[
     "SRUN_CPUS_PER_TASK",
 ];
 
-/// `srun FLAGS COMMAND`, split.
 pub struct SrunPrefix<'a> {
     flags: &'a [OsString],
     pub command: &'a [OsString],
@@ -52,15 +49,15 @@ impl<'a> SrunPrefix<'a> {
         (!command.is_empty() && !several).then_some(SrunPrefix { flags, command })
     }
 
-    /// Inside a step, a second one would wait for ever for the first, unless they share the nodes.
+    /// Inside a step, a second one would wait for ever for the first, unless they share the machines.
     pub(crate) fn check(&self, host: &Host) -> Result<(), Problem> {
         let shares = self.flags.iter().any(|flag| flag == "--overlap") || host.nonempty_var("SLURM_OVERLAP").is_some();
         if !in_step(host) || shares {
             return Ok(());
         }
-        Err(Problem::error(Rule::Launcher, "an `srun` inside a step waits for that step to end")
-            .at(Place::bare_variable("SLURM_STEP_ID"))
-            .fix(drop_word("`srun`").remark("zlaunch finds its place itself").or(run("srun --overlap"))))
+        let problem = Problem::error(Rule::Launcher, "an `srun` inside a step waits for that step to end");
+        let drop = drop_word("`srun`").remark("zlaunch finds its place itself");
+        Err(problem.at(Place::bare_variable("SLURM_STEP_ID")).fix(drop.or(run("srun --overlap"))))
     }
 }
 
@@ -80,7 +77,7 @@ fn takes_next(word: &str) -> bool {
     }
 }
 
-/// The command on every node of the job, behind zlaunch with these options of ours. `prefix`: the command's own `srun`.
+/// The command on every machine of the job, behind zlaunch with these options of ours. `prefix`: the command's own `srun`.
 pub(crate) fn argv(
     prefix: Option<&SrunPrefix<'_>>,
     options: &[OsString],
@@ -88,12 +85,11 @@ pub(crate) fn argv(
     context: &LaunchContext<'_>,
 ) -> Result<Vec<OsString>, Problem> {
     let LaunchContext { topology, extra, host, .. } = context;
-    let program = host.find_program(OsStr::new(PROGRAM)).ok_or_else(|| {
+    let Some(program) = host.find_program(OsStr::new(PROGRAM)) else {
         let what = "the job has several machines, but there is no `srun` on PATH to reach them";
-        Problem::error(Rule::Launcher, what)
-            .fix(run("srun --ntasks-per-node=1 zlaunch …").remark("from where srun is, outside of the container"))
-            .status(NOT_FOUND)
-    })?;
+        let fix = run("srun --ntasks-per-node=1 zlaunch …").remark("from where srun is, outside of the container");
+        return Err(Problem::error(Rule::Launcher, what).fix(fix).status(NOT_FOUND));
+    };
     let flags = prefix.map_or_else(|| flags(topology, host), |prefix| prefix.flags.to_vec());
     let command = prefix.map_or(command, |prefix| prefix.command);
     let zlaunch = host::this_program().into_os_string();
@@ -101,48 +97,48 @@ pub(crate) fn argv(
 }
 
 fn flags(topology: &Topology, host: &Host) -> Vec<OsString> {
-    let mut flags = Vec::new();
-    match &topology.role {
-        // Each group has its own number of nodes.
-        Role::Shell { groups } if *groups > 1 => flags.push(format!("--het-group=0-{}", groups - 1)),
+    let mut flags = match &topology.role {
+        // Each group has its own number of machines.
+        Role::Shell { groups } if *groups > 1 => vec![format!("--het-group=0-{}", groups - 1)],
         _ => {
-            let nodes = topology.nnodes.as_ref().map_or(1, |nnodes| nnodes.value);
-            flags.extend([format!("--nodes={nodes}"), format!("--ntasks={nodes}")]);
+            let machines = topology.nnodes.as_ref().map_or(1, |nnodes| nnodes.value);
+            vec![format!("--nodes={machines}"), format!("--ntasks={machines}")]
         }
-    }
+    };
     flags.extend(["--ntasks-per-node=1", "--kill-on-bad-exit=1", "--export=ALL"].map(str::to_string));
     flags.extend(gpus_of_all_tasks(host));
     flags.into_iter().map(OsString::from).collect()
 }
 
-/// In a job with GPUs per task, srun would give the one task of a node only the share of one.
+/// In a job with GPUs per task, srun would give the one task of a machine only the share of one.
 pub fn gpus_of_all_tasks(host: &Host) -> Option<String> {
-    let tasks = node_counts(host.nonempty_var(vars::SLURM_TASKS_PER_NODE)?)?;
-    let each = gpus_per_task(host).filter(|_| tasks.iter().any(|(tasks, _)| *tasks > 1))?;
-    match tasks.as_slice() {
-        [(tasks, _)] => Some(format!("--gres=gpu:{}", tasks.checked_mul(each)?)),
-        uneven => {
-            let all =
-                uneven.iter().try_fold(0_u32, |sum, (tasks, nodes)| sum.checked_add(tasks.checked_mul(*nodes)?))?;
-            Some(format!("--gpus={}", all.checked_mul(each)?))
-        }
+    let tasks = several_tasks(host)?;
+    let each = gpus_per_task(host)?;
+    if let [(tasks, _)] = tasks[..] {
+        return Some(format!("--gres=gpu:{}", tasks.checked_mul(each)?));
     }
+    let all = tasks.iter().try_fold(0_u32, |sum, (tasks, machines)| sum.checked_add(tasks.checked_mul(*machines)?))?;
+    Some(format!("--gpus={}", all.checked_mul(each)?))
+}
+
+fn several_tasks(host: &Host) -> Option<Vec<(u32, u32)>> {
+    let tasks = node_counts(host.nonempty_var(vars::SLURM_TASKS_PER_NODE)?)?;
+    tasks.iter().any(|(tasks, _)| *tasks > 1).then_some(tasks)
 }
 
 /// `2`, `a100:2`, or, in newer versions, `cpu=4,gres/gpu:a100=2`.
 fn gpus_per_task(host: &Host) -> Option<u32> {
-    let old = host.nonempty_var(vars::SLURM_GPUS_PER_TASK).and_then(requested_gpus);
-    let new = || {
-        let mut parts = host.nonempty_var(vars::SLURM_TRES_PER_TASK)?.split(',');
-        parts.find_map(|part| part.strip_prefix("gres/gpu")?.rsplit(['=', ':']).next()?.parse().ok())
-    };
-    old.or_else(new)
+    if let Some(gpus) = host.nonempty_var(vars::SLURM_GPUS_PER_TASK).and_then(requested_gpus) {
+        return Some(gpus);
+    }
+    let mut parts = host.nonempty_var(vars::SLURM_TRES_PER_TASK)?.split(',');
+    parts.find_map(|part| part.strip_prefix("gres/gpu")?.rsplit(['=', ':']).next()?.parse().ok())
 }
 
-/// Variables that would give the one task of a node only the share of one.
+/// Variables that would give the one task of a machine only the share of one.
 pub(crate) fn per_task_variables(host: &Host) -> Vec<String> {
-    let several = host.nonempty_var(vars::SLURM_TASKS_PER_NODE).and_then(node_counts);
-    let several = several.is_some_and(|counts| counts.iter().any(|(tasks, _)| *tasks > 1));
-    let named = PER_TASK.iter().filter(|name| several && host.var_os(name).is_some());
-    named.map(|name| (*name).to_string()).collect()
+    if several_tasks(host).is_none() {
+        return Vec::new();
+    }
+    PER_TASK.iter().filter(|name| host.var_os(name).is_some()).map(|name| (*name).to_string()).collect()
 }

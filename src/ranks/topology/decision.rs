@@ -4,7 +4,9 @@
 use std::fmt::Display;
 use std::path::PathBuf;
 
-use super::engine::{Allocation, Placement};
+use super::allocation::{Allocation, Placement, Task};
+use super::devices::Devices;
+use super::hostfile::HostFlags;
 use super::problems::{
     alone, meets_on_loopback, node_rank_too_large, other_number_of_machines, place_flags, rank_too_large,
     tasks_are_ranks,
@@ -12,9 +14,10 @@ use super::problems::{
 use super::rendezvous::{Rendezvous, is_loopback};
 use super::unused_env::{counted_by_another, uncounted_machines, unused_variables};
 use super::variables::{
-    MASTER_ADDR, NNODES, NODE_RANK, NPROC_PER_NODE, VariableReader, all_are_set, check, first_text, text,
+    MASTER_ADDR, NNODES, NODE_RANK, Processes, RANK_VARIABLES, RankFlags, VariableReader, all_are_set, any_is_set,
+    check, first_text, text,
 };
-use super::{Devices, HostFlags, Processes, RankFlags, Role, Task, Topology, engines};
+use super::{Role, Topology, engines};
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::host::Host;
@@ -28,17 +31,16 @@ impl Topology {
         Inputs { flags, hosts, host, devices }.decide(ranked)
     }
 
-    /// Whether an engine started this process.
     pub(crate) fn is_scheduled(host: &Host) -> bool {
         engines::detect(host).is_ok_and(|detected| detected.is_some())
     }
 
-    /// Whether signals of a scheduler may come: an engine placed this process, or a batch job has this one node.
+    /// A scheduler may send signals: an engine placed this process, or a batch job has this one machine.
     pub(crate) fn has_scheduler(&self, host: &Host) -> bool {
-        self.engine.is_some() || engines::is_batch_job(host)
+        self.engine.is_some() || engines::job::is_batch_job(host)
     }
 
-    /// What says that this process belongs to a job of several nodes.
+    /// The variable that says that this process belongs to a job of several machines.
     pub(crate) fn job_of_several_nodes(host: &Host) -> Option<Place> {
         let (_, allocation) = engines::detect(host).ok().flatten()?;
         (allocation.nnodes.value > 1).then(|| Place::from(&allocation.nnodes))
@@ -62,23 +64,20 @@ impl Topology {
         Self::decide(&flags, &HostFlags::default(), true, host)
     }
 
-    /// The command starts with `srun`, and its tasks will decide.
     pub(crate) fn of_srun_tasks(host: &Host) -> Self {
-        let mut topology = Self::new(None, None, Devices::detect(host));
-        topology.role = Role::Shell { groups: 1 };
-        topology
+        Topology { role: Role::Shell { groups: 1 }, ..Self::new(None, None, Devices::detect(host)) }
     }
 
-    /// Where nodes differ in GPUs, the world size is not this node's count times the number of nodes.
-    fn note_unequal_nodes(&mut self, allocation: &Allocation) {
-        let Some(nproc) = self.nproc_per_node.as_ref().filter(|nproc| self.devices.is_local_count(nproc, allocation))
-        else {
-            return;
-        };
-        if self.has_several_nodes() && !allocation.peer_gpus.are_all(nproc.value) {
+    /// If machines differ in GPUs, the world size is not this machine's count times the number of machines.
+    fn note_unequal_machines(&mut self, allocation: &Allocation) {
+        if let Some(nproc) = &self.nproc_per_node
+            && self.has_several_nodes()
+            && self.devices.is_local_count(nproc, allocation)
+            && !allocation.peer_gpus.are_all(nproc.value)
+        {
+            let gpus = nproc.value;
             let what = format!(
-                "the machines may not all have {} GPUs: what depends on the number of ranks is left to the trainer",
-                nproc.value
+                "the machines may not all have {gpus} GPUs: what depends on the number of ranks is left to the trainer"
             );
             let fix = give("--nproc-per-node", "N").remark("if every machine starts N");
             self.notes.push(Problem::warning(Rule::MachinesDiffer, what).at(nproc).fix(fix));
@@ -87,7 +86,6 @@ impl Topology {
     }
 }
 
-/// What the topology is decided from.
 struct Inputs<'a> {
     flags: &'a RankFlags,
     hosts: &'a HostFlags,
@@ -97,13 +95,18 @@ struct Inputs<'a> {
 
 impl Inputs<'_> {
     fn decide(self, ranked: bool) -> Result<Topology, Vec<Problem>> {
-        let nodes_by_flag = self.flags.nnodes.as_ref().is_some_and(|nnodes| nnodes.from.is_flag());
-        let count_by_flag = self.flags.nproc_per_node.as_ref().is_some_and(|nproc| nproc.from.is_flag());
-        let detected = if ranked { self.detect_engine()? } else { None };
+        let nodes_by_flag = place_of_flag(self.flags.nnodes.as_ref()).is_some();
+        let count_by_flag = place_of_flag(self.flags.nproc_per_node.as_ref()).is_some();
+        let detected = match ranked.then(|| engines::detect(self.host)) {
+            None => None,
+            // If the place is stated, the engine's variables need not be understood.
+            Some(Err(_)) if self.place_is_stated() => None,
+            Some(detected) => detected?,
+        };
         let allocation = detected.as_ref().map(|(_, allocation)| allocation);
         let engines_rank = allocation.is_some_and(|allocation| allocation.sets_rank_variables);
         let existing = if engines_rank { None } else { self.existing_rank()? };
-        if let Some(file) = self.hosts.hostfile.as_ref().filter(|_| ranked) {
+        if ranked && let Some(file) = &self.hosts.hostfile {
             let is_task = allocation.is_some_and(|allocation| matches!(allocation.placement, Placement::Rank(_)));
             if existing.is_none() && !is_task {
                 return self.ranks_of_hostfile(file);
@@ -115,15 +118,13 @@ impl Inputs<'_> {
                 return Err(problem.at(&file).fix(drop_word(file.spelling())).into());
             }
         }
-        if let Some(existing) = existing.filter(|_| !nodes_by_flag && !count_by_flag) {
+        if let (Some(existing), false, false) = (existing, nodes_by_flag, count_by_flag) {
             return Ok(existing);
         }
         if !ranked {
             return Ok(Topology::new(None, None, self.devices));
         }
-        let Some((engine, allocation)) = detected else {
-            return self.ranks_without_engine(nodes_by_flag);
-        };
+        let Some((engine, allocation)) = detected else { return self.ranks_without_engine() };
         let topology = match &allocation.placement {
             Placement::Rank(task) => self.task_of_engine(task.clone(), &allocation),
             Placement::SlurmShell { groups, outside } if !self.stays_in_job_shell(*outside) => {
@@ -140,23 +141,18 @@ impl Inputs<'_> {
         Ok(Topology { engine: Some(engine), ..topology })
     }
 
-    /// Nothing but variables and this machine say what is started. A place in something larger must be a whole one.
-    fn ranks_without_engine(self, nodes_by_flag: bool) -> Result<Topology, Vec<Problem>> {
+    /// Only variables and this machine say what is started. A place in something larger must be a whole one.
+    fn ranks_without_engine(self) -> Result<Topology, Vec<Problem>> {
         let host = self.host;
-        let stated = nodes_by_flag || self.flags.nnodes.is_some() || first_text(&NNODES, host).is_some();
-        if stated {
+        if self.flags.nnodes.is_some() || any_is_set(&NNODES, host) {
             return self.ranks_to_start(None);
         }
-        if let Some(problem) = ambiguous_rank(host).or_else(|| half_a_node(self.flags, host)) {
-            return Err(problem.into());
-        }
         let uncounted: Vec<Problem> = uncounted_machines(host).collect();
-        if let Some(problem) = uncounted
-            .iter()
-            .find(|problem| problem.severity == Severity::Error)
-            .cloned()
-            .or_else(|| counted_by_another(host))
-        {
+        let refused = ambiguous_rank(host)
+            .or_else(|| half_a_place(self.flags, host))
+            .or_else(|| uncounted.iter().find(|problem| problem.severity == Severity::Error).cloned())
+            .or_else(|| counted_by_another(host));
+        if let Some(problem) = refused {
             return Err(problem.into());
         }
         let mut topology = self.ranks_to_start(None)?;
@@ -164,26 +160,31 @@ impl Inputs<'_> {
         incomplete_rank_env(&topology, host).map_or(Ok(topology), |problem| Err(problem.into()))
     }
 
-    /// If the place is stated, the engine's variables need not be understood.
-    fn detect_engine(&self) -> Result<Option<(&'static str, Allocation)>, Vec<Problem>> {
-        match engines::detect(self.host) {
-            Err(_) if self.place_is_stated() => Ok(None),
-            detected => detected,
+    /// Flags and variables say which machine of how many this is, or there is one, or the ranks exist.
+    fn place_is_stated(&self) -> bool {
+        let is_counted = self.flags.nnodes.is_some() || any_is_set(&NNODES, self.host);
+        let has_address = self.flags.master_addr.is_some() || any_is_set(&MASTER_ADDR, self.host);
+        self.is_for_one_machine()
+            || is_counted && self.is_numbered() && has_address
+            || self.hosts.hostfile.is_some()
+            || all_are_set(&RANK_VARIABLES, self.host)
+    }
+
+    fn is_numbered(&self) -> bool {
+        self.flags.node_rank.is_some() || any_is_set(&NODE_RANK, self.host)
+    }
+
+    fn is_for_one_machine(&self) -> bool {
+        match &self.flags.nnodes {
+            Some(nnodes) => nnodes.value == 1,
+            None => first_text(&NNODES, self.host).is_some_and(|nnodes| nnodes.value.trim() == "1"),
         }
     }
 
-    /// Whether flags and variables say which node of how many this is, or there is one, or the ranks exist.
-    fn place_is_stated(&self) -> bool {
-        let RankFlags { nnodes, node_rank, master_addr, .. } = self.flags;
-        let said = |names: &[&str]| first_text(names, self.host).is_some();
-        let alone = match nnodes {
-            Some(nnodes) => nnodes.value == 1,
-            None => first_text(&NNODES, self.host).is_some_and(|nnodes| nnodes.value.trim() == "1"),
-        };
-        let placed = (nnodes.is_some() || said(&NNODES))
-            && (node_rank.is_some() || said(&NODE_RANK))
-            && (master_addr.is_some() || said(&MASTER_ADDR));
-        alone || placed || self.hosts.hostfile.is_some() || all_are_set(&RANK_VARIABLES, self.host)
+    /// In the shell of a job, the ranks are started on this machine all the same if the user says which machine it is, or
+    /// wants one machine only and the shell is on one (not `outside`).
+    fn stays_in_job_shell(&self, outside: bool) -> bool {
+        self.is_numbered() || self.is_for_one_machine() && !outside
     }
 
     /// RANK, LOCAL_RANK and WORLD_SIZE are set: a launcher started this process as a rank.
@@ -197,37 +198,41 @@ impl Inputs<'_> {
         let port = variables.number::<u16>(vars::MASTER_PORT, 0);
         let rank = variables.number::<u64>(vars::RANK, 0);
         let local_rank = variables.number::<u64>(vars::LOCAL_RANK, 0);
-        variables.problems.extend(rank_too_large(rank.as_ref(), world.as_ref()));
-        let size = local.clone().map(|size| size.map(u64::from)).or_else(|| world.clone());
-        variables.problems.extend(rank_too_large(local_rank.as_ref(), size.as_ref()));
+        let local_size = local.clone().map(|size| size.map(u64::from)).or_else(|| world.clone());
+        for (rank, size) in rank.iter().zip(&world).chain(local_rank.iter().zip(&local_size)) {
+            if rank.value >= size.value {
+                variables.problems.push(rank_too_large(rank, size));
+            }
+        }
         check(variables.problems)?;
         let nnodes = world.as_ref().zip(local.as_ref()).and_then(|(world, local)| {
-            let divides = world.value % u64::from(local.value) == 0;
-            let nodes = u32::try_from(world.value / u64::from(local.value)).ok().filter(|_| divides)?;
-            Some(Sourced::new(nodes, world.from.clone()))
+            let machines = u32::try_from(world.value / u64::from(local.value)).ok()?;
+            let divides = u64::from(machines) * u64::from(local.value) == world.value;
+            divides.then(|| Sourced::new(machines, world.from.clone()))
         });
-        let mut topology = Topology::new(nnodes, local, self.devices.clone());
-        topology.world_size = world;
-        topology.master_addr = text(vars::MASTER_ADDR, self.host);
-        topology.master_port = port;
-        topology.role = Role::Rank { first: self.host.nonempty_var(vars::RANK) == Some("0") };
-        Ok(Some(topology))
+        Ok(Some(Topology {
+            world_size: world,
+            master_addr: text(vars::MASTER_ADDR, self.host),
+            master_port: port,
+            role: Role::Rank { first: self.host.nonempty_var(vars::RANK) == Some("0") },
+            ..Topology::new(nnodes, local, self.devices.clone())
+        }))
     }
 
-    /// The ranks of this machine are to be started here.
     fn ranks_to_start(self, allocation: Option<&Allocation>) -> Result<Topology, Vec<Problem>> {
         let Inputs { flags, host, devices, .. } = self;
         let default = |value: u32| Sourced::new(value, Source::Default);
         let mut variables = VariableReader::new(host);
         let nnodes = flags.nnodes.clone().or_else(|| variables.nnodes());
-        // Who insists on one node by a flag need not take the number of this one out of the environment.
+        // With `--nnodes 1`, the environment may keep the number of this machine among others.
         let insists = flags.nnodes.as_ref().is_some_and(|nnodes| nnodes.value == 1 && nnodes.from.is_flag());
         let node_rank = flags.node_rank.clone().or_else(|| variables.first_number(&NODE_RANK, 0).filter(|_| !insists));
         let nnodes = nnodes.or_else(|| Some(allocation?.nnodes.clone())).unwrap_or(default(1));
-        let same_nodes = allocation.filter(|allocation| allocation.nnodes.value == nnodes.value);
-        let node_rank = node_rank.or_else(|| Some(same_nodes?.node_rank.clone())).unwrap_or(default(0));
+        let same_count = allocation.filter(|allocation| allocation.nnodes.value == nnodes.value);
+        let node_rank = node_rank.or_else(|| Some(same_count?.node_rank.clone())).unwrap_or(default(0));
         let rendezvous = Rendezvous::new(flags, allocation, &mut variables);
-        let nproc = devices.process_count(stated_processes(flags, &mut variables), allocation, host);
+        let asked = flags.nproc_per_node.clone().or_else(|| variables.nproc_per_node());
+        let nproc = devices.process_count(asked, allocation, host);
         let mut problems = variables.problems;
         if nproc.is_none() {
             problems.push(devices.count_problem());
@@ -236,15 +241,13 @@ impl Inputs<'_> {
         if node_rank.value >= nnodes.value {
             problems.push(node_rank_too_large(&node_rank, &nnodes));
         }
-        // Without an engine, or with another number of nodes than its own, only the user can say which one this is.
-        let has_node_rank = nnodes.value == 1 || same_nodes.is_some() || !matches!(node_rank.from, Source::Default);
-        if !has_node_rank {
+        // Without an engine, or with another number of machines than its own, only the user can say which one this is.
+        if nnodes.value > 1 && same_count.is_none() && node_rank.from == Source::Default {
             problems.push(match allocation {
                 Some(allocation) => other_number_of_machines(&nnodes, &allocation.nnodes),
                 None => {
                     let what = format!("nothing says which of the {} machines this is", nnodes.value);
-                    let last = nnodes.value - 1;
-                    let each = format!("on each of them, 0 on the first, {last} on the last");
+                    let each = format!("on each of them, 0 on the first, {} on the last", nnodes.value - 1);
                     Problem::error(Rule::Ranks, what).at(&nnodes).fix(give("--node-rank", "I").remark(each))
                 }
             });
@@ -253,31 +256,34 @@ impl Inputs<'_> {
         let several = nnodes.value > 1;
         let mut topology = Topology::new(Some(nnodes), nproc, devices);
         topology.node_rank = node_rank;
-        // On one node a MASTER_ADDR that is set means nothing, and the port of an engine is not needed.
+        // On one machine a MASTER_ADDR that is set means nothing, and the port of an engine is not needed.
         let Rendezvous { address, port, address_from_engine, port_from_engine } = rendezvous;
         topology.master_addr = address.filter(|address| several || address.from.is_flag() || address_from_engine);
         topology.master_port = port.filter(|_| several || !port_from_engine);
         topology.notes = unused_variables(&topology, allocation, host);
         if let Some(allocation) = allocation {
-            topology.note_unequal_nodes(allocation);
+            topology.note_unequal_machines(allocation);
         }
         Ok(topology)
     }
 
-    /// This process is one of the ranks that an engine started.
     fn task_of_engine(self, task: Task, allocation: &Allocation) -> Result<Topology, Vec<Problem>> {
         let Inputs { flags, host, devices, .. } = self;
         let mut variables = VariableReader::new(host);
         let rendezvous = Rendezvous::new(flags, Some(allocation), &mut variables);
         let mut problems = variables.problems;
         let local = &task.local_world_size;
-        let nproc = flags.nproc_per_node.as_ref().filter(|asked| asked.value != Processes::Count(local.value));
-        let nproc = nproc.filter(|asked| asked.from != Source::Default);
+        if let Some(asked) = &flags.nproc_per_node
+            && asked.value != Processes::Count(local.value)
+            && asked.from != Source::Default
+        {
+            problems.push(tasks_are_ranks(local, asked.into()));
+        }
         let nnodes = flags.nnodes.as_ref().filter(|asked| asked.value != allocation.nnodes.value);
-        let contradictions = nproc.map(Place::from).into_iter().chain(nnodes.map(Place::from));
-        problems.extend(contradictions.map(|asked| tasks_are_ranks(local, asked)));
-        let gpus = devices.listed().or_else(|| allocation.gpus.clone());
-        if let Some(gpus) = gpus.filter(|gpus| gpus.value > 1 && gpus.value < local.value) {
+        problems.extend(nnodes.map(|asked| tasks_are_ranks(local, asked.into())));
+        if let Some(gpus) = devices.listed().or_else(|| allocation.gpus.clone())
+            && (2..local.value).contains(&gpus.value)
+        {
             let what = format!("{} tasks would share {} GPUs", local.value, gpus.value);
             let step = |tasks: u32| run(format!("srun --ntasks-per-node={tasks}")).remark("to start the step");
             let fixes = step(gpus.value).or(step(1).remark("for torchrun"));
@@ -285,47 +291,50 @@ impl Inputs<'_> {
         }
         problems.extend(rendezvous.problem(&allocation.nnodes, Some(allocation)));
         check(problems)?;
-        let several = allocation.nnodes.value > 1;
         let Rendezvous { address, port, address_from_engine, .. } = rendezvous;
-        let address = address.filter(|_| several || !address_from_engine);
-        let mut topology = Topology::new(Some(allocation.nnodes.clone()), Some(local.clone()), devices);
-        topology.node_rank = allocation.node_rank.clone();
-        topology.world_size = Some(task.world_size.clone().map(u64::from));
-        topology.master_addr = address.or_else(|| Some(Sourced::new("127.0.0.1".to_string(), Source::Default)));
-        // torch's own default.
-        topology.master_port = port.or(Some(Sourced::new(29500, Source::Default)));
-        topology.role = Role::Task(task);
-        Ok(topology)
+        let address = address.filter(|_| allocation.nnodes.value > 1 || !address_from_engine);
+        let topology = Topology::new(Some(allocation.nnodes.clone()), Some(local.clone()), devices);
+        Ok(Topology {
+            node_rank: allocation.node_rank.clone(),
+            world_size: Some(task.world_size.clone().map(u64::from)),
+            master_addr: address.or_else(|| Some(Sourced::new("127.0.0.1".to_string(), Source::Default))),
+            // torch's own default.
+            master_port: port.or(Some(Sourced::new(29500, Source::Default))),
+            role: Role::Task(task),
+            ..topology
+        })
     }
 
-    /// `srun` will start this same command on each node of the job.
+    /// `srun` will start this same command on each machine of the job.
     fn ranks_through_srun(self, groups: u32, allocation: &Allocation) -> Result<Topology, Vec<Problem>> {
         let Inputs { flags, host, devices, .. } = self;
         let mut variables = VariableReader::new(host);
-        let processes = stated_processes(flags, &mut variables);
-        let nnodes = flags.nnodes.clone().or_else(|| variables.nnodes());
-        let nnodes = nnodes.unwrap_or_else(|| allocation.nnodes.clone());
+        let asked = flags.nproc_per_node.clone().or_else(|| variables.nproc_per_node());
+        let nnodes = flags.nnodes.clone().or_else(|| variables.nnodes()).unwrap_or_else(|| allocation.nnodes.clone());
         if nnodes.value > allocation.nnodes.value {
             variables.problems.push(other_number_of_machines(&nnodes, &allocation.nnodes));
         }
-        let Rendezvous { address, .. } = Rendezvous::new(flags, None, &mut variables);
-        let loopback = address.as_ref().filter(|address| nnodes.value > 1 && is_loopback(&address.value));
-        variables.problems.extend(loopback.map(|address| meets_on_loopback(address, &nnodes)));
+        if let Some(address) = Rendezvous::new(flags, None, &mut variables).address
+            && nnodes.value > 1
+            && is_loopback(&address.value)
+        {
+            variables.problems.push(meets_on_loopback(&address, &nnodes));
+        }
         check(variables.problems)?;
-        // A login node has no GPUs; the nodes will count theirs.
-        let nproc = devices.process_count(processes, Some(allocation), host);
+        // A login machine has no GPUs; the others will count theirs.
+        let nproc = devices.process_count(asked, Some(allocation), host);
         let mut topology = Topology::new(Some(nnodes), nproc, devices);
         topology.role = Role::Shell { groups };
-        topology.note_unequal_nodes(allocation);
+        topology.note_unequal_machines(allocation);
         Ok(topology)
     }
 
-    /// DeepSpeed's runner starts the ranks on the hosts of a hostfile.
+    /// DeepSpeed's runner starts the ranks on the machines of a hostfile.
     fn ranks_of_hostfile(self, file: &Sourced<PathBuf>) -> Result<Topology, Vec<Problem>> {
         let Inputs { flags, hosts, host, devices } = self;
         let pool = hosts.pool(file, host)?;
-        let nodes = [flags.nnodes.as_ref(), flags.node_rank.as_ref()].into_iter().filter_map(place_of_flag);
-        let contradictions: Vec<Place> = nodes.chain(place_of_flag(flags.nproc_per_node.as_ref())).collect();
+        let machines = [flags.nnodes.as_ref(), flags.node_rank.as_ref()].into_iter().filter_map(place_of_flag);
+        let contradictions: Vec<Place> = machines.chain(place_of_flag(flags.nproc_per_node.as_ref())).collect();
         if !contradictions.is_empty() {
             let problem = Problem::error(Rule::Hosts, "the hostfile says how many machines and GPUs there are");
             let file = file.clone().map(|path| path.display().to_string());
@@ -335,67 +344,44 @@ impl Inputs<'_> {
         let count = |count: usize| Sourced::new(u32::try_from(count).unwrap_or(u32::MAX), file.from.clone());
         let most = pool.0.iter().map(|(_, gpus)| gpus.len()).max().unwrap_or(0);
         let nproc = pool.0.iter().all(|(_, gpus)| gpus.len() == most).then(|| count(most));
-        let mut topology = Topology::new(Some(count(pool.0.len())), nproc, devices);
-        topology.world_size = Some(count(pool.gpu_count()).map(u64::from));
-        topology.master_addr.clone_from(&flags.master_addr);
-        topology.master_port.clone_from(&flags.master_port);
-        topology.pool = Some(pool);
-        Ok(topology)
-    }
-
-    /// In the shell of a job, whether the ranks are started on this node all the same: the user says which node it is, or
-    /// wants one node only and the shell is on one (not `outside`).
-    fn stays_in_job_shell(&self, outside: bool) -> bool {
-        let flag = self.flags.nnodes.as_ref().map(|nnodes| nnodes.value.to_string());
-        let nnodes = flag.or_else(|| first_text(&NNODES, self.host).map(|nnodes| nnodes.value));
-        self.flags.node_rank.is_some()
-            || first_text(&NODE_RANK, self.host).is_some()
-            || nnodes.is_some_and(|nnodes| nnodes.trim() == "1") && !outside
+        let topology = Topology::new(Some(count(pool.0.len())), nproc, devices);
+        let world_size = Some(count(pool.gpu_count()).map(u64::from));
+        let (master_addr, master_port) = (flags.master_addr.clone(), flags.master_port.clone());
+        Ok(Topology { world_size, master_addr, master_port, pool: Some(pool), ..topology })
     }
 }
 
-/// Every launcher sets these for each rank.
-const RANK_VARIABLES: [&str; 3] = [vars::RANK, vars::LOCAL_RANK, vars::WORLD_SIZE];
-
-fn stated_processes(flags: &RankFlags, variables: &mut VariableReader<'_>) -> Option<Sourced<Processes>> {
-    flags.nproc_per_node.clone().or_else(|| variables.processes(&NPROC_PER_NODE))
-}
-
-/// As the user typed it, unless it is a variable.
 fn place_of_flag<T: Display>(flag: Option<&Sourced<T>>) -> Option<Place> {
     flag.filter(|flag| flag.from.is_flag()).map(Place::from)
 }
 
-/// RANK and WORLD_SIZE without LOCAL_RANK: some systems count nodes with them, others ranks.
+/// Some systems count machines with RANK and WORLD_SIZE, others ranks.
 fn ambiguous_rank(host: &Host) -> Option<Problem> {
-    let world = text(vars::WORLD_SIZE, host).filter(|world| world.value != "1")?;
-    let rank = text(vars::RANK, host)?;
-    host.nonempty_var(vars::LOCAL_RANK).is_none().then(|| {
-        let (nnodes, node_rank) = (&world.value, &rank.value);
-        let machines = give("--nnodes", nnodes).and(give("--node-rank", node_rank)).remark("for machines");
-        let what = "without LOCAL_RANK these can count machines or ranks";
-        let fixes = machines.or("set LOCAL_RANK too, for ranks").or(alone());
-        Problem::error(Rule::Ranks, what).at(&rank).at(&world).fix(fixes)
-    })
+    let (world, rank) = (text(vars::WORLD_SIZE, host)?, text(vars::RANK, host)?);
+    if world.value == "1" || host.nonempty_var(vars::LOCAL_RANK).is_some() {
+        return None;
+    }
+    let machines = give("--nnodes", &world.value).and(give("--node-rank", &rank.value)).remark("for machines");
+    let what = "without LOCAL_RANK these can count machines or ranks";
+    let fixes = machines.or("set LOCAL_RANK too, for ranks").or(alone());
+    Some(Problem::error(Rule::Ranks, what).at(&rank).at(&world).fix(fixes))
 }
 
-/// The number of this node, without how many there are: another one than the first, or one that is to meet others at an
+/// The number of this machine, without how many there are: another one than the first, or one that is to meet others at an
 /// address.
-fn half_a_node(flags: &RankFlags, host: &Host) -> Option<Problem> {
+fn half_a_place(flags: &RankFlags, host: &Host) -> Option<Problem> {
     let mut variables = VariableReader::new(host);
     let node_rank = flags.node_rank.clone().or_else(|| variables.first_number(&NODE_RANK, 0))?;
     let address = flags.master_addr.clone().or_else(|| foreign_address(host));
-    (node_rank.value > 0 || address.is_some()).then(|| {
-        let number = node_rank.value;
-        let what = format!("this is machine {number}, but nothing says of how many");
-        let problem = Problem::error(Rule::Ranks, what).at(&node_rank);
-        let problem = address.iter().fold(problem, Problem::at);
-        let first = address.as_ref().map_or("HOST", |address| &address.value);
-        problem.fix(place_flags("N", &number.to_string(), first).or("set NNODES").or(alone()))
-    })
+    if node_rank.value == 0 && address.is_none() {
+        return None;
+    }
+    let what = format!("this is machine {}, but nothing says of how many", node_rank.value);
+    let problem = address.iter().fold(Problem::error(Rule::Ranks, what).at(&node_rank), Problem::at);
+    let first = address.as_ref().map_or("HOST", |address| &address.value);
+    Some(problem.fix(place_flags("N", &node_rank.value.to_string(), first).or("set NNODES").or(alone())))
 }
 
-/// A MASTER_ADDR that is more than this machine's own.
 fn foreign_address(host: &Host) -> Option<Sourced<String>> {
     first_text(&MASTER_ADDR, host).filter(|address| !is_loopback(&address.value))
 }
@@ -407,18 +393,14 @@ fn incomplete_rank_env(topology: &Topology, host: &Host) -> Option<Problem> {
     if missing.is_empty() {
         return None;
     }
-    let world = topology.world_size.as_ref().map(|world| world.value.to_string());
     let meets_others = foreign_address(host).is_some();
-    let size = text(vars::WORLD_SIZE, host).filter(|size| size.value != "1");
-    let size = size.filter(|size| meets_others || Some(&size.value) != world.as_ref());
-    let another = |rank: &Sourced<String>| rank.value != "0" || meets_others;
-    let rank = text(vars::RANK, host)
-        .filter(another)
-        .or_else(|| text(vars::LOCAL_RANK, host).filter(|rank| rank.value != "0"));
-    size.or(rank).map(|set| {
-        let what = format!("`{}` is set, but not {}: a rank needs all three", set.from, missing.join(" and "));
-        Problem::error(Rule::Ranks, what)
-            .at(&set)
-            .fix(place_flags("N", "I", "HOST").remark("for several machines").or(alone()))
-    })
+    let ranks = topology.world_size.as_ref().map(|world| world.value.to_string());
+    let is_other_size = |size: &str| size != "1" && (meets_others || ranks.as_deref() != Some(size));
+    let set = text(vars::WORLD_SIZE, host)
+        .filter(|size| is_other_size(&size.value))
+        .or_else(|| text(vars::RANK, host).filter(|rank| rank.value != "0" || meets_others))
+        .or_else(|| text(vars::LOCAL_RANK, host).filter(|rank| rank.value != "0"))?;
+    let what = format!("`{}` is set, but not {}: a rank needs all three", set.from, missing.join(" and "));
+    let fixes = place_flags("N", "I", "HOST").remark("for several machines").or(alone());
+    Some(Problem::error(Rule::Ranks, what).at(&set).fix(fixes))
 }

@@ -1,9 +1,8 @@
 //! A list of GPUs in a variable, read as CUDA's driver and torch read it: seen on a driver of 2026 and in torch 2.15.
 
 use crate::base::vars;
-use crate::report::fix::{Fixes, run};
+use crate::report::fix::{Fix, run};
 
-/// What a list selects, and the first thing that is wrong with it.
 pub struct DeviceList {
     pub names: Vec<String>,
     pub fault: Option<DeviceFault>,
@@ -40,17 +39,15 @@ impl DeviceFault {
         }
     }
 
-    pub(crate) fn fixes(&self, variable: &str) -> Fixes {
+    pub(crate) fn fix(&self, variable: &str) -> Fix {
         let export = |list: &str| run(format!("export {variable}={list}"));
         match self {
-            DeviceFault::Repeated(_) => export("0,1").remark("each GPU once").into(),
+            DeviceFault::Repeated(_) => export("0,1").remark("each GPU once"),
             DeviceFault::NotThere(_, count) => {
                 let all: Vec<String> = (0..(*count).min(8)).map(|number| number.to_string()).collect();
-                export(&all.join(",")).into()
+                export(&all.join(","))
             }
-            _ => {
-                export("0,1").remark("numbers, or GPU-… as `nvidia-smi -L` names them, with commas between them").into()
-            }
+            _ => export("0,1").remark("numbers, or GPU-… as `nvidia-smi -L` names them, with commas between them"),
         }
     }
 }
@@ -59,7 +56,6 @@ impl DeviceFault {
 const NONE: &[&str] = &["nodevfiles", "none", "void"];
 
 impl DeviceList {
-    /// `gpus`: how many NVIDIA's driver lists.
     pub fn read(variable: &str, list: &str, gpus: Option<usize>) -> Self {
         match variable {
             vars::CUDA_VISIBLE_DEVICES => Self::judged(list, gpus.filter(|count| *count > 0)),
@@ -72,7 +68,7 @@ impl DeviceList {
     fn judged(list: &str, gpus: Option<usize>) -> Self {
         let mut names: Vec<String> = Vec::new();
         let mut fault = None;
-        // Whether both kinds may stand in one list was not seen: that needs a GPU that is divided.
+        // A list with both kinds was not tried: that needs a GPU that is divided.
         let is_id = |entry: &str| entry.starts_with("GPU-") || entry.starts_with("MIG-");
         let by_id = is_id(list);
         for entry in list.split(',') {
@@ -81,24 +77,21 @@ impl DeviceList {
             if ends || names.is_empty() && NONE.contains(&list.trim().to_ascii_lowercase().as_str()) {
                 break;
             }
-            let name = if by_id {
-                is_id(entry).then(|| entry.to_string())
-            } else {
-                number(entry.trim()).map(|number| number.to_string())
-            };
-            let Some(name) = name else {
+            let number = number(entry.trim()).map(|number| number.to_string());
+            let Some(name) = (if by_id { is_id(entry).then(|| entry.to_string()) } else { number }) else {
                 fault = Some(DeviceFault::NotADevice(entry.trim().to_string()));
                 break;
             };
-            if let Some(count) = gpus.filter(|count| name.parse::<usize>().is_ok_and(|number| number >= *count)) {
+            if let (Some(count), Ok(number)) = (gpus, name.parse::<usize>())
+                && number >= count
+            {
                 fault = Some(DeviceFault::NotThere(name, count));
                 break;
             }
             if names.contains(&name) {
                 return DeviceList { names: Vec::new(), fault: Some(DeviceFault::Repeated(name)) };
             }
-            let plain = by_id || entry.trim().trim_start_matches(['+', '0']) == name.trim_start_matches('0');
-            if !plain {
+            if !by_id && entry.trim().trim_start_matches(['+', '0']) != name.trim_start_matches('0') {
                 fault = fault.or(Some(DeviceFault::MoreThanANumber(entry.trim().to_string())));
             }
             names.push(name);

@@ -1,9 +1,9 @@
 //! The GPUs of this machine that can be used, and how many processes to start for them.
 
+use super::allocation::Allocation;
 use super::device_list::{DeviceFault, DeviceList};
-use super::engine::Allocation;
-use super::flags::Processes;
 use super::hostfile::HostFlags;
+use super::variables::Processes;
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::host::Host;
@@ -15,29 +15,23 @@ pub(crate) struct Devices {
     /// As the variable names them, or their numbers.
     pub(crate) names: Option<Vec<String>>,
     from: Source,
-    /// The variable that selects among them.
     pub(crate) variable: &'static str,
-    /// The flag that selected these among more.
     pub(crate) chosen_by: Option<Source>,
-    /// What is wrong with the variable's list.
     pub(crate) fault: Option<DeviceFault>,
 }
 
 impl Devices {
     /// From the variable that lists them, else from the driver's list in /proc.
     pub(super) fn detect(host: &Host) -> Self {
-        let listed = vars::VISIBLE_DEVICES.iter().find_map(|name| Some((*name, host.var(name)?)));
-        let mut fault = None;
-        let (names, from, variable) = if let Some((name, list)) = listed {
-            let list = DeviceList::read(name, list, host.nvidia_gpus);
-            fault = list.fault;
-            (Some(list.names), Source::Variable(name.to_string()), name)
-        } else {
-            let count = host.nvidia_gpus.filter(|count| *count > 0);
-            let numbers = count.map(|count| (0..count).map(|number| number.to_string()).collect());
-            (numbers, Source::Machine("/proc/driver/nvidia/gpus"), vars::CUDA_VISIBLE_DEVICES)
-        };
-        Devices { names, from, variable, chosen_by: None, fault }
+        if let Some((variable, list)) = vars::VISIBLE_DEVICES.iter().find_map(|name| Some((*name, host.var(name)?))) {
+            let DeviceList { names, fault } = DeviceList::read(variable, list, host.nvidia_gpus);
+            let from = Source::Variable(variable.to_string());
+            return Devices { names: Some(names), from, variable, chosen_by: None, fault };
+        }
+        let count = host.nvidia_gpus.filter(|count| *count > 0);
+        let names = count.map(|count| (0..count).map(|number| number.to_string()).collect());
+        let (from, variable) = (Source::Machine("/proc/driver/nvidia/gpus"), vars::CUDA_VISIBLE_DEVICES);
+        Devices { names, from, variable, chosen_by: None, fault: None }
     }
 
     /// Only those that `--include` or `--exclude` leave.
@@ -47,19 +41,19 @@ impl Devices {
         Ok(Devices { names: Some(names), chosen_by, ..self })
     }
 
-    /// How many a variable lists.
     pub(super) fn listed(&self) -> Option<Sourced<u32>> {
-        let names = self.names.as_ref().filter(|_| matches!(self.from, Source::Variable(_)))?;
-        Some(Sourced::new(u32::try_from(names.len()).ok()?, self.from.clone()))
+        if !matches!(self.from, Source::Variable(_)) {
+            return None;
+        }
+        Some(Sourced::new(u32::try_from(self.names.as_ref()?.len()).ok()?, self.from.clone()))
     }
 
-    /// Whether these devices were counted for a number of processes.
+    /// This number of processes is the number of these devices.
     pub(crate) fn counted(&self, nproc: &Sourced<u32>) -> bool {
         nproc.from == self.from
     }
 
-    /// How many processes to start: as asked for, else one for each GPU that a variable lists, an engine counts or the
-    /// driver shows.
+    /// As asked for, else one for each GPU that a variable lists, an engine counts or the driver shows.
     pub(super) fn process_count(
         &self,
         asked: Option<Sourced<Processes>>,
@@ -67,45 +61,42 @@ impl Devices {
         host: &Host,
     ) -> Option<Sourced<u32>> {
         let asked = asked.unwrap_or(Sourced::new(Processes::Gpus, Source::Default));
-        let counted = allocation.and_then(|allocation| allocation.gpus.clone());
-        let counted = counted.filter(|_| asked.value == Processes::Gpus && self.listed().is_none());
-        counted.or_else(|| self.resolve(asked, host))
+        match allocation.and_then(|allocation| allocation.gpus.clone()) {
+            counted @ Some(_) if asked.value == Processes::Gpus && self.listed().is_none() => counted,
+            _ => self.resolve(asked, host),
+        }
     }
 
-    /// Whether a number of processes is that of this machine's GPUs, and not stated for all nodes.
+    /// This number of processes is that of this machine's GPUs, not one stated for all machines.
     pub(super) fn is_local_count(&self, nproc: &Sourced<u32>, allocation: &Allocation) -> bool {
         self.counted(nproc) || allocation.gpus.as_ref().is_some_and(|gpus| gpus.from == nproc.from)
     }
 
     pub(super) fn resolve(&self, processes: Sourced<Processes>, host: &Host) -> Option<Sourced<u32>> {
-        match processes.value {
-            Processes::Count(count) => Some(Sourced::new(count, processes.from)),
-            Processes::Cpus => Some(Sourced::new(u32::try_from(host.cpus).ok()?, processes.from)),
-            Processes::Gpus => {
-                let count = self.names.as_ref().map(Vec::len).filter(|count| *count > 0)?;
-                Some(Sourced::new(u32::try_from(count).ok()?, self.from.clone()))
-            }
-        }
+        let (count, from) = match processes.value {
+            Processes::Count(count) => (count, processes.from),
+            Processes::Cpus => (u32::try_from(host.cpus).ok()?, processes.from),
+            Processes::Gpus => (u32::try_from(self.names.as_ref()?.len()).ok()?, self.from.clone()),
+        };
+        (count > 0).then_some(Sourced::new(count, from))
     }
 
-    /// Why there is no number of processes.
     pub(super) fn count_problem(&self) -> Problem {
         match (&self.from, &self.fault) {
             (Source::Variable(name), Some(fault)) => {
-                Problem::error(Rule::Ranks, fault.what(0)).at(Place::bare_variable(name)).fix(fault.fixes(name))
+                Problem::error(Rule::Ranks, fault.what(0)).at(Place::bare_variable(name)).fix(fault.fix(name))
             }
             (Source::Variable(name), None) => {
-                Problem::error(Rule::Ranks, format!("`{name}` hides every GPU, so the number of ranks is unknown"))
-                    .at(Place::bare_variable(name))
-                    .fix(unset_variable(name).or(give("--nproc-per-node", 1).remark("for one process without a GPU")))
+                let what = format!("`{name}` hides every GPU, so the number of ranks is unknown");
+                let one = give("--nproc-per-node", 1).remark("for one process without a GPU");
+                Problem::error(Rule::Ranks, what).at(Place::bare_variable(name)).fix(unset_variable(name).or(one))
             }
             (from, _) => {
                 let what = "the number of GPUs is unknown, and so is the number of ranks";
-                let fixes = give("--nproc-per-node", "N")
-                    .remark("the number of GPUs of the machine that trains")
-                    .or(give("--nproc-per-node", 1).remark("without a GPU"));
-                let problem = Problem::error(Rule::Ranks, what).fix(fixes);
-                problem.at(format!("{from} lists none, CUDA_VISIBLE_DEVICES is not set")).asking_for_gpu_count()
+                let count = give("--nproc-per-node", "N").remark("the number of GPUs of the machine that trains");
+                let fixes = count.or(give("--nproc-per-node", 1).remark("without a GPU"));
+                let place = format!("{from} lists none, CUDA_VISIBLE_DEVICES is not set");
+                Problem::error(Rule::Ranks, what).at(place).fix(fixes).asking_for_gpu_count()
             }
         }
     }

@@ -1,32 +1,25 @@
-//! The engines: those that are a block of the table, and those that have code besides. The other files are what several of
-//! them share.
+//! The engines: those that are a block of the table, and those that have code besides.
 
 mod batch;
 mod clouds;
 pub mod hostlist;
-mod job;
-mod kubernetes;
+pub mod job;
+mod machines;
 mod mpi;
-mod nodes;
-pub mod port;
 pub(crate) mod slurm;
 pub mod table;
 
 use std::ffi::OsStr;
 use std::ops::Bound;
 
-use super::engine::{Allocation, Detected};
+use super::allocation::Allocation;
 use crate::host::Host;
 use crate::report::Problem;
 use table::Block;
 
-pub(super) use job::is_batch_job;
+/// Reads the variables of an engine. `None`: they say nothing of a larger job. It is a problem if they say it only in part.
+type Detect = fn(&Block, &Host) -> Result<Option<Allocation>, Vec<Problem>>;
 
-/// Reads the variables of an engine. `None`: they say nothing of a larger job. What they say, but not completely, is a
-/// problem: half a place is none.
-type Detect = fn(&Block, &Host) -> Option<Detected>;
-
-/// The engines with code, as their blocks are called.
 const WITH_CODE: &[(&str, Detect)] = &[
     ("Slurm", slurm::detect),
     ("LSF", batch::detect_lsf),
@@ -36,20 +29,22 @@ const WITH_CODE: &[(&str, Detect)] = &[
     ("SageMaker", clouds::detect_sagemaker),
     ("Vertex AI", clouds::detect_vertex),
     ("OCI Data Science", clouds::detect_oci),
-    ("OpenPAI", |block, host| Some(clouds::open_pai_task(block, host))),
-    ("Volcano", kubernetes::detect_volcano),
-    ("ClearML", kubernetes::detect_clearml),
-    ("PAI-DLC", kubernetes::detect_dlc),
-    ("Kubernetes", kubernetes::detect_pods),
-    ("MPIJob", kubernetes::detect_mpi_job),
+    ("OpenPAI", clouds::detect_open_pai),
+    ("Volcano", clouds::detect_volcano),
+    ("ClearML", clouds::detect_clearml),
+    ("PAI-DLC", clouds::detect_dlc),
+    ("Kubernetes", clouds::detect_pods),
+    ("MPIJob", clouds::detect_mpi_job),
     ("PMI", mpi::detect_pmi),
 ];
 
-/// The engine that started this process, by its name, and what it says.
 pub(super) fn detect(host: &Host) -> Result<Option<(&'static str, Allocation)>, Vec<Problem>> {
-    let mut asked = table::all().filter(|block| block.env_prefixes().any(|prefix| is_set(prefix, host)));
-    let detected = asked.find_map(|block| Some((block.name(), reader_of(&block)(&block, host)?)));
-    detected.map(|(name, detected)| detected.map(|allocation| (name, allocation))).transpose()
+    for block in table::all().filter(|block| block.env_prefixes().any(|prefix| is_set(prefix, host))) {
+        if let Some(allocation) = reader_of(&block)(&block, host)? {
+            return Ok(Some((block.name(), allocation)));
+        }
+    }
+    Ok(None)
 }
 
 fn reader_of(block: &Block) -> Detect {
@@ -57,17 +52,15 @@ fn reader_of(block: &Block) -> Detect {
         Some((_, detect)) => *detect,
         None if block.field("manual").is_some() => batch::detect,
         None if !block.name_of("rank").is_empty() => mpi::detect,
-        None => nodes::detect,
+        None => machines::detect,
     }
 }
 
-/// The engines with code, by their names.
 #[cfg(feature = "testing")]
 pub fn with_code() -> impl Iterator<Item = &'static str> {
     WITH_CODE.iter().map(|(name, _)| *name)
 }
 
-/// Whether the name of any variable begins so.
 fn is_set(prefix: &str, host: &Host) -> bool {
     let from = (Bound::Included(OsStr::new(prefix)), Bound::Unbounded);
     let next = host.env.range::<OsStr, _>(from).next();

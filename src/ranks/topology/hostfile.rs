@@ -1,4 +1,4 @@
-//! Hosts and their GPUs as DeepSpeed's runner takes them: a file of `host slots=N` lines, and `--include` or
+//! Machines and their GPUs as DeepSpeed's runner takes them: a file of `host slots=N` lines, and `--include` or
 //! `--exclude host:0,1@host`. Without a file, these select among the GPUs of this machine.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,12 +17,11 @@ pub struct HostFlags {
     pub(crate) exclude: Option<Sourced<String>>,
 }
 
-/// Hosts by name, each with the names of its GPUs.
+/// Machines by name, each with the names of its GPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResourcePool(pub Vec<(String, Vec<String>)>);
 
 impl HostFlags {
-    /// The hosts of the file, after the filters.
     pub(super) fn pool(&self, file: &Sourced<PathBuf>, host: &Host) -> Result<ResourcePool, Vec<Problem>> {
         let path = host.absolute(&file.value);
         self.filtered(parse(&reading::read_text(&path)?, &path.display().to_string())?)
@@ -37,7 +36,7 @@ impl HostFlags {
         Ok(pool.0.into_iter().next().map(|(_, gpus)| gpus))
     }
 
-    /// Those that were given as flags, not as variables.
+    /// As the user typed them, without those given by variables.
     pub(crate) fn flags(&self) -> impl Iterator<Item = String> {
         let file = self.hostfile.iter().map(|sourced| (&sourced.from, sourced.from.with(sourced.value.display())));
         let filters = self.include.iter().chain(&self.exclude).map(|sourced| (&sourced.from, sourced.spelling()));
@@ -58,38 +57,37 @@ impl HostFlags {
 }
 
 impl ResourcePool {
-    /// Only what the filter names, or everything else. A host without a list of GPUs means all of them.
-    pub fn filtered(self, filter: &Sourced<String>, keep: bool) -> Result<Self, Vec<Problem>> {
+    /// Only what the filter names, or everything else. A machine without a list of GPUs means all of them.
+    pub fn filtered(&self, filter: &Sourced<String>, keep: bool) -> Result<Self, Vec<Problem>> {
         let pool: BTreeMap<&str, &Vec<String>> = self.0.iter().map(|(host, slots)| (host.as_str(), slots)).collect();
-        // The GPUs of each host; `None` for all of them.
-        let mut named: BTreeMap<&str, Vec<Option<Vec<&str>>>> = BTreeMap::new();
+        let mut named: BTreeSet<(&str, &str)> = BTreeSet::new();
         let mut problems = Vec::new();
         for item in filter.value.split('@') {
             let (name, slots) = item.split_once(':').map_or((item, None), |(name, slots)| (name, Some(slots)));
-            let (name, slots) = (name.trim(), slots.map(|slots| slots.split(',').map(str::trim).collect::<Vec<_>>()));
-            match pool.get(name) {
-                None => problems.push(self.no_such_machine(filter, name)),
-                Some(have) => {
-                    let missing = slots.iter().flatten().filter(|slot| !have.iter().any(|own| own == *slot));
-                    problems.extend(missing.map(|slot| no_such_slot(filter, name, slot, have)));
+            let name = name.trim();
+            match (pool.get(name), slots) {
+                (None, _) => problems.push(self.no_such_machine(filter, name)),
+                (Some(have), None) => named.extend(have.iter().map(|slot| (name, slot.as_str()))),
+                (Some(have), Some(slots)) => {
+                    for slot in slots.split(',').map(str::trim) {
+                        if !have.iter().any(|own| own == slot) {
+                            problems.push(no_such_slot(filter, name, slot, have));
+                        }
+                        named.insert((name, slot));
+                    }
                 }
             }
-            named.entry(name).or_default().push(slots);
         }
         check(problems)?;
-        let is_named = |host: &str, slot: &str| {
-            let mut entries = named.get(host).into_iter().flatten();
-            entries.any(|slots| slots.as_ref().is_none_or(|slots| slots.contains(&slot)))
-        };
-        let left = self.0.into_iter().map(|(host, slots)| {
-            let slots = slots.into_iter().filter(|slot| is_named(&host, slot) == keep).collect::<Vec<_>>();
-            (host, slots)
-        });
-        let left = ResourcePool(left.filter(|(_, slots)| !slots.is_empty()).collect());
-        if !left.0.is_empty() {
-            return Ok(left);
+        let mut left = self.0.clone();
+        for (host, slots) in &mut left {
+            slots.retain(|slot| named.contains(&(host, slot)) == keep);
         }
-        Err(Problem::error(Rule::Hosts, "no GPU is left").at(filter).fix("leave some of them in").into())
+        left.retain(|(_, slots)| !slots.is_empty());
+        if left.is_empty() {
+            return Err(Problem::error(Rule::Hosts, "no GPU is left").at(filter).fix("leave some of them in").into());
+        }
+        Ok(ResourcePool(left))
     }
 
     fn no_such_machine(&self, filter: &Sourced<String>, name: &str) -> Problem {
@@ -109,7 +107,6 @@ impl ResourcePool {
     }
 }
 
-/// Parses the file as the runner does: `name slots=N`, comments and blank lines.
 pub fn parse(text: &str, file: &str) -> Result<ResourcePool, Vec<Problem>> {
     let mut pool: Vec<(String, Vec<String>)> = Vec::new();
     let (mut known, mut problems) = (BTreeSet::new(), Vec::new());
@@ -144,9 +141,8 @@ pub fn parse(text: &str, file: &str) -> Result<ResourcePool, Vec<Problem>> {
 
 fn no_such_slot(filter: &Sourced<String>, machine: &str, slot: &str, have: &[String]) -> Problem {
     let have = if have.is_empty() { "no GPU is visible".to_string() } else { format!("it has {}", have.join(",")) };
-    Problem::error(Rule::Hosts, format!("`{machine}` has no GPU `{slot}`"))
-        .at(filter)
-        .fix(format!("{have}; ranges such as 0-3 are written 0,1,2,3"))
+    let help = format!("{have}; ranges such as 0-3 are written 0,1,2,3");
+    Problem::error(Rule::Hosts, format!("`{machine}` has no GPU `{slot}`")).at(filter).fix(help)
 }
 
 fn parse_line(line: &str) -> Option<(&str, u32)> {

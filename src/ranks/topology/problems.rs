@@ -1,15 +1,15 @@
-//! Problems that several files of this folder tell.
+//! Problems that several files of this folder report.
+
+use std::fmt::Display;
 
 use crate::base::source::Sourced;
 use crate::report::fix::{Fix, Fixes, give, run};
 use crate::report::{Place, Problem, Rule};
 
-/// The fix where nothing says which machine of how many this is.
 pub(super) fn give_place() -> Fixes {
     place_flags("N", "I", "HOST").or(alone())
 }
 
-/// The flags of one machine of several.
 pub(super) fn place_flags(nnodes: &str, node_rank: &str, first: &str) -> Fix {
     give("--nnodes", nnodes)
         .and(give("--node-rank", node_rank))
@@ -21,7 +21,7 @@ pub(crate) fn alone() -> Fix {
     give("--nnodes", 1).remark("for this machine alone")
 }
 
-/// What `engine` set says that the job is larger than this process, but nothing says `missing`.
+/// The variables that `engine` set say that the job is larger than this process, but nothing says `missing`.
 pub(super) fn place_unknown<P: Into<Place>>(engine: &str, set: impl IntoIterator<Item = P>, missing: &str) -> Problem {
     let what = format!("this seems to be part of a larger job of {engine}, but nothing says {missing}");
     set.into_iter().fold(Problem::error(Rule::Ranks, what), Problem::at).fix(give_place())
@@ -38,26 +38,19 @@ pub(super) fn machines_unreadable(engine: &str, file: &Sourced<String>) -> Probl
 }
 
 pub(super) fn tasks_spread_unevenly(size: &Sourced<u32>, local: &Sourced<u32>) -> Problem {
-    Problem::error(Rule::UnevenTasks, "the machines have different numbers of tasks")
-        .at(size)
-        .at(local)
-        .fix(run("mpirun --map-by ppr:N:node").remark("the same number on each"))
+    let problem = Problem::error(Rule::UnevenTasks, "the machines have different numbers of tasks");
+    problem.at(size).at(local).fix(run("mpirun --map-by ppr:N:node").remark("the same number on each"))
 }
 
-/// The problem of a rank that its group does not have.
-pub(super) fn rank_too_large(rank: Option<&Sourced<u64>>, size: Option<&Sourced<u64>>) -> Option<Problem> {
-    let (rank, size) = rank.zip(size).filter(|(rank, size)| rank.value >= size.value)?;
+pub(super) fn rank_too_large<T: Display>(rank: &Sourced<T>, size: &Sourced<T>) -> Problem {
     let what = format!("rank {} of {} does not exist: counting starts at 0", rank.value, size.value);
-    let problem = Problem::error(Rule::Ranks, what).at(rank).at(size);
-    Some(problem.fix(format!("{} below {}", rank.from, size.from)))
+    Problem::error(Rule::Ranks, what).at(rank).at(size).fix(format!("{} below {}", rank.from, size.from))
 }
 
 pub(super) fn node_rank_too_large(rank: &Sourced<u32>, nnodes: &Sourced<u32>) -> Problem {
     let what = format!("machine {} of {} does not exist: counting starts at 0", rank.value, nnodes.value);
-    Problem::error(Rule::Ranks, what)
-        .at(rank)
-        .at(nnodes)
-        .fix(format!("{} below {}, or another number of machines with --nnodes", rank.from, nnodes.value))
+    let fix = format!("{} below {}, or another number of machines with --nnodes", rank.from, nnodes.value);
+    Problem::error(Rule::Ranks, what).at(rank).at(nnodes).fix(fix)
 }
 
 pub(super) fn other_number_of_machines(asked: &Sourced<u32>, seen: &Sourced<u32>) -> Problem {
@@ -70,23 +63,19 @@ pub(super) fn other_number_of_machines(asked: &Sourced<u32>, seen: &Sourced<u32>
 /// `asked` would start ranks beside those that exist.
 pub(crate) fn tasks_are_ranks(local: &Sourced<u32>, asked: Place) -> Problem {
     let what = format!("{} tasks run on this machine, each of them a rank already", local.value);
-    Problem::error(Rule::Ranks, what)
-        .at(local)
-        .at(asked)
-        .fix(run("srun --ntasks-per-node=1").remark("one task on each machine").or("leave the number to the tasks"))
+    let step = run("srun --ntasks-per-node=1").remark("one task on each machine");
+    Problem::error(Rule::Ranks, what).at(local).at(asked).fix(step.or("leave the number to the tasks"))
 }
 
 pub(super) fn meets_on_loopback(address: &Sourced<String>, nnodes: &Sourced<u32>) -> Problem {
-    Problem::error(Rule::Loopback, format!("no other machine reaches {}", address.value))
-        .at(address)
-        .at(nnodes)
-        .fix(give("--master-addr", "HOST").remark("the name or address of machine 0").or("unset it under Slurm"))
+    let problem = Problem::error(Rule::Loopback, format!("no other machine reaches {}", address.value));
+    let fix = give("--master-addr", "HOST").remark("the name or address of machine 0");
+    problem.at(address).at(nnodes).fix(fix.or("unset it under Slurm"))
 }
 
 pub(super) fn not_a_number(text: &Sourced<String>, least: &str, most: u64) -> Problem {
-    Problem::error(Rule::Ranks, format!("`{}` is not a whole number from {least} to {most}", text.value))
-        .at(text)
-        .fix(format!("set {} to a number", text.from))
+    let what = format!("`{}` is not a whole number from {least} to {most}", text.value);
+    Problem::error(Rule::Ranks, what).at(text).fix(format!("set {} to a number", text.from))
 }
 
 /// torchrun can start more machines later; the config needs their number now.

@@ -1,18 +1,16 @@
-//! Where the ranks of several nodes meet: an address of the first node that the others can reach.
+//! The rendezvous: an address of the first machine that the others can reach.
 
 use std::fs;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::process::{Command, Stdio};
 
-use super::engine::Allocation;
-use super::flags::RankFlags;
+use super::allocation::Allocation;
 use super::problems::meets_on_loopback;
-use super::variables::{MASTER_ADDR, MASTER_PORT, VariableReader, first_text};
+use super::variables::{MASTER_ADDR, MASTER_PORT, RankFlags, VariableReader, first_text};
 use crate::base::source::Sourced;
 use crate::report::fix::give;
 use crate::report::{Problem, Rule};
 
-/// Address and port of node 0, from a flag, a variable or the engine.
 pub(super) struct Rendezvous {
     pub(super) address: Option<Sourced<String>>,
     pub(super) port: Option<Sourced<u16>>,
@@ -33,7 +31,6 @@ impl Rendezvous {
         }
     }
 
-    /// Why the nodes could not meet there.
     pub(super) fn problem(&self, nnodes: &Sourced<u32>, allocation: Option<&Allocation>) -> Option<Problem> {
         if nnodes.value == 1 {
             return None;
@@ -57,7 +54,6 @@ impl Rendezvous {
     }
 }
 
-/// Whether only this machine itself reaches the address.
 pub fn is_loopback(address: &str) -> bool {
     address.eq_ignore_ascii_case("localhost")
         || address.to_ascii_lowercase().starts_with("localhost.")
@@ -65,27 +61,24 @@ pub fn is_loopback(address: &str) -> bool {
 }
 
 /// An address of this machine that others can reach. Debian maps a machine's own name to 127.0.1.1, and other systems may
-/// do the same; then it is the address this machine has towards the second node.
+/// do the same; then it is the address this machine has towards the second machine.
 pub(super) fn reachable_address(own: Sourced<String>, second: impl FnOnce() -> Option<String>) -> Sourced<String> {
     let hosts_file = fs::read_to_string("/etc/hosts").unwrap_or_default();
-    if !maps_to_loopback(&hosts_file, &own.value) {
-        return own;
+    if maps_to_loopback(&hosts_file, &own.value)
+        && let Some(address) = second().and_then(|second| local_address_towards(&second))
+    {
+        return Sourced::new(address.to_string(), own.from);
     }
-    match second().and_then(|second| local_address_towards(&second)) {
-        Some(address) => Sourced::new(address.to_string(), own.from),
-        None => own,
-    }
+    own
 }
 
-/// Whether the first entry for this name in the hosts file is a loopback address.
 pub fn maps_to_loopback(hosts_file: &str, name: &str) -> bool {
-    let lines = hosts_file.lines().map(|line| line.split('#').next().unwrap_or_default());
-    let mut addresses = lines.filter_map(|line| {
-        let mut words = line.split_ascii_whitespace();
+    let address = hosts_file.lines().find_map(|line| {
+        let mut words = line.split('#').next()?.split_ascii_whitespace();
         let address = words.next()?;
         words.any(|word| word.eq_ignore_ascii_case(name)).then_some(address)
     });
-    addresses.next().is_some_and(is_loopback)
+    address.is_some_and(is_loopback)
 }
 
 /// The address from which this machine would send to that host. Connecting a UDP socket sends nothing.

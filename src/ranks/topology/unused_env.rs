@@ -1,14 +1,16 @@
 //! Variables that contradict the topology. torchrun gets everything by flags, so they have no effect, but the user should
-//! know.
+//! know. Also variables of engines that zlaunch cannot read.
 
 use super::Topology;
-use super::engine::{Allocation, Placement};
+use super::allocation::{Allocation, Placement};
+use super::engines::table;
 use super::problems::place_unknown;
-use super::variables::{MASTER_ADDR, MASTER_PORT, NNODES, NODE_RANK, NPROC_PER_NODE, all_are_set, text};
+use super::variables::{
+    MASTER_ADDR, MASTER_PORT, NNODES, NODE_RANK, NPROC_PER_NODE, RANK_VARIABLES, all_are_set, text,
+};
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::host::Host;
-use crate::ranks::topology::engines::table;
 use crate::report::fix::{Fixes, drop_word, give, run};
 use crate::report::{Place, Problem, Rule, Severity};
 
@@ -26,9 +28,8 @@ pub(super) fn unused_variables(topology: &Topology, allocation: Option<&Allocati
         notes.push(is_ignored(&variable, "static rendezvous, as zlaunch decides it"));
     }
     let is_engines = allocation.is_some_and(|allocation| allocation.sets_rank_variables);
-    if all_are_set(&[vars::RANK, vars::LOCAL_RANK, vars::WORLD_SIZE], host) && !is_engines {
-        let rank = text(vars::RANK, host);
-        notes.extend(rank.map(|rank| is_ignored(&rank, "ranks are started in spite of it")));
+    if all_are_set(&RANK_VARIABLES, host) && !is_engines {
+        notes.extend(text(vars::RANK, host).map(|rank| is_ignored(&rank, "ranks are started in spite of it")));
     }
     let Some((allocation, nnodes)) = allocation.zip(topology.nnodes.as_ref()) else { return notes };
     // The shell of a job says of no machine which one it is.
@@ -36,30 +37,24 @@ pub(super) fn unused_variables(topology: &Topology, allocation: Option<&Allocati
     if allocation.nnodes.value != nnodes.value {
         let what = format!("the job has {} machines, but this launch is for {}", allocation.nnodes.value, nnodes.value);
         let fix = drop_word(&nnodes.from).remark("to use all of them together");
-        notes.push(contradicts_scheduler(what).at(nnodes).at(&allocation.nnodes).fix(fix));
+        let problem = Problem::warning(Rule::ContradictsScheduler, what);
+        notes.push(problem.at(nnodes).at(&allocation.nnodes).fix(fix));
     } else if nnodes.value > 1 && allocation.node_rank.value != topology.node_rank.value && !is_shell {
         let (said, seen) = (&topology.node_rank, &allocation.node_rank);
-        let problem = contradicts_scheduler(format!("this is machine {}, not {}", seen.value, said.value));
-        notes.push(problem.at(seen).at(said).fix(
-            "leave the number of the machine to the scheduler: a `$SLURM_NODEID` in the batch script is 0 everywhere",
-        ));
+        let what = format!("this is machine {}, not {}", seen.value, said.value);
+        let help =
+            "leave the number of the machine to the scheduler: a `$SLURM_NODEID` in the batch script is 0 everywhere";
+        notes.push(Problem::warning(Rule::ContradictsScheduler, what).at(seen).at(said).fix(help));
     }
     notes
 }
 
-fn contradicts_scheduler(what: String) -> Problem {
-    Problem::warning(Rule::ContradictsScheduler, what)
-}
-
 fn is_ignored(variable: &Sourced<String>, decided: &str) -> Problem {
     let name = variable.from.to_string();
-    Problem::warning(Rule::StrayVariable, format!("`{name}` says something else, and is ignored"))
-        .at(variable)
-        .at(decided)
-        .fix(run(format!("unset {name}")))
+    let what = format!("`{name}` says something else, and is ignored");
+    Problem::warning(Rule::StrayVariable, what).at(variable).at(decided).fix(run(format!("unset {name}")))
 }
 
-/// Machines that no variable counts, as the file says.
 pub(super) fn uncounted_machines(host: &Host) -> impl Iterator<Item = Problem> {
     include_str!("uncounted.txt").lines().filter_map(|line| {
         let (name, rest) = line.split_once(" | ").filter(|(name, _)| host.nonempty_var(name).is_some())?;
@@ -72,15 +67,15 @@ pub(super) fn uncounted_machines(host: &Host) -> impl Iterator<Item = Problem> {
     })
 }
 
-/// How tools call the number of machines, and their own place among them.
+/// The variables of a tool for the number of machines, and for its own place among them, end with these.
 const COUNTS: &str = "NUM_NODES NNODES NODE_COUNT NUM_WORKERS JOBS_COUNT WORLD_SIZE";
 const PLACES: &str = "RANK INDEX IDX NODE_ID NODEID WORKER_ID";
-/// Words of names that count something else.
+/// Names with these words count something else.
 const OTHER_PLACES: &str = "LORA GPU DEVICE";
-/// torch's own begin with these, and are judged together.
+/// torch's own variables begin with these, and are judged elsewhere.
 const OF_TORCH: &str = "LOCAL GROUP ROLE PET";
 
-/// A tool that no row knows says how many machines there are, and which this is.
+/// A tool that is not in the table says how many machines there are, and which this is.
 pub(super) fn counted_by_another(host: &Host) -> Option<Problem> {
     let number = |name: &str| host.nonempty_var(name).and_then(|value| value.trim().parse::<u64>().ok());
     let ends_so = |name: &str, endings: &str| {
@@ -89,24 +84,23 @@ pub(super) fn counted_by_another(host: &Host) -> Option<Problem> {
     let names = || host.env.keys().filter_map(|name| name.to_str());
     let is_known = |name: &str| table::all().any(|block| block.env_prefixes().any(|prefix| name.starts_with(prefix)));
     names().filter(|name| ends_so(name, COUNTS)).find_map(|count| {
-        let tool = count
-            .split('_')
-            .next()
-            .filter(|tool| !tool.is_empty() && !OF_TORCH.split(' ').any(|known| known == *tool))?;
+        let (tool, _) = count.split_once('_')?;
         let machines = number(count).filter(|machines| *machines > 1)?;
-        let of_tool = |name: &&str| name.strip_prefix(tool).is_some_and(|rest| rest.starts_with('_'));
+        if tool.is_empty() || OF_TORCH.split(' ').any(|known| known == tool) || is_known(count) {
+            return None;
+        }
         let is_place = |name: &&str| {
-            ends_so(name, PLACES)
+            name.strip_prefix(tool).is_some_and(|rest| rest.starts_with('_'))
+                && ends_so(name, PLACES)
                 && !OTHER_PLACES.split(' ').any(|part| name.contains(part))
                 && number(name).is_some_and(|place| place <= machines)
         };
-        let place = names().filter(of_tool).find(is_place).filter(|_| !is_known(count))?;
+        let place = names().find(is_place)?;
         let set: Vec<_> = [count, place].into_iter().filter_map(|name| text(name, host)).collect();
         Some(place_unknown(tool, &set, "where its machines meet"))
     })
 }
 
-/// The variables of each decided value, and that value as text. On one node, only the numbers matter.
 fn decided_values(topology: &Topology) -> impl Iterator<Item = ([&'static str; 2], (String, Source))> {
     fn decided<T: ToString>(value: &Sourced<T>) -> (String, Source) {
         (value.value.to_string(), value.from.clone())

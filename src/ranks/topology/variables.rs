@@ -1,14 +1,53 @@
-//! Numbers and texts in environment variables.
+//! The ranks as flags and environment variables state them.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::str::FromStr;
 
-use super::flags::Processes;
 use super::problems::{not_a_number, range_of_machines};
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::host::Host;
 use crate::report::Problem;
+
+/// The flags of zlaunch, or of a launcher in the user's command. `None` is left open.
+#[derive(Clone, Default)]
+pub struct RankFlags {
+    pub(crate) nnodes: Option<Sourced<u32>>,
+    pub(crate) node_rank: Option<Sourced<u32>>,
+    pub(crate) nproc_per_node: Option<Sourced<Processes>>,
+    pub(crate) master_addr: Option<Sourced<String>>,
+    pub(crate) master_port: Option<Sourced<u16>>,
+}
+
+/// A number of processes as torchrun takes it: `4`, `gpu` (or `auto`), `cpu`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Processes {
+    Count(u32),
+    Gpus,
+    Cpus,
+}
+
+impl FromStr for Processes {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "auto" | "gpu" => Ok(Processes::Gpus),
+            "cpu" => Ok(Processes::Cpus),
+            _ => text.trim().parse().ok().filter(|count| *count > 0).map(Processes::Count).ok_or(()),
+        }
+    }
+}
+
+impl Display for Processes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Processes::Count(count) => write!(f, "{count}"),
+            Processes::Gpus => f.write_str("gpu"),
+            Processes::Cpus => f.write_str("cpu"),
+        }
+    }
+}
 
 /// The variables of ms-swift and torchrun that mean the same as our flags.
 pub(super) const NNODES: [&str; 2] = [vars::NNODES, vars::PET_NNODES];
@@ -17,9 +56,18 @@ pub(super) const NPROC_PER_NODE: [&str; 2] = [vars::NPROC_PER_NODE, vars::PET_NP
 pub(super) const MASTER_ADDR: [&str; 2] = [vars::MASTER_ADDR, vars::PET_MASTER_ADDR];
 pub(super) const MASTER_PORT: [&str; 2] = [vars::MASTER_PORT, vars::PET_MASTER_PORT];
 
-/// Whether each of these variables has a value.
+/// Every launcher sets these for each rank.
+pub(super) const RANK_VARIABLES: [&str; 3] = [vars::RANK, vars::LOCAL_RANK, vars::WORLD_SIZE];
+
+/// torchrun sets these for each rank, and no engine does.
+pub(super) const STARTED_BY_TORCHRUN: [&str; 3] = [vars::LOCAL_WORLD_SIZE, vars::GROUP_RANK, vars::TORCHELASTIC_RUN_ID];
+
 pub(super) fn all_are_set(names: &[&str], host: &Host) -> bool {
     names.iter().all(|name| host.nonempty_var(name).is_some())
+}
+
+pub(super) fn any_is_set(names: &[&str], host: &Host) -> bool {
+    names.iter().any(|name| host.nonempty_var(name).is_some())
 }
 
 pub(super) fn text(name: &str, host: &Host) -> Option<Sourced<String>> {
@@ -30,12 +78,10 @@ pub(super) fn first_text(names: &[&str], host: &Host) -> Option<Sourced<String>>
     names.iter().find_map(|name| text(name, host))
 }
 
-/// Refuses where there are problems.
 pub(super) fn check(problems: Vec<Problem>) -> Result<(), Vec<Problem>> {
     if problems.is_empty() { Ok(()) } else { Err(problems) }
 }
 
-/// Reads variables and collects what is wrong with them.
 pub(super) struct VariableReader<'a> {
     pub(super) host: &'a Host,
     pub(super) problems: Vec<Problem>,
@@ -61,7 +107,6 @@ impl<'a> VariableReader<'a> {
         }
     }
 
-    /// The first of these variables that is a number.
     pub(super) fn first_number<T>(&mut self, names: &[&str], least: T) -> Option<Sourced<T>>
     where
         T: FromStr + PartialOrd + Display + Copy,
@@ -69,7 +114,7 @@ impl<'a> VariableReader<'a> {
         names.iter().find_map(|name| self.number(name, least))
     }
 
-    /// How many machines there are. torchrun also takes a range of them.
+    /// torchrun also takes a range of machines.
     pub(super) fn nnodes(&mut self) -> Option<Sourced<u32>> {
         let stated = first_text(&NNODES, self.host)?;
         let (least, most) = stated.value.split_once(':').unwrap_or((&stated.value, &stated.value));
@@ -83,16 +128,14 @@ impl<'a> VariableReader<'a> {
         }
     }
 
-    pub(super) fn processes(&mut self, names: &[&str]) -> Option<Sourced<Processes>> {
-        names.iter().find_map(|name| {
+    pub(super) fn nproc_per_node(&mut self) -> Option<Sourced<Processes>> {
+        NPROC_PER_NODE.iter().find_map(|name| {
             let text = text(name, self.host)?;
-            match text.value.parse() {
-                Ok(processes) => Some(Sourced::new(processes, text.from)),
-                Err(()) => {
-                    self.problems.push(not_a_number(&text, "1", u32::MAX.into()));
-                    None
-                }
+            if let Ok(processes) = text.value.parse() {
+                return Some(Sourced::new(processes, text.from));
             }
+            self.problems.push(not_a_number(&text, "1", u32::MAX.into()));
+            None
         })
     }
 }

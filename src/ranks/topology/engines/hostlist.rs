@@ -4,7 +4,6 @@
 /// Slurm refuses a range of more hosts.
 const MAX_RANGE: u64 = 64 * 1024;
 
-/// A host list that is well-formed.
 pub struct HostList<'a>(Vec<HostPattern<'a>>);
 
 /// A name with any number of brackets: the text before each bracket, with the numbers in it, and the text behind the last.

@@ -1,12 +1,16 @@
-//! The job that an MPI or a Slurm task runs in.
+//! The job that a task runs in, and its machines as a scheduler lists them.
+
+use std::collections::BTreeSet;
+use std::path::Path;
 
 use super::hostlist::HostList;
-use super::nodes::{hosts_in_file, without_port};
+use super::table;
+use crate::base::hash::fnv1a;
 use crate::base::source::Sourced;
 use crate::base::vars;
 use crate::host::Host;
-use crate::ranks::topology::engines::table;
-use crate::ranks::topology::variables::{first_text, text};
+use crate::ranks::topology::variables::{any_is_set, first_text, text};
+use crate::report::reading;
 
 /// The first host of the job, as the scheduler around an MPI lists them.
 pub(super) fn first_host(host: &Host) -> Option<Sourced<String>> {
@@ -14,68 +18,95 @@ pub(super) fn first_host(host: &Host) -> Option<Sourced<String>> {
         let list = text(vars::SLURM_JOB_NODELIST, host)?;
         Some(Sourced::new(HostList::parse(&list.value)?.get(0)?, list.from))
     };
-    // Files that list the machines of a job, one or several lines for each.
-    let mut files =
-        table::all().filter(|block| block.field("manual").is_some()).filter_map(|block| block.names("first").next());
-    let in_file = |name: &str| {
+    let in_file = |name: &str, index: usize| {
         let file = text(name, host)?;
-        Some(Sourced::new(hosts_in_file(&file)?.into_iter().next()?, file.from))
+        Some(Sourced::new(hosts_in_file(&file)?.into_iter().nth(index)?, file.from))
     };
-    // The first line of LSF's file is the launch node, which runs no rank.
-    let lsf = || {
-        let file = text(vars::LSB_DJOB_RANKFILE, host)?;
-        Some(Sourced::new(hosts_in_file(&file)?.into_iter().nth(1)?, file.from))
-    };
-    let azure = || Some(first_text(&AZURE_MASTERS, host)?.map(|address| without_port(&address)));
-    slurm().or_else(|| files.find_map(in_file)).or_else(|| shell_of_grid_engine(host)).or_else(lsf).or_else(azure)
+    let mut files = table::all().filter(|block| block.field("manual").is_some()).map(|block| block.name_of("first"));
+    let azure = || first_text(&["AZ_BATCHAI_MPI_MASTER_NODE", "AZ_BATCH_MASTER_NODE"], host);
+    slurm()
+        .or_else(|| files.find_map(|name| in_file(name, 0)))
+        .or_else(|| shell_of_grid_engine(host))
+        // The first line of LSF's file is the machine that launches, which runs no rank.
+        .or_else(|| in_file(vars::LSB_DJOB_RANKFILE, 1))
+        .or_else(|| Some(azure()?.map(|address| without_port(&address))))
 }
 
-/// The machine on which the shell of a Grid Engine job runs: the first one. Tasks on the others see its variables, but not the
-/// file that PE_HOSTFILE names, which is on its disk. What `qrsh -inherit` starts has a HOSTNAME of its own.
+/// The shell of a Grid Engine job runs on the first machine. Tasks on the others see its variables, but not the file that
+/// PE_HOSTFILE names, which is on its disk. What `qrsh -inherit` starts has a HOSTNAME of its own.
 fn shell_of_grid_engine(host: &Host) -> Option<Sourced<String>> {
     text("PE_HOSTFILE", host)?;
     text(if host.nonempty_var("JOB_NAME") == Some("petask") { "SGE_O_HOST" } else { "HOSTNAME" }, host)
 }
 
-/// Where the tasks of Azure's MPI jobs meet.
-const AZURE_MASTERS: [&str; 2] = ["AZ_BATCHAI_MPI_MASTER_NODE", "AZ_BATCH_MASTER_NODE"];
-
-/// How many nodes the job has at most. PBS lists a host once for each of its slots.
-pub(super) fn node_count(host: &Host) -> Option<u32> {
+/// The most machines that the job can have. PBS lists a host once for each of its slots.
+pub(super) fn machine_count(host: &Host) -> Option<u32> {
     let counts = ["OMPI_MCA_orte_num_nodes", vars::SLURM_JOB_NUM_NODES];
     let counted = counts.iter().find_map(|name| host.nonempty_var(name)?.parse().ok());
-    counted.or_else(|| {
-        let file = text(vars::PBS_NODEFILE, host)?;
-        u32::try_from(hosts_in_file(&file)?.len()).ok()
-    })
+    counted.or_else(|| u32::try_from(hosts_in_file(&text(vars::PBS_NODEFILE, host)?)?.len()).ok())
 }
 
-/// What all ranks of one start have in common, and no other on the node has. A job may start several MPIs, so what they
-/// themselves say comes first.
+/// All ranks of one start have it in common, and no others on the machine. A job may start several MPIs, so what they
+/// themselves say comes first. Tasks of an array share the number of the job; others than Grid Engine may have a JOB_ID.
 pub(super) fn job_id(host: &Host) -> Option<Sourced<String>> {
+    let task_of_array = |job: &str, task: &str| {
+        let task = host.nonempty_var(task)?;
+        Some(text(job, host)?.map(|job| format!("{job}.{task}")))
+    };
     first_text(&[vars::PMIX_NAMESPACE, vars::SLURM_JOB_ID, vars::PBS_JOBID], host)
-        .or_else(|| ARRAYS.iter().find_map(|(job, task)| task_of_array(job, task, host)))
+        .or_else(|| task_of_array(vars::LSB_JOBID, "LSB_JOBINDEX"))
+        .or_else(|| task_of_array("JOB_ID", "SGE_TASK_ID"))
         .or_else(|| text(vars::LSB_JOBID, host))
 }
 
-/// Numbers of a job that all tasks of an array have in common, and those of the task. Others than Grid Engine may have a JOB_ID.
-const ARRAYS: [(&str, &str); 2] = [(vars::LSB_JOBID, "LSB_JOBINDEX"), ("JOB_ID", "SGE_TASK_ID")];
-
-fn task_of_array(job: &str, task: &str, host: &Host) -> Option<Sourced<String>> {
-    let task = host.nonempty_var(task)?;
-    Some(text(job, host)?.map(|job| format!("{job}.{task}")))
-}
-
-/// The number of a batch job, also of one on one machine. Their schedulers send more than TERM.
-const BATCH_JOBS: [&str; 6] =
-    [vars::PBS_JOBID, vars::LSB_JOBID, "SGE_TASK_ID", "OAR_JOB_ID", "COBALT_JOBID", "FLUX_JOB_ID"];
-
+/// The job may be on one machine. These schedulers send more signals than TERM.
 pub(in crate::ranks::topology) fn is_batch_job(host: &Host) -> bool {
-    BATCH_JOBS.iter().any(|name| host.nonempty_var(name).is_some())
+    any_is_set(&[vars::PBS_JOBID, vars::LSB_JOBID, "SGE_TASK_ID", "OAR_JOB_ID", "COBALT_JOBID", "FLUX_JOB_ID"], host)
 }
 
-/// Whether a name in a host list means this machine: with or without its domain.
+/// A port that every machine of a job computes alike and two jobs rarely share. It lies below the range from which the
+/// system takes ports for outgoing connections. Ids that differ in one number, as those of jobs and processes that start
+/// together do, never have the same one.
+pub fn port_of_job(job: &Sourced<String>) -> Sourced<u16> {
+    const FIRST: u16 = 20_000;
+    // Primes: whatever a number is multiplied with, neighbours stay apart.
+    const COUNT: u64 = 12_007;
+    const FACTOR: u64 = 1_009;
+    let is_digit = |byte: &u8| byte.is_ascii_digit();
+    let parts = job.value.as_bytes().chunk_by(|one, two| is_digit(one) == is_digit(two));
+    let number = parts.fold(0, |sum, part| {
+        let digits = str::from_utf8(part).ok().and_then(|text| text.parse::<u64>().ok());
+        (sum * FACTOR + digits.unwrap_or_else(|| fnv1a(part)) % COUNT) % COUNT
+    });
+    Sourced::new(FIRST + u16::try_from(number).unwrap_or(0), job.from.clone())
+}
+
+/// With or without its domain.
 pub(super) fn is_this_host(name: &str, host: &Host) -> bool {
     let short = |name: &str| name.split('.').next().unwrap_or_default().to_ascii_lowercase();
     host.hostname.is_empty() || short(name) == short(&host.hostname)
+}
+
+pub(super) fn hosts(list: &str) -> Vec<String> {
+    let words = list.split(|c: char| c.is_whitespace() || c == ',' || c == ';').filter(|word| !word.is_empty());
+    words.map(without_port).collect()
+}
+
+pub(super) fn distinct(names: impl IntoIterator<Item: Into<String>>) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    names.into_iter().map(Into::into).filter(|name: &String| seen.insert(name.clone())).collect()
+}
+
+/// The different hosts in the file that a variable names, in its order.
+pub(super) fn hosts_in_file(file: &Sourced<String>) -> Option<Vec<String>> {
+    let text = reading::text_if_any(Path::new(&file.value))?;
+    let hosts = distinct(text.lines().filter_map(|line| line.split_whitespace().next()));
+    (!hosts.is_empty()).then_some(hosts)
+}
+
+/// `host` of `host:2222`. An IPv6 address has more colons.
+pub(super) fn without_port(address: &str) -> String {
+    let (host, port) = address.rsplit_once(':').unwrap_or((address, ""));
+    let is_port = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) && !host.contains(':');
+    if is_port { host } else { address }.trim().to_string()
 }

@@ -3,48 +3,44 @@
 
 use super::batch::line;
 use super::hostlist::HostList;
-use super::job::is_this_host;
-use super::port::port_of_job;
+use super::job::{is_this_host, port_of_job};
+use super::table::Block;
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::host::Host;
-use crate::ranks::topology::engine::{Allocation, Detected, PeerGpus, Placement, Task};
-use crate::ranks::topology::engines::table::Block;
+use crate::ranks::topology::allocation::{Allocation, PeerGpus, Placement, Task};
 use crate::ranks::topology::problems::place_unknown;
 use crate::ranks::topology::rendezvous::reachable_address;
-use crate::ranks::topology::variables::{VariableReader, check, first_text, text};
+use crate::ranks::topology::variables::{STARTED_BY_TORCHRUN, VariableReader, any_is_set, check, first_text, text};
 use crate::report::{Place, Problem, Rule};
 
 const SLURM: &str = "Slurm";
 
-pub(super) fn detect(_: &Block, host: &Host) -> Option<Detected> {
-    match host.nonempty_var(vars::SLURM_JOB_ID) {
-        Some(_) => Some(if in_step(host) { detect_step(host) } else { detect_job_shell(host) }),
-        None => half_a_job(host).map(|problem| Err(vec![problem])),
+pub(super) fn detect(_: &Block, host: &Host) -> Result<Option<Allocation>, Vec<Problem>> {
+    if host.nonempty_var(vars::SLURM_JOB_ID).is_none() {
+        return half_a_job(host).map_or(Ok(None), |problem| Err(problem.into()));
     }
+    if in_step(host) { detect_step(host) } else { detect_job_shell(host) }.map(Some)
 }
 
 /// From here on, Slurm's step ids are special: interactive shells, the batch script, and two of its own.
 const FIRST_SPECIAL_STEP: u32 = 0xffff_fff0;
 
-/// Whether this is a task of a step, and not the shell of the job.
 pub(crate) fn in_step(host: &Host) -> bool {
     let step = host.nonempty_var(vars::SLURM_STEP_ID);
     step.is_some_and(|step| step.parse::<u32>().is_ok_and(|step| step < FIRST_SPECIAL_STEP))
 }
 
-/// Without the job's id: a place among several, which somebody passed on in part.
+/// A place among several without the id of the job: somebody passed on a part of the variables.
 fn half_a_job(host: &Host) -> Option<Problem> {
     let beyond = |names: &[&str], most: u32| {
-        let set = names.iter().filter_map(|name| text(name, host));
-        set.filter(|set| set.value.parse::<u32>().map_or(true, |value| value > most))
-            .map(|set| Place::from(&set))
-            .next()
+        let mut set = names.iter().filter_map(|name| text(name, host));
+        set.find(|set| set.value.parse::<u32>().map_or(true, |value| value > most)).map(|set| Place::from(&set))
     };
     let counts = [vars::SLURM_STEP_NUM_NODES, vars::SLURM_JOB_NUM_NODES, vars::SLURM_NNODES];
     let places = [vars::SLURM_PROCID, vars::SLURM_NODEID, vars::SLURM_LOCALID];
     let lists = [vars::SLURM_STEP_NODELIST, vars::SLURM_JOB_NODELIST, "SLURM_NODELIST"];
-    let listed = listed_nodes(first_text(&lists, host).as_ref());
+    let listed = listed_machines(first_text(&lists, host).as_ref());
     let listed = listed.filter(|listed| listed.value > 1).map(|listed| Place::from(&listed.from));
     // Alone, this may be an option for the next `srun`; only a task has a number, and a job one of its own.
     let in_job = first_text(&[vars::SLURM_PROCID, "SLURM_JOBID"], host);
@@ -53,66 +49,64 @@ fn half_a_job(host: &Host) -> Option<Problem> {
     (!set.is_empty()).then(|| place_unknown(SLURM, set, "which one: SLURM_JOB_ID is not set"))
 }
 
-fn nodes_not_counted(host: &Host) -> Problem {
+fn machines_not_counted(host: &Host) -> Problem {
     place_unknown(SLURM, text(vars::SLURM_JOB_ID, host).as_ref(), "how many machines it has")
 }
 
-/// How many nodes a list has, where their number is not told.
-fn listed_nodes(list: Option<&Sourced<String>>) -> Option<Sourced<u32>> {
+fn listed_machines(list: Option<&Sourced<String>>) -> Option<Sourced<u32>> {
     let list = list?;
     let count = u32::try_from(HostList::parse(&list.value)?.count()).ok().filter(|count| *count > 0)?;
     Some(Sourced::new(count, list.from.clone()))
 }
 
 /// A batch script, or the shell of `salloc`.
-fn detect_job_shell(host: &Host) -> Detected {
+fn detect_job_shell(host: &Host) -> Result<Allocation, Vec<Problem>> {
     let mut variables = VariableReader::new(host);
     let nnodes = variables.first_number(&[vars::SLURM_JOB_NUM_NODES, vars::SLURM_NNODES], 1);
-    let nnodes = nnodes.or_else(|| listed_nodes(text(vars::SLURM_JOB_NODELIST, host).as_ref()));
-    // The shell of `salloc` runs on the login node.
-    let of_a_node = [vars::SLURM_NODEID, vars::SLURMD_NODENAME, vars::SLURM_PROCID];
-    let outside = of_a_node.iter().all(|name| host.nonempty_var(name).is_none());
+    let nnodes = nnodes.or_else(|| listed_machines(text(vars::SLURM_JOB_NODELIST, host).as_ref()));
+    // The shell of `salloc` runs on the login machine.
+    let outside = !any_is_set(&[vars::SLURM_NODEID, vars::SLURMD_NODENAME, vars::SLURM_PROCID], host);
     let tasks = variables.number::<u32>("SLURM_NTASKS", 1).filter(|tasks| tasks.value > 1);
     if nnodes.is_none() && (!outside || tasks.is_some()) {
-        variables.problems.push(nodes_not_counted(host));
+        variables.problems.push(machines_not_counted(host));
     }
     // The batch script is task 0.
-    let another = text(vars::SLURM_PROCID, host).filter(|task| task.value != "0");
-    variables
-        .problems
-        .extend(another.map(|task| place_unknown(SLURM, [&task], "which step: SLURM_STEP_ID is not set")));
+    if let Some(task) = text(vars::SLURM_PROCID, host)
+        && task.value != "0"
+    {
+        variables.problems.push(place_unknown(SLURM, [&task], "which step: SLURM_STEP_ID is not set"));
+    }
     let mut nnodes = nnodes.unwrap_or(Sourced::new(1, Source::Default));
     let groups = variables.number::<u8>(vars::SLURM_HET_SIZE, 1).map_or(1, |groups| groups.value);
     if groups > 1 {
         // The plain variables describe the first group only.
-        let nodes_of = |group: u8| {
+        let machines_of = |group: u8| {
             let name = format!("{}_HET_GROUP_{group}", vars::SLURM_JOB_NUM_NODES);
-            variables.number::<u32>(&name, 1).map_or(0, |nodes| nodes.value)
+            variables.number::<u32>(&name, 1).map_or(0, |machines| machines.value)
         };
-        nnodes.value = (0..groups).map(nodes_of).fold(0, u32::saturating_add);
+        nnodes.value = (0..groups).map(machines_of).fold(0, u32::saturating_add);
     }
     check(variables.problems)?;
     Ok(Allocation {
         placement: if nnodes.value > 1 || outside {
             Placement::SlurmShell { groups: groups.into(), outside }
         } else {
-            Placement::Node
+            Placement::Machine
         },
         gpus: gpus(host),
         master_port: None,
         peer_gpus: peer_gpus(host, &nnodes, ""),
-        ..Allocation::task_per_node(nnodes, Sourced::new(0, Source::Default), None)
+        ..Allocation::task_per_machine(nnodes, Sourced::new(0, Source::Default), None)
     })
 }
 
-/// A task that `srun` started.
-fn detect_step(host: &Host) -> Detected {
+fn detect_step(host: &Host) -> Result<Allocation, Vec<Problem>> {
     let mut variables = VariableReader::new(host);
     let list = first_text(&[vars::SLURM_STEP_NODELIST, vars::SLURM_JOB_NODELIST], host);
     let nnodes = variables.first_number(&[vars::SLURM_STEP_NUM_NODES, vars::SLURM_NNODES], 1);
-    let nnodes = nnodes.or_else(|| listed_nodes(list.as_ref()));
+    let nnodes = nnodes.or_else(|| listed_machines(list.as_ref()));
     if nnodes.is_none() {
-        variables.problems.push(nodes_not_counted(host));
+        variables.problems.push(machines_not_counted(host));
     }
     let nnodes = nnodes.unwrap_or(Sourced::new(1, Source::Default));
     let zero = Sourced::new(0, Source::Default);
@@ -125,30 +119,31 @@ fn detect_step(host: &Host) -> Detected {
     }
     let node_rank = node_rank.unwrap_or(zero);
     let hosts = list.as_ref().and_then(|list| HostList::parse(&list.value));
-    problems.extend(list.as_ref().filter(|_| hosts.is_none()).map(|list| {
-        Problem::error(Rule::Ranks, "this is not a host list of Slurm")
-            .at(list)
-            .fix("give --nnodes, --node-rank, --master-addr and --master-port")
-    }));
+    if let (Some(list), None) = (&list, &hosts) {
+        let problem = Problem::error(Rule::Ranks, "this is not a host list of Slurm").at(list);
+        problems.push(problem.fix("give --nnodes, --node-rank, --master-addr and --master-port"));
+    }
     let tasks = first_text(&[vars::SLURM_STEP_TASKS_PER_NODE, vars::SLURM_TASKS_PER_NODE], host);
     let per_node = tasks.as_ref().map_or(Ok(1), tasks_per_node).map_err(|problem| problems.push(problem));
     let (Ok(per_node), true) = (per_node, problems.is_empty()) else { return Err(problems) };
     let placement = match &tasks {
         // `srun --pty` connects only the first task to the terminal; the others do not run this command.
-        Some(_) if host.nonempty_var(vars::SLURM_PTY_PORT).is_some() => Placement::Node,
+        Some(_) if host.nonempty_var(vars::SLURM_PTY_PORT).is_some() => Placement::Machine,
         Some(tasks) if per_node > 1 => {
             let per_node = Sourced::new(per_node, tasks.from.clone());
             Placement::Rank(task(&nnodes, &node_rank, local_rank, per_node))
         }
-        _ => Placement::Node,
+        _ => Placement::Machine,
     };
     // A step on one machine of several, as in a loop over them, is one shell of the job.
-    let whole = whole.filter(|whole| whole.value > 1 && nnodes.value == 1 && matches!(placement, Placement::Node));
-    let manual = || Placement::Manual(line("srun --ntasks-per-node=1 zlaunch …", &[], host));
-    let placement = whole.as_ref().map_or(placement, |_| manual());
+    let whole = whole.filter(|whole| whole.value > 1 && nnodes.value == 1 && matches!(placement, Placement::Machine));
+    let placement = match whole {
+        Some(_) => Placement::Manual(line("srun --ntasks-per-node=1 zlaunch …", &[], host)),
+        None => placement,
+    };
     let master_addr = hosts.as_ref().zip(list.as_ref()).and_then(|(hosts, list)| {
         let first = Sourced::new(hosts.get(0)?, list.from.clone());
-        // Only the node itself can tell that its name is a loopback address.
+        // Only the machine itself can tell that its name is a loopback address.
         let is_here = node_rank.value == 0 && is_this_host(&first.value, host);
         Some(if is_here { reachable_address(first, || hosts.get(1)) } else { first })
     });
@@ -158,26 +153,25 @@ fn detect_step(host: &Host) -> Detected {
         placement,
         gpus: gpus(host),
         master_port: reserved_port(host).or_else(|| port_of_step(host)),
-        ..Allocation::task_per_node(whole.unwrap_or(nnodes), node_rank, master_addr)
+        ..Allocation::task_per_machine(whole.unwrap_or(nnodes), node_rank, master_addr)
     })
 }
 
-/// The number of tasks that every node has.
 fn tasks_per_node(tasks: &Sourced<String>) -> Result<u32, Problem> {
     let counts = node_counts(&tasks.value).ok_or_else(|| {
-        Problem::error(Rule::Ranks, "this is not a list of task counts such as 4(x2)")
-            .at(tasks)
-            .fix("start the step with `srun --ntasks-per-node=1`")
+        let problem = Problem::error(Rule::Ranks, "this is not a list of task counts such as 4(x2)").at(tasks);
+        problem.fix("start the step with `srun --ntasks-per-node=1`")
     })?;
     equal_count(&counts).ok_or_else(|| {
-        Problem::error(Rule::UnevenTasks, "Slurm started a different number of tasks on each machine").at(tasks).fix(
-            "start the step with `srun --ntasks-per-node=1` (torchrun starts the ranks), or --ntasks-per-node=<GPUs>",
-        )
+        let what = "Slurm started a different number of tasks on each machine";
+        let help =
+            "start the step with `srun --ntasks-per-node=1` (torchrun starts the ranks), or --ntasks-per-node=<GPUs>";
+        Problem::error(Rule::UnevenTasks, what).at(tasks).fix(help)
     })
 }
 
-/// Ranks are numbered node by node, whatever srun's distribution is: rank 0 must be on the first node, where the others
-/// look for it.
+/// Ranks are numbered machine by machine, whatever srun's distribution is: rank 0 must be on the first machine, where the
+/// others look for it.
 fn task(nnodes: &Sourced<u32>, node_rank: &Sourced<u32>, local_rank: Sourced<u32>, per_node: Sourced<u32>) -> Task {
     let both = |one: &Source, two: &Source| Source::Both(Box::new(one.clone()), Box::new(two.clone()));
     let rank = node_rank.value.saturating_mul(per_node.value).saturating_add(local_rank.value);
@@ -189,17 +183,16 @@ fn task(nnodes: &Sourced<u32>, node_rank: &Sourced<u32>, local_rank: Sourced<u32
     }
 }
 
-/// `4(x2),1`: four tasks, or CPUs, on each of two nodes, then one on another. As pairs of a count and a number of nodes.
+/// `4(x2),1`: four tasks, or CPUs, on each of two machines, then one on another. As pairs of a count and a number of machines.
 pub(crate) fn node_counts(text: &str) -> Option<Vec<(u32, u32)>> {
     let number = |text: &str| text.trim().parse::<u32>().ok().filter(|count| *count > 0);
     let count = |item: &str| match item.split_once("(x") {
-        Some((count, nodes)) => Some((number(count)?, number(nodes.strip_suffix(')')?)?)),
+        Some((count, machines)) => Some((number(count)?, number(machines.strip_suffix(')')?)?)),
         None => Some((number(item)?, 1)),
     };
     text.split(',').map(count).collect()
 }
 
-/// The count, if all nodes have the same.
 fn equal_count(counts: &[(u32, u32)]) -> Option<u32> {
     let (first, _) = counts.first()?;
     counts.iter().all(|(count, _)| count == first).then_some(*first)
@@ -210,26 +203,24 @@ pub(crate) fn requested_gpus(text: &str) -> Option<u32> {
     text.rsplit(':').next()?.parse().ok()
 }
 
-/// enroot's hook sets RANK and WORLD_SIZE for every task, as if each were a rank. A real launcher sets more than these.
+/// enroot's hook sets RANK and WORLD_SIZE for every task, as if each were a rank. torchrun sets more than these.
 fn has_enroot_rank(host: &Host, nnodes: &Sourced<u32>, per_node: u32) -> bool {
     let number = |name: &str| host.nonempty_var(name).and_then(|value| value.parse::<u64>().ok());
     let tasks = u64::from(nnodes.value) * u64::from(per_node);
     number(vars::WORLD_SIZE) == Some(tasks)
         && number(vars::RANK) == number(vars::SLURM_PROCID)
-        && [vars::LOCAL_WORLD_SIZE, vars::GROUP_RANK, vars::TORCHELASTIC_RUN_ID]
-            .iter()
-            .all(|name| host.var_os(name).is_none())
+        && STARTED_BY_TORCHRUN.iter().all(|name| host.var_os(name).is_none())
 }
 
-/// The step's GPUs on this node. A task that got fewer of them has CUDA_VISIBLE_DEVICES, which is read first.
+/// The step's GPUs on this machine. A task that got fewer of them has CUDA_VISIBLE_DEVICES, which is read first.
 fn gpus(host: &Host) -> Option<Sourced<u32>> {
     let gpus = text(vars::SLURM_GPUS_ON_NODE, host)?;
     let count = gpus.value.parse().ok().filter(|count| *count > 0)?;
     Some(Sourced::new(count, gpus.from))
 }
 
-/// `--gpus` states a sum, and a heterogeneous job has groups. Where nothing is stated, nodes with different numbers of CPUs
-/// may have different numbers of GPUs.
+/// `--gpus` states a sum, and a heterogeneous job has groups. Where nothing is stated, machines with different numbers of
+/// CPUs may have different numbers of GPUs.
 fn peer_gpus(host: &Host, nnodes: &Sourced<u32>, step_hosts: &str) -> PeerGpus {
     if nnodes.value == 1 {
         return PeerGpus::SameAsHere;
@@ -243,14 +234,12 @@ fn peer_gpus(host: &Host, nnodes: &Sourced<u32>, step_hosts: &str) -> PeerGpus {
         return PeerGpus::SameAsHere;
     }
     if let Some(gpus) = host.nonempty_var(vars::SLURM_GPUS).and_then(requested_gpus) {
-        let nodes = host.nonempty_var(vars::SLURM_JOB_NUM_NODES).and_then(|count| count.parse().ok());
-        return PeerGpus::Total { gpus, nodes: nodes.unwrap_or(nnodes.value) };
+        let machines = host.nonempty_var(vars::SLURM_JOB_NUM_NODES).and_then(|count| count.parse().ok());
+        return PeerGpus::Total { gpus, machines: machines.unwrap_or(nnodes.value) };
     }
-    let are_equal = |cpus: &str| node_counts(cpus).is_none_or(|counts| equal_count(&counts).is_some());
-    if host.nonempty_var(vars::SLURM_JOB_CPUS_PER_NODE).is_none_or(are_equal) {
-        PeerGpus::SameAsHere
-    } else {
-        PeerGpus::Unequal
+    match host.nonempty_var(vars::SLURM_JOB_CPUS_PER_NODE).and_then(node_counts) {
+        Some(cpus) if equal_count(&cpus).is_none() => PeerGpus::Unequal,
+        _ => PeerGpus::SameAsHere,
     }
 }
 

@@ -1,12 +1,11 @@
-//! The table of engines: how the variables of each are called, what the documents say of them, and what the two machines of a
-//! job find in them. `engines.txt` says how it is written.
+//! The table of engines: the names of their variables, the sentences of the documents about them, and the values that the two
+//! machines of a job find in them. `engines.txt` says how it is written.
 
 use std::collections::BTreeSet;
 
 use crate::base::rows;
 use crate::base::vars::{OF_NO_ENGINE, READ, Var};
 
-/// One engine, or one of its forms.
 #[derive(Clone, Copy)]
 pub struct Block {
     /// `NAME: ANSWER`.
@@ -15,7 +14,6 @@ pub struct Block {
     pub body: &'static str,
 }
 
-/// A variable of an engine, as its line has it.
 #[derive(Clone, Copy)]
 pub struct Variable {
     roles: &'static str,
@@ -28,14 +26,17 @@ pub const FIELDS: [&str; 5] = ["prefixes", "about", "proxies", "proxy-option", "
 
 const TABLE: &str = include_str!("engines.txt");
 
-/// Every block, in the order the engines are asked.
+/// In the order the engines are asked.
 pub fn all() -> impl Iterator<Item = Block> {
     blocks(TABLE)
 }
 
 /// The blocks of a text that is written like the table.
 pub fn blocks(text: &'static str) -> impl Iterator<Item = Block> {
-    rows::blocks(text).map(Block::of)
+    rows::blocks(text).map(|text| {
+        let (head, body) = text.split_once('\n').unwrap_or((text, ""));
+        Block { head, body }
+    })
 }
 
 /// Every variable that zlaunch reads or sets. One of several engines stands in the row of the first.
@@ -61,27 +62,21 @@ fn documented() -> impl Iterator<Item = (&'static str, impl Iterator<Item = &'st
 }
 
 impl Block {
-    fn of(text: &'static str) -> Self {
-        let (head, body) = text.split_once('\n').unwrap_or((text, ""));
-        Block { head, body }
-    }
-
     pub fn name(&self) -> &'static str {
         self.head.split_once(": ").map_or(self.head, |(name, _)| name)
     }
 
-    /// What its example gives.
     #[cfg(feature = "testing")]
     pub fn answer(&self) -> &'static str {
         self.head.split_once(": ").map_or("", |(_, answer)| answer)
     }
 
-    /// How the names of variables begin that show this engine.
+    /// The variables that show this engine begin with one of these.
     pub fn env_prefixes(&self) -> impl Iterator<Item = &'static str> + use<> {
         self.field("prefixes").unwrap_or_default().split_ascii_whitespace()
     }
 
-    /// What stands behind such a word.
+    /// The rest of the line that begins with this word.
     pub fn field(&self, field: &str) -> Option<&'static str> {
         let mut lines = self.body.lines();
         lines.find_map(|line| line.strip_prefix(field)?.strip_prefix(' ')).map(str::trim_start)
@@ -91,12 +86,11 @@ impl Block {
         self.body.lines().filter_map(Variable::of)
     }
 
-    /// The names of those with a role.
     pub fn names(&self, role: &str) -> impl Iterator<Item = &'static str> {
         self.variables().filter(move |variable| variable.is(role)).map(Variable::name)
     }
 
-    /// The name of the one with a role. Empty: there is none.
+    /// Empty: there is none.
     pub fn name_of(&self, role: &str) -> &'static str {
         self.names(role).next().unwrap_or_default()
     }
@@ -106,8 +100,10 @@ impl Variable {
     fn of(line: &'static str) -> Option<Self> {
         let has_word = line.starts_with(|first: char| first.is_ascii_lowercase());
         let (roles, setting) = if has_word { line.split_once(' ')? } else { ("", line) };
-        let is_other = setting.is_empty() || line.starts_with('#') || FIELDS.contains(&roles);
-        (!is_other).then_some(Variable { roles, setting: setting.trim_start() })
+        if setting.is_empty() || line.starts_with('#') || FIELDS.contains(&roles) {
+            return None;
+        }
+        Some(Variable { roles, setting: setting.trim_start() })
     }
 
     pub fn is(self, role: &str) -> bool {
@@ -123,13 +119,12 @@ impl Variable {
         !self.roles.is_empty()
     }
 
-    /// Its value in the example, if it is set there.
+    /// In the example, if it is set there.
     #[cfg(feature = "testing")]
     pub fn value(self) -> Option<&'static str> {
         self.setting.split_once('=').map(|(_, value)| value)
     }
 
-    /// Whether it shows a larger job by itself.
     #[cfg(feature = "testing")]
     pub fn shows_a_job(self) -> bool {
         !self.setting.starts_with('?') && !["port", "gpus", "job"].contains(&self.roles)

@@ -1,0 +1,86 @@
+//! An allocation: what a scheduler, an MPI, a Kubernetes operator or a cloud says about this process. Each tells it by its
+//! own environment variables: no server is asked.
+
+use crate::base::source::{Source, Sourced};
+use crate::report::Problem;
+
+#[derive(Debug)]
+pub(super) struct Allocation {
+    pub(super) placement: Placement,
+    pub(super) nnodes: Sourced<u32>,
+    pub(super) node_rank: Sourced<u32>,
+    /// GPUs on this machine, if the engine counts them.
+    pub(super) gpus: Option<Sourced<u32>>,
+    pub(super) master_addr: Option<Sourced<String>>,
+    pub(super) master_port: Option<Sourced<u16>>,
+    pub(super) peer_gpus: PeerGpus,
+    /// `master_addr` does not lead to rank 0.
+    pub(super) address_problem: Option<Problem>,
+    /// RANK and WORLD_SIZE were set by this engine, and count machines or tasks.
+    pub(super) sets_rank_variables: bool,
+}
+
+impl Allocation {
+    /// The operators of Kubernetes reserve this port, unless they name another.
+    pub(super) fn task_per_machine(
+        nnodes: Sourced<u32>,
+        node_rank: Sourced<u32>,
+        master_addr: Option<Sourced<String>>,
+    ) -> Self {
+        Allocation {
+            placement: Placement::Machine,
+            nnodes,
+            node_rank,
+            gpus: None,
+            master_addr,
+            master_port: Some(Sourced::new(23456, Source::Default)),
+            peer_gpus: PeerGpus::SameAsHere,
+            address_problem: None,
+            sets_rank_variables: false,
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(super) enum Placement {
+    /// One task on each machine: a launcher starts the ranks there.
+    Machine,
+    Rank(Task),
+    /// The shell of a Slurm job with so many groups of machines, before anything runs on the other machines. `outside`: it is
+    /// on none of the job's machines.
+    SlurmShell {
+        groups: u32,
+        outside: bool,
+    },
+    /// The shell of another job: the user must start zlaunch on each machine, with such a line.
+    Manual(String),
+}
+
+#[derive(Clone, Debug)]
+pub struct Task {
+    pub rank: Sourced<u32>,
+    pub(crate) local_rank: Sourced<u32>,
+    pub world_size: Sourced<u32>,
+    pub(crate) local_world_size: Sourced<u32>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum PeerGpus {
+    /// As many as here, as far as anyone says.
+    SameAsHere,
+    Total {
+        gpus: u32,
+        machines: u32,
+    },
+    Unequal,
+}
+
+impl PeerGpus {
+    pub(super) fn are_all(&self, count: u32) -> bool {
+        match self {
+            PeerGpus::SameAsHere => true,
+            PeerGpus::Total { gpus, machines } => count.checked_mul(*machines) == Some(*gpus),
+            PeerGpus::Unequal => false,
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Engines that start one process on each machine and say in variables how many machines there are, which this one is, and
+//! where the first is.
+
+use std::cmp::Ordering;
+
+use super::job::{hosts, port_of_job, without_port};
+use super::table::Block;
+use crate::base::source::{Source, Sourced};
+use crate::host::Host;
+use crate::ranks::topology::allocation::Allocation;
+use crate::ranks::topology::problems::{give_place, node_rank_too_large, not_a_number, not_understood, place_unknown};
+use crate::ranks::topology::rendezvous::is_loopback;
+use crate::ranks::topology::variables::{VariableReader, check, first_text, text};
+use crate::report::{Place, Problem, Rule};
+
+pub(super) fn detect(block: &Block, host: &Host) -> Result<Option<Allocation>, Vec<Problem>> {
+    if let Some(role) = text(block.name_of("worker"), host)
+        && !role.value.eq_ignore_ascii_case("worker")
+    {
+        return Err(not_understood(block.name(), &role.spelling()).into());
+    }
+    let is_told = |role: &str| block.names(role).any(|name| host.nonempty_var(name).is_some());
+    let number = first_text(&[block.name_of("instance"), block.name_of("index")], host);
+    let is_instance = !block.name_of("instance").is_empty();
+    // Processes that are all started here have this machine as the first one.
+    let is_here = text(block.name_of("first"), host).is_some_and(|first| is_loopback(&without_port(&first.value)));
+    let may_be_alone = !is_told("count") && number.as_ref().is_none_or(|number| number.value == "0");
+    let is_alone = (is_instance || is_here) && may_be_alone || is_instance && number.is_none();
+    if is_alone || !["count", "index", "instance", "main", "hosts", "first", "mark"].into_iter().any(is_told) {
+        return Ok(None);
+    }
+    read(block, host).map(Some)
+}
+
+fn read(block: &Block, host: &Host) -> Result<Allocation, Vec<Problem>> {
+    let mut variables = VariableReader::new(host);
+    let mut number = |role: &str, least: u32| variables.number::<u32>(block.name_of(role), least);
+    let (count, gpus) = (number("count", 1), number("gpus", 0).filter(|gpus| gpus.value > 0));
+    let (index, main) = (number("index", 0).or_else(|| number("instance", 0)), number("main", 0));
+    let port = first_port(block.name_of("port"), &mut variables);
+    check(variables.problems)?;
+    let listed = text(block.name_of("hosts"), host).map(|list| list.map(|list| hosts(&list)));
+    let first = text(block.name_of("first"), host).map(|first| first.map(|first| without_port(&first)));
+    let mut first = first.or_else(|| first_of(listed.as_ref()?)).or_else(|| named_after_job(block, host));
+    if first.is_none()
+        && let (Some(index), Some(main)) = (&index, &main)
+        && index.value == main.value
+    {
+        first = Some(Sourced::new(host.hostname.clone(), Source::Machine("hostname")));
+    }
+    let first = first.filter(|first| !first.value.is_empty());
+    // Rank 0 is on the main machine; those before it move up by one.
+    let main = main.map_or(0, |main| main.value);
+    let index = index.map(|index| {
+        index.map(|index| match index.cmp(&main) {
+            Ordering::Equal => 0,
+            Ordering::Less => index + 1,
+            Ordering::Greater => index,
+        })
+    });
+    let allocation = Machines { count, index, listed, first }.allocate(block)?;
+    let port = port.or_else(|| text(block.name_of("job"), host).as_ref().map(port_of_job));
+    Ok(Allocation { gpus, master_port: port.or(allocation.master_port), ..allocation })
+}
+
+fn first_port(name: &str, variables: &mut VariableReader<'_>) -> Option<Sourced<u16>> {
+    let ports = text(name, variables.host)?;
+    match ports.value.split(',').next().unwrap_or_default().trim().parse::<u16>() {
+        Ok(port) if port > 0 => Some(Sourced::new(port, ports.from)),
+        _ => {
+            variables.problems.push(not_a_number(&ports, "1", u16::MAX.into()));
+            None
+        }
+    }
+}
+
+/// `PREFIX-0.DOMAIN`.
+fn named_after_job(block: &Block, host: &Host) -> Option<Sourced<String>> {
+    let prefix = first_text(&block.names("first_prefix").collect::<Vec<_>>(), host)?;
+    let domain = text(block.name_of("domain"), host)?;
+    let name = format!("{}-0.{}", prefix.value, domain.value);
+    Some(Sourced::new(name, Source::Both(Box::new(prefix.from), Box::new(domain.from))))
+}
+
+#[derive(Default)]
+pub(super) struct Machines {
+    pub(super) count: Option<Sourced<u32>>,
+    pub(super) index: Option<Sourced<u32>>,
+    pub(super) listed: Option<Sourced<Vec<String>>>,
+    /// `None`: the first that is listed.
+    pub(super) first: Option<Sourced<String>>,
+}
+
+impl Machines {
+    pub(super) fn allocate(self, block: &Block) -> Result<Allocation, Vec<Problem>> {
+        let Machines { count, index, listed, first } = self;
+        let engine = block.name();
+        let first = first.or_else(|| first_of(listed.as_ref()?));
+        let listed = listed.map(|listed| listed.map(|listed| u32::try_from(listed.len()).unwrap_or(u32::MAX)));
+        let mut places: Vec<Place> = [&count, &index].into_iter().flatten().map(Place::from).collect();
+        if places.is_empty() {
+            places.extend(first.as_ref().map(Place::from));
+        }
+        let nnodes = match (count, listed.filter(|listed| listed.value > 0)) {
+            (Some(count), Some(listed)) if count.value != listed.value => {
+                let (one, two) = (count.value, listed.value);
+                let what = format!("{engine} counts {one} machines in one variable, {two} in another");
+                let problem = Problem::error(Rule::Ranks, what).at(&count);
+                let problem = problem.at(listed.from.with(format_args!("{two} machines")));
+                return Err(problem.fix(give_place()).into());
+            }
+            (Some(count), _) | (None, Some(count)) => count,
+            (None, None) => return Err(place_unknown(engine, places, "how many machines it has").into()),
+        };
+        let index = match index {
+            Some(index) if index.value >= nnodes.value => return Err(node_rank_too_large(&index, &nnodes).into()),
+            Some(index) => index,
+            None if nnodes.value == 1 => Sourced::new(0, Source::Default),
+            None => return Err(place_unknown(engine, places, "which of its machines this is").into()),
+        };
+        Ok(Allocation::task_per_machine(nnodes, index, first))
+    }
+}
+
+fn first_of(listed: &Sourced<Vec<String>>) -> Option<Sourced<String>> {
+    let first = listed.value.first().filter(|first| !first.is_empty())?;
+    Some(Sourced::new(first.clone(), listed.from.clone()))
+}
