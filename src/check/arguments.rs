@@ -1,5 +1,5 @@
-//! What the trainer's parser would refuse of its own arguments: an option that the installed version does not have, a value
-//! of another type, a choice that is none. `command::arguments` has what is recorded of the parsers.
+//! Arguments that the trainer's parser would refuse: unknown options, values of another type, choices that do not exist.
+//! `command::arguments` has the recorded parsers.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -26,13 +26,12 @@ pub(super) const INCOMPLETE: &[Check] =
          the trainer are there and say so)",
     )];
 
-/// What reads the arguments, and what it makes of those that are odd.
 struct Reading<'a> {
     parser: Parser,
     words: Cow<'a, [OsString]>,
-    /// How unknown options could be tolerated; nothing where they are no error.
+    /// How to make the trainer tolerate unknown options. `None`: they are no error.
     tolerant: Option<&'static str>,
-    /// Nobody changes what was read before transformers looks at it.
+    /// transformers gets the arguments as they were read.
     plain: bool,
 }
 
@@ -48,7 +47,7 @@ fn argument(subject: &Subject, found: &mut Findings) {
     for rejected in reading.parser.rejected(&reading.words, &versions) {
         report_rejection(&reading, &rejected, &versions, subject, found);
     }
-    // argparse takes nothing behind it for an option.
+    // argparse reads no options after it.
     let dashes = reading.words.iter().position(|word| word == "--").filter(|_| !reading.parser.mapping);
     if dashes.is_some_and(|at| at + 1 < reading.words.len()) {
         let severity = if reading.tolerant.is_some() { certainty(&versions).0 } else { Severity::Warning };
@@ -60,7 +59,6 @@ fn argument(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// What the trainer refuses though its parser took it.
 fn report_refusals(parser: &Parser, subject: &Subject, found: &mut Findings) {
     for refusal in refusals::all(subject.job.trainer) {
         let Some((option, value)) = refusal.refuses(subject) else { continue };
@@ -79,7 +77,6 @@ fn report_refusals(parser: &Parser, subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// What the trainer ends without.
 fn argument_missing(subject: &Subject, found: &mut Findings) {
     let is_missing = |refusal: &Refusal| refusal.needed().is_some_and(|name| subject.job.args.list(name).is_none());
     let mut missing = refusals::all(subject.job.trainer).filter(is_missing).peekable();
@@ -97,7 +94,6 @@ fn argument_missing(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// How sure a refusal is, and the doubt in words.
 fn certainty(versions: &Versions) -> (Severity, String) {
     if versions.certain() {
         return (Severity::Error, String::new());
@@ -105,7 +101,6 @@ fn certainty(versions: &Versions) -> (Severity, String) {
     (Severity::Warning, format!(" ({})", versions.doubt()))
 }
 
-/// An argument with its value, as it stands in a command or in a run file.
 fn given(name: &str, value: &str, mapping: bool) -> Place {
     match value {
         "True" | "False" if mapping => Place::option(name, value.to_ascii_lowercase()),
@@ -142,7 +137,7 @@ fn of_script<'a>(subject: &'a Subject) -> Option<Reading<'a>> {
     let flow = subject.job.flow()?;
     let script = flow.parser()?;
     let mut parser = Parser::new(&script.classes);
-    // A bool of its own that is true by default has a `--no_NAME` beside it.
+    // A bool that is true by default also has `--no_NAME`.
     let off = script.own.iter().map(|own| format!("no_{own}"));
     parser.own = script.own.iter().map(ToString::to_string).chain(off).chain(["help".to_string()]).collect();
     parser.closed = script.closed;
@@ -168,7 +163,7 @@ fn report_rejection(
                 .map(|name| if mapping { name } else { format!("--{name}") });
             if reading.tolerant.is_none() {
                 let is_recorded = matches!(subject.job.trainer.arguments.parser, ArgumentParser::Recorded { .. });
-                // Elsewhere there may be more: only what was there once is told, or what is meant by another name.
+                // The script may have more options, so only those that were dropped or are misspelled are reported.
                 if (!once || reading.parser.closed) && !(is_recorded && suggestion.is_some()) {
                     return;
                 }
@@ -209,7 +204,7 @@ fn report_rejection(
         Rejection::NoValue(kind) => report::argument_without_value(option, kind.wanted(&kind.choices(versions))),
         Rejection::Leftover(_) if reading.tolerant.is_none() => return,
         Rejection::Leftover(words) => {
-            // Whatever the words are, they reach the trainer, which decides.
+            // The words reach the trainer unchanged, and it decides.
             severity = Severity::Warning;
             let (word, whole) = (&words[1], words.join(" "));
             let what = format!("the trainer refuses `{word}`: `{option}` takes one value");
@@ -236,7 +231,6 @@ fn report_rejection(
             }
         }
     };
-    // In the run file, or as it is given.
     let sought = if let Rejection::WrongValue(value, _) = fault { value } else { &name };
     if let Some(in_file) = mapping.then(|| subject.job.place_in_run_file(sought, subject.host)).flatten() {
         problem.places = vec![in_file];

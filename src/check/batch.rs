@@ -26,7 +26,7 @@ pub(super) const RULES: &[Check] = &[
     Check::code(Rule::BatchTensor, Severity::Note, When::Silent, batch_tensor).doc(
         "with AutoTP every rank counts in train_batch_size, although a tensor-parallel group reads the same samples",
     ),
-    // Fabric leaves it alone.
+    // Fabric does not touch it.
     Check::row(Rule::LightningAccumulation, Severity::Error, When::Start)
         .holds(|subject| {
             let is_lightning = subject.job.trainer.sets_what_is_absent();
@@ -50,7 +50,6 @@ struct Triangle {
     steps: Option<f64>,
 }
 
-/// What is wrong with a triangle.
 #[derive(Debug, PartialEq)]
 enum Wrong {
     Missing,
@@ -80,7 +79,7 @@ impl Triangle {
     }
 }
 
-/// The three numbers, unless one is still "auto" or not a number. A config alone says nothing of what a trainer adds.
+/// `None` if one of them is still "auto" or not a number, or if the trainer sets them.
 fn triangle(subject: &Subject) -> Option<Triangle> {
     let trainer = subject.job.trainer;
     if trainer.sets(MICRO) || trainer.sets_what_is_absent() || trainer.is_passthrough() || is_elastic(subject) {
@@ -109,12 +108,12 @@ fn ranks(subject: &Subject) -> Option<f64> {
     }
 }
 
-/// Older versions do not divide the ranks by it when they read a config.
+/// Older versions do not divide the ranks by it.
 fn sequence<'a>(subject: &Subject<'a>) -> Option<&'a Value> {
     subject.get(SEQUENCE).filter(|_| !subject.is_before(schema::SEQUENCE_DIVIDES))
 }
 
-/// Whether elastic training decides the batch. Which sizes it allows is DeepSpeed's own arithmetic.
+/// Elastic training computes the batch itself.
 pub(super) fn is_elastic(subject: &Subject) -> bool {
     subject.get("elasticity.enabled").is_some_and(schema::is_true) && subject.reads("elasticity")
 }

@@ -1,4 +1,4 @@
-//! GPUs that a variable names and that are not there, and ranks that would share one.
+//! Visible devices that do not exist, and ranks that would share a GPU.
 
 use super::findings::{Check, Findings};
 use super::subject::Subject;
@@ -24,7 +24,7 @@ fn visible_devices(subject: &Subject, found: &mut Findings) {
     let seen = devices.names.as_ref().map_or(0, Vec::len);
     let needed =
         if topology.ranks_exist() { 1 } else { topology.nproc_per_node.as_ref().map_or(1, |nproc| nproc.value) };
-    // The number of ranks may have been counted by the faulty list.
+    // The faulty list may have given the number of ranks.
     let enough =
         seen >= needed as usize && topology.nproc_per_node.as_ref().is_none_or(|nproc| !devices.counted(nproc));
     let harmless = enough || matches!(fault, DeviceFault::MoreThanANumber(_));
@@ -37,14 +37,13 @@ fn ranks_share_gpus(subject: &Subject, found: &mut Findings) {
     let shared = subject.topology.filter(|_| subject.runs_here()).and_then(shared_gpus);
     let gloo = || ["ddp_backend", "backend", "dist_backend"].iter().any(|name| subject.argument_is(name, "gloo"));
     let Some(problem) = shared.filter(|_| !subject.trains_on_cpu() && !gloo()) else { return };
-    // What the driver does not list may not be there at all; a launcher with a run file, or a script, may use the CPU.
+    // Without a count from the driver there may be no GPU at all, and a launcher's file or the script may choose the CPU.
     let counted = subject.host.nvidia_gpus.is_some_and(|count| count > 0);
     let perhaps_cpu = matches!(subject.launcher, Some(Launcher::Existing(_))) || subject.script_says("gloo");
     let severity = if counted && !perhaps_cpu { Severity::Error } else { Severity::Warning };
     found.problem(severity, problem);
 }
 
-/// More ranks to be started here than GPUs, as a warning.
 pub(crate) fn shared_gpus(topology: &Topology) -> Option<Problem> {
     let starts = matches!(topology.role, Role::Starter) && topology.pool.is_none() && topology.devices.fault.is_none();
     let gpus = topology.devices.names.as_ref().map(Vec::len).filter(|gpus| starts && *gpus > 0)?;

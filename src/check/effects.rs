@@ -1,4 +1,4 @@
-//! Keys that do nothing where they stand, and defaults that surprise.
+//! Keys without effect, and surprising defaults.
 
 use serde_json::Value;
 
@@ -46,7 +46,7 @@ pub(super) const RULES: &[Check] = &[
 /// A key that does nothing while a condition holds.
 struct IneffectiveKey {
     key: &'static str,
-    /// Given the value, which is there and not "auto".
+    /// The value is neither missing nor "auto".
     holds: fn(&Subject, &Value) -> bool,
     why: &'static str,
     fixes: fn(&str) -> Fixes,
@@ -61,7 +61,6 @@ impl IneffectiveKey {
         IneffectiveKey { why, ..self }
     }
 
-    /// Other fixes than removing the key.
     const fn fixed_by(self, fixes: fn(&str) -> Fixes) -> Self {
         IneffectiveKey { fixes, ..self }
     }
@@ -175,7 +174,7 @@ fn gathered_weights(subject: &Subject, found: &mut Findings) {
     if !subject.is_hf() || !subject.stage_is(&[3]) || gathers {
         return;
     }
-    // Adapters are gathered whatever it says.
+    // Adapters are always gathered.
     let tuner = ["tuner_type", "train_type", "finetuning_type"].iter().find_map(|name| subject.job.args.text(name));
     let severity = match tuner.as_ref().map(|sourced| sourced.value.as_str()) {
         Some("full" | "freeze") => Severity::Warning,

@@ -56,7 +56,7 @@ fn dead_variable(subject: &Subject, found: &mut Findings) {
 }
 
 const ALLOCATOR_CONF: (&str, &str) = (vars::PYTORCH_CUDA_ALLOC_CONF, vars::PYTORCH_ALLOC_CONF);
-/// torch reads the second since then, and only where the first is not set.
+/// Since then torch reads the new name, if the old one is not set.
 const NEW_ALLOCATOR_CONF: [u32; 3] = [2, 9, 0];
 
 fn allocator_conf(subject: &Subject, found: &mut Findings) {
@@ -73,7 +73,7 @@ fn allocator_conf(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// The first item that is no `name:value`; empty ones are skipped. A value may be a list in brackets.
+/// The first item that is not `name:value`. A value may be a list in brackets.
 fn wrong_item(text: &str) -> Option<&str> {
     let mut depth = 0;
     let mut items = text.split(|c: char| {
@@ -105,7 +105,7 @@ fn max_connections(subject: &Subject, found: &mut Findings) {
     let name = "CUDA_DEVICE_MAX_CONNECTIONS";
     let is_split = |key: &&str| subject.get(key).and_then(Value::as_u64).is_some_and(|size| size > 1);
     let parallel = ["tensor_parallel.autotp_size", "sequence_parallel_size"];
-    // What the template sets is its author's choice.
+    // A template may set it on purpose.
     if subject.host.var(name) == Some("1") && !parallel.iter().any(is_split) {
         let what =
             format!("{name}=1 keeps communication from overlapping: it is meant for Megatron's tensor parallelism");
@@ -113,7 +113,7 @@ fn max_connections(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// (what switches it off, its value, what chooses it, why).
+/// (switch, its value, the variable that has no effect then, reason)
 const NCCL: &[(&str, &str, &str, &str)] = &[
     ("NCCL_IB_DISABLE", "1", "NCCL_IB_HCA", "InfiniBand is off, so no adapter is used"),
     ("NCCL_IB_DISABLE", "1", "NCCL_IB_GID_INDEX", "InfiniBand is off, so no index is used"),
@@ -155,7 +155,7 @@ fn env_file_unread(subject: &Subject, found: &mut Findings) {
 
 fn incomplete_ranks(subject: &Subject, found: &mut Findings) {
     const MPI: &[&str] = &["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"];
-    // zlaunch sets them for a task that an engine started.
+    // zlaunch itself sets them for an engine's task.
     let is_rank = subject.topology.is_some_and(|topology| matches!(topology.role, Role::Rank { .. }));
     if !is_rank || MPI.iter().any(|name| subject.host.var_os(name).is_some()) {
         return;
@@ -172,7 +172,7 @@ fn incomplete_ranks(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// From 2.10 on, torchrun is told to leave SIGHUP as it finds it.
+/// Since torch 2.10, zlaunch tells torchrun not to handle SIGHUP.
 fn nohup_undone(subject: &Subject, found: &mut Findings) {
     let by_torchrun = matches!(subject.launcher, Some(Launcher::Torchrun | Launcher::Existing(_)));
     let by_torchrun = by_torchrun || subject.job.trainer.launch.has_own_launcher;

@@ -1,4 +1,4 @@
-//! What a rule is, and how it says what it found.
+//! A rule of `check`, and the list that it adds problems to.
 
 use std::ffi::OsStr;
 
@@ -6,7 +6,7 @@ use super::subject::Subject;
 use crate::report::fix::{Change, Fixes};
 use crate::report::{MOST, Place, Problem, Rule, Severity, When};
 
-/// A rule: either code, or one sentence about keys of the config while a condition holds.
+/// A rule is code, or a condition with one sentence about keys of the config.
 pub struct Check {
     pub rule: Rule,
     pub severity: Severity,
@@ -20,7 +20,7 @@ pub struct Check {
 }
 
 impl Check {
-    /// A rule that `holds` and `says` complete.
+    /// To be completed by `holds` and `says`.
     pub(super) const fn row(rule: Rule, severity: Severity, when: When) -> Self {
         Check {
             rule,
@@ -35,7 +35,6 @@ impl Check {
         }
     }
 
-    /// A rule with more to say than one sentence.
     pub(super) const fn code(rule: Rule, severity: Severity, when: When, code: fn(&Subject, &mut Findings)) -> Self {
         Check { code, ..Check::row(rule, severity, when) }
     }
@@ -71,22 +70,20 @@ impl Check {
     }
 }
 
-/// Collects what a rule finds.
 pub(super) struct Findings<'a> {
     check: &'a Check,
     pub(super) subject: &'a Subject<'a>,
     list: &'a mut Vec<Problem>,
-    /// Those at the front of the list, which other rules found.
+    /// The number of problems that other rules found before.
     of_others: usize,
 }
 
 impl Findings<'_> {
-    /// More than anybody reads.
     pub(super) fn are_many(&self) -> bool {
         self.list.len() - self.of_others > MOST
     }
 
-    /// Counts a problem that nobody reads, unless all are asked for in full.
+    /// Counts a problem beyond those that are printed. False if it must be added instead.
     pub(super) fn only_counted(&mut self, severity: Severity) -> bool {
         if !self.are_many() || self.subject.in_full {
             return false;
@@ -95,12 +92,10 @@ impl Findings<'_> {
         last.map(|last| last.more += 1).is_some()
     }
 
-    /// About keys of the config.
     pub(super) fn key(&mut self, keys: &[&str], what: impl Into<String>, fixes: impl Into<Fixes>) {
         self.key_with_severity(self.check.severity, keys, what, fixes);
     }
 
-    /// About keys of the config, with another severity than the rule's.
     pub(super) fn key_with_severity(
         &mut self,
         severity: Severity,
@@ -122,7 +117,6 @@ impl Findings<'_> {
         self.at_with_severity(severity, places, what, Fixes(fixes));
     }
 
-    /// About a variable.
     pub(super) fn variable(
         &mut self,
         name: &str,
@@ -133,17 +127,15 @@ impl Findings<'_> {
         self.at([Place::variable(name, value.as_ref().to_string_lossy())], what, fixes);
     }
 
-    /// About anything else.
     pub(super) fn at(&mut self, places: impl Into<Vec<Place>>, what: impl Into<String>, fixes: impl Into<Fixes>) {
         self.at_with_severity(self.check.severity, places, what, fixes);
     }
 
-    /// A problem that something else worded.
+    /// Adds a problem that was worded elsewhere.
     pub(super) fn problem(&mut self, severity: Severity, problem: Problem) {
         self.at_with_severity(severity, problem.places, problem.what, problem.fixes);
     }
 
-    /// About anything else, with another severity than the rule's.
     pub(super) fn at_with_severity(
         &mut self,
         severity: Severity,

@@ -1,5 +1,5 @@
-//! What a command names and what is not there, or cannot be loaded: its script, its module, the models and datasets of its
-//! arguments. Only where the ranks run on this machine.
+//! Scripts, modules, models and datasets of the command that are missing or cannot be loaded. Only checked if the ranks run
+//! on this machine.
 
 use std::path::Path;
 
@@ -55,7 +55,7 @@ fn script_missing(subject: &Subject, found: &mut Findings) {
     }
     let (word, path) = (path.to_string_lossy(), subject.host.cwd.join(path));
     if is_missing(&path) {
-        // Where the ranks exist already, Python itself says so at once.
+        // If the ranks exist already, Python reports it at once.
         let is_rank = subject.topology.is_some_and(Topology::ranks_exist);
         let severity = if is_rank { Severity::Warning } else { Severity::Error };
         found.at_with_severity(severity, [Place::from(&path)], format!("`{word}` does not exist"), advice(&path));
@@ -97,11 +97,11 @@ fn path_missing(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// A name beside it that is close, or as far as the path is there.
+/// A similar name in the same folder, or the part of the path that exists.
 fn advice(path: &Path) -> Fix {
     let there = path.ancestors().skip(1).find(|folder| folder.exists()).unwrap_or(Path::new("/"));
     let wanted = path.strip_prefix(there).ok().and_then(|rest| rest.iter().next()?.to_str()).unwrap_or_default();
-    // Nobody waits for the listing of a folder with millions of files.
+    // A folder may have millions of files.
     let entries = std::fs::read_dir(there).into_iter().flatten().flatten().take(10_000);
     let names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
     match nearest(wanted, names.iter().map(String::as_str)) {
@@ -148,7 +148,6 @@ fn model_unreadable(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// A folder whose name is close.
 fn folder_beside(path: &Path) -> Option<String> {
     let (around, name) = (path.parent()?, path.file_name()?.to_str()?);
     let entries = std::fs::read_dir(around).ok()?.flatten().take(10_000).filter(|entry| entry.path().is_dir());
@@ -156,7 +155,7 @@ fn folder_beside(path: &Path) -> Option<String> {
     nearest(name, names.iter().map(String::as_str)).map(str::to_string)
 }
 
-/// The variable because of which a model cannot come from the hub, if it must.
+/// The variable that forbids the download, if the model must be downloaded.
 fn keeps_from_download(subject: &Subject, model: &str) -> Option<&'static str> {
     let Subject { job, host, .. } = subject;
     let is_name = model.split('/').count() == 2 && !model.starts_with(['.', '/', '~']) && !model.contains('$');
@@ -170,22 +169,20 @@ fn keeps_from_download(subject: &Subject, model: &str) -> Option<&'static str> {
     (is_needed && is_offline && cached() == Some(false)).then_some(variable)
 }
 
-/// A folder with this file has an adapter, and its model elsewhere.
+/// A folder with this file is an adapter; the model is elsewhere.
 const ADAPTER: &str = "adapter_config.json";
-/// How files with weights end, in every format.
 const WEIGHTS: &[&str] = &["safetensors", "bin", "pt", "pth", "gguf", "h5", "msgpack", "index"];
 
 fn weights_missing(subject: &Subject, found: &mut Findings) {
     let loads = subject.job.trainer.model.needs_weights && subject.job.args.list("train_from_scratch").is_none();
     let Some(folder) = subject.model_folder().filter(|_| loads && subject.runs_here()) else { return };
     let has_file = |name: &&str| folder.join(name).is_file();
-    // Nobody waits for the listing of a folder with millions of files.
     let has_weights = || match std::fs::read_dir(&folder) {
         Ok(files) => files.flatten().take(10_000).any(|file| is_called(&file.path(), WEIGHTS)),
         Err(_) => true,
     };
     let usual = ["model.safetensors", "model.safetensors.index.json"].iter().any(|name| folder.join(name).exists());
-    // A config.json alone may be there for the plan, and the model come later.
+    // A folder with config.json alone may be made for planning.
     let has_tokenizer = || ["tokenizer.json", "tokenizer_config.json"].iter().any(has_file);
     if !usual && has_tokenizer() && has_file(&"config.json") && !has_file(&ADAPTER) && !has_weights() {
         let what = format!("`{}` has a tokenizer but no weights", folder.display());
@@ -194,9 +191,8 @@ fn weights_missing(subject: &Subject, found: &mut Findings) {
 }
 
 const INFO: &str = "dataset_info.json";
-/// Entries of it that name something to download.
+/// Entries with one of these keys are downloaded.
 const ELSEWHERE: &[&str] = &["hf_hub_url", "ms_hub_url", "om_hub_url", "script_url", "cloud_file_name"];
-/// How data files end.
 const ENDINGS: &[&str] = &["jsonl", "json", "csv", "parquet", "txt", "arrow"];
 
 fn value<'a>(subject: &'a Subject, name: &str) -> Option<&'a str> {
@@ -207,7 +203,7 @@ fn value<'a>(subject: &'a Subject, name: &str) -> Option<&'a str> {
 fn listed_datasets(subject: &Subject, found: &mut Findings) {
     let unread = subject.job.unread.iter().any(|name| name == "dataset_dir");
     let folder = value(subject, "dataset_dir").unwrap_or("data");
-    // Data that are tokenized already are read instead.
+    // Tokenized data are read instead.
     let is_tokenized = value(subject, "tokenized_path").is_some_and(|path| subject.host.cwd.join(path).exists());
     if unread || folder == "ONLINE" || folder.starts_with("REMOTE:") || is_tokenized {
         return;
@@ -268,7 +264,7 @@ fn dataset_files(subject: &Subject, found: &mut Findings) {
     }
     for value in values.iter().filter_map(|value| value.to_str()) {
         let name = value.split('#').next().unwrap_or(value);
-        // Names of the hub have no such ending. Before 3.0 commas stood between several.
+        // Names on the hub have no such ending. Before 3.0, commas separated datasets.
         if !is_called(Path::new(name), ENDINGS) || name.contains("::") || name.contains(',') {
             continue;
         }
@@ -282,7 +278,6 @@ fn dataset_files(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// A file without a folder in front of it could be a name of the hub, though none ends like that.
 fn report_missing(name: &str, path: &Path, place: Place, found: &mut Findings) {
     if !name.contains('/') && is_called(path, ENDINGS) && is_missing(path) {
         let what = format!("there is no file `{name}` here, so the trainer looks for it on the hub");

@@ -26,7 +26,7 @@ pub(super) const RULES: &[Check] = &[
         .doc("an old name that DeepSpeed still translates"),
 ];
 
-/// Whether this version does not know the key. Another rule speaks of those that it refuses.
+/// Refused keys have a rule of their own.
 fn is_unknown(key: &Key) -> bool {
     !matches!(key.entry.map(|entry| entry.known()), Some(Known::Yes | Known::Refused(_)))
 }
@@ -70,7 +70,6 @@ fn ignored_key(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// Where the two neighbours of a version that was not recorded differ about a key.
 fn between_versions(subject: &Subject, found: &mut Findings) {
     let VersionMatch::Between(_, newer) = subject.judge() else { return };
     for key in subject.keys() {
@@ -83,7 +82,7 @@ fn between_versions(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// A comment in the form of a key: `_comment`, `//`. A key with a slash in front is a path of another kind.
+/// A key that is meant as a comment: `_comment`, `//`. (`/zero_optimization/stage` is a key.)
 fn is_comment(path: &str) -> bool {
     let name = schema::name_of(path);
     let name = name.strip_prefix('/').unwrap_or(name);
@@ -91,7 +90,7 @@ fn is_comment(path: &str) -> bool {
 }
 
 /// The key that was probably meant, or the section it belongs in.
-/// `are_many`: nobody will read it.
+/// `are_many`: it will not be printed, so nothing is searched.
 fn advice(key: &Key, subject: &Subject, are_many: bool) -> Fix {
     let (section, name) = key.path.rsplit_once('.').unwrap_or(("", &key.path));
     let remove = unset(key.path.as_ref());
@@ -103,17 +102,17 @@ fn advice(key: &Key, subject: &Subject, are_many: bool) -> Fix {
     if let Some(now) = key.entry.and_then(|entry| entry.replaced_by) {
         return rename(key.path.as_ref(), now, key.value.to_string()).safe();
     }
-    // Right, but for a newer version.
+    // The key is right for another version.
     if key.entry.is_some_and(|entry| entry.since.is_some() || entry.known() == Known::Paused) {
         return remove;
     }
-    // Deeper, the same name means many things.
+    // Deeper down, many keys have the same name.
     let is_near = |entry: &KeySpec| {
         let top = |path: &str| path.split('.').next().map(str::to_string);
         entry.key != key.path && (entry.key.split('.').count() < 3 || top(entry.key) == top(&key.path))
     };
     let reads = |entry: &KeySpec| is_near(entry) && entry.removed.is_none() && subject.reads(entry.key);
-    // A path of another kind.
+    // `zero_optimization/stage` or `zero_optimization:stage`.
     let dotted = key.path.trim_start_matches('/').replace(['/', ':'], ".");
     let elsewhere = || schema::named(name, subject.version()).find(reads);
     if let Some(entry) = schema::find(&dotted, subject.version()).filter(reads).or_else(elsewhere) {
@@ -158,7 +157,6 @@ fn two_names(subject: &Subject, found: &mut Findings) {
 fn old_key(subject: &Subject, found: &mut Findings) {
     for key in subject.keys() {
         let Some(KeySpec { replaced_by: Some(now), removed: None, .. }) = key.entry else { continue };
-        // Removed keys have a rule of their own.
         if key.policy != UnknownKeys::Ignored && subject.get(now).is_some() {
             continue;
         }

@@ -29,7 +29,6 @@ const WITHOUT_GOOD_LOCKS: &[&str] = &["nfs", "nfs4", "cifs", "smb3", "fuse.sshfs
 /// File systems that other machines see too.
 const SHARED: &[&str] = &["lustre", "gpfs", "beegfs", "ceph", "wekafs", "panfs", "fuse.juicefs", "afs"];
 
-/// What a config requires of the machine. An "auto" requires nothing yet.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Wants {
     pub offloads_optimizer: bool,
@@ -75,15 +74,14 @@ pub(crate) fn at_launch(config: &Value, job: &Job, host: &Host) -> Vec<Problem> 
     problems.into_iter().map(Problem::into_warning).collect()
 }
 
-/// Where torch compiles its extensions.
 pub(crate) fn extensions_folder(host: &Host) -> Option<PathBuf> {
     host.path(vars::TORCH_EXTENSIONS_DIR).or_else(|| Some(host.cache_home()?.join("torch_extensions")))
 }
 
-/// Packages without which no DeepSpeed training starts, each with a file of it.
+/// Required packages, each with one of its files.
 const NEEDED: &[(&str, &str)] = &[("torch", "torch/distributed/run.py"), ("deepspeed", "deepspeed/__init__.py")];
 
-/// A required package that is missing. If no packages are found at all, nothing is reported.
+/// If no packages are found at all, nothing is reported.
 pub(crate) fn missing_package(name: &str, python: &Python) -> Option<Problem> {
     let (name, _) = NEEDED.iter().find(|(needed, file)| *needed == name && python.lacks(file, name))?;
     let problem = Problem::error(Rule::PackageMissing, format!("`{name}` is not installed for this Python"));
@@ -95,11 +93,9 @@ fn missing_packages(python: &Python) -> impl Iterator<Item = Problem> {
     NEEDED.iter().filter_map(|(name, _)| missing_package(name, python))
 }
 
-/// Before torch 2.14 the file itself is the lock. From there on the kernel holds it, the file always stays behind, and
-/// nobody waits for it.
+/// Before torch 2.14 the file itself is the lock. Since then the kernel holds the lock, and the file always remains.
 pub fn stale_locks(locks: &[Lock], python: Option<&Python>) -> Vec<Problem> {
     let mut stale = locks.iter().filter(|lock| lock.age > STALE).peekable();
-    // The version is only looked up where there is a lock.
     let torch = stale.peek().and_then(|_| python?.version("torch"));
     if torch.as_ref().is_some_and(|torch| !torch.is_before([2, 14, 0])) {
         return Vec::new();
@@ -122,19 +118,16 @@ pub fn stale_locks(locks: &[Lock], python: Option<&Python>) -> Vec<Problem> {
     stale.map(problem).collect()
 }
 
-/// `key`: what names the folder.
 pub(crate) fn unusable_nvme(key: &str, path: &Path, host: &Host) -> Option<Problem> {
     let what = format!("`{}` cannot be written: offloading to NVMe fails at start", path.display());
     let fix = set(key, "/local/nvme/$USER-$$");
     (!can_be_written(&host.absolute(path))).then(|| Problem::error(Rule::NvmeFolder, what).at(key).fix(fix))
 }
 
-/// Whether other machines see this kind of file system too.
 fn is_shared(kind: &str) -> bool {
     WITHOUT_GOOD_LOCKS.contains(&kind) || SHARED.contains(&kind)
 }
 
-/// `kind`: the file system of the folder.
 pub fn shared_nvme(key: &str, path: &Path, kind: Option<&str>) -> Option<Problem> {
     let kind = kind.filter(|kind| is_shared(kind))?;
     let what = format!("`{}` is on {kind}: slow, and other jobs may empty it", path.display());
@@ -142,7 +135,7 @@ pub fn shared_nvme(key: &str, path: &Path, kind: Option<&str>) -> Option<Problem
     Some(Problem::warning(Rule::NvmeFolder, what).at(key).fix(help))
 }
 
-/// A config that several machines read. This one may export the folder to the others, so it is not an error.
+/// This machine may export the folder to the others, so it is not an error.
 pub fn config_may_be_local(path: &Path, machines: usize, kind: Option<&str>) -> Option<Problem> {
     let kind = kind.filter(|kind| !is_shared(kind) && !kind.starts_with("fuse"))?;
     Some(report::config_may_be_local(path, machines, kind))
@@ -156,7 +149,7 @@ pub fn cache_on_nfs(what: &str, path: &Path, kind: Option<&str>, variable: &str)
     Some(Problem::warning(Rule::CacheOnNfs, what).at(path).fix(fix))
 }
 
-/// `needed`: what this launch needs, if that is known.
+/// `needed`: this launch compiles something.
 pub fn no_compiler(compiler: bool, ninja: bool, needed: bool) -> Option<Problem> {
     let programs = [
         (compiler, "c++", "apt install g++, or module load gcc"),

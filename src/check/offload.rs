@@ -1,4 +1,4 @@
-//! States in host memory or on NVMe.
+//! Offload to host memory and NVMe.
 
 use serde_json::Value;
 
@@ -30,7 +30,7 @@ pub(super) const RULES: &[Check] = &[
         .doc("offload_param.buffer_size is smaller than the shard of a square weight of the model"),
     Check::row(Rule::PartialOffload, Severity::Error, When::Parse)
         .doc("offload_optimizer.ratio below 1 is for stage 3 only")
-        // With pydantic 1 the check looked at nothing.
+        // With pydantic 1, DeepSpeed's check had no effect.
         .holds(|subject| {
             let in_part = subject.get(RATIO).and_then(schema::real).is_some_and(|ratio| ratio < 1.0);
             in_part && subject.stage_is(&[0, 1, 2]) && !subject.is_before([0, 15, 0])
@@ -80,7 +80,7 @@ fn nvme_defaults(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// A model whose hidden size is known has weights of its square; their shards must fit into one buffer.
+/// A model has weights of hidden size × hidden size; a shard of one must fit into a buffer.
 fn nvme_buffers(subject: &Subject, found: &mut Findings) {
     let key = "zero_optimization.offload_param.buffer_size";
     let (Some(size), Some(world)) = (subject.whole(key), subject.world()) else { return };

@@ -65,7 +65,7 @@ pub(super) const RULES: &[Check] = &[
         .says(&["scheduler.type"], "the warmup is logarithmic where `warmup_type` is not given", |_| {
             set("scheduler.params.warmup_type", "linear").into()
         }),
-    // transformers takes the section for an optimizer, and DeepSpeed does not.
+    // For transformers the section is an optimizer, for DeepSpeed it is not.
     Check::row(Rule::OptimizerWithoutType, Severity::Error, When::Start)
         .doc(
             "an optimizer section without a type, with transformers and ZeRO (from DeepSpeed 0.19.8 on, stage 3 is \
@@ -83,13 +83,13 @@ pub(super) const RULES: &[Check] = &[
 ];
 
 const EVER: [u32; 3] = [u32::MAX; 3];
-/// DeepSpeed's optimizers, since which release it has them, and the first that has them no more. Case does not matter.
+/// DeepSpeed's optimizers in lower case, their first release and the first release without them.
 const OPTIMIZERS: &[(&str, [u32; 3], [u32; 3])] = &[
     ("adagrad adam adamw lamb muadam muadamw musgd lion", [0; 3], EVER),
     ("muon", [0, 17, 6], EVER),
     ("onebitadam onebitlamb zerooneadam", [0; 3], [0, 19, 7]),
 ];
-/// Classes of `torch.optim`, by their exact names, and since when it has them; newer torch may have more.
+/// Classes of `torch.optim` and their first release. Newer releases may have more.
 const TORCH: &[(&str, [u32; 3])] = &[
     ("ASGD Adadelta Adagrad Adam AdamW Adamax LBFGS NAdam RAdam RMSprop Rprop SGD SparseAdam", [0; 3]),
     ("Adafactor", [2, 5, 0]),
@@ -98,8 +98,7 @@ const TORCH: &[(&str, [u32; 3])] = &[
 /// DeepSpeed's schedulers, in every release.
 const SCHEDULERS: &[&str] = &["LRRangeTest", "OneCycle", "WarmupLR", "WarmupDecayLR", "WarmupCosineLR"];
 
-/// The optimizer of the config, in lower case if it is one of DeepSpeed's.
-/// Also where the section is empty or null. A later release may mend it.
+/// It fails even if the section is empty or null. A later release may fix it.
 fn swift_optimizer(subject: &Subject, found: &mut Findings) {
     let Some([since, until]) = subject.job.trainer.config.refuses_optimizer else { return };
     if subject.get("optimizer").is_none() {
@@ -121,12 +120,11 @@ fn named(subject: &Subject) -> Option<String> {
     Some(if is_own(subject, &lower) { lower } else { name.to_string() })
 }
 
-/// Whether DeepSpeed insists on an optimizer of its own in host memory.
+/// In host memory DeepSpeed insists on its own optimizer.
 fn forces_own(subject: &Subject) -> bool {
     subject.offloads_optimizer() && subject.get("zero_force_ds_cpu_optimizer").is_none_or(schema::is_true)
 }
 
-/// Since when DeepSpeed has an optimizer, and until when.
 fn releases(name: &str) -> Option<([u32; 3], [u32; 3])> {
     let row = OPTIMIZERS.iter().find(|(names, ..)| names.split(' ').any(|known| known == name))?;
     Some((row.1, row.2))
@@ -140,7 +138,7 @@ fn torch_since(name: &str) -> Option<[u32; 3]> {
     TORCH.iter().find(|(names, _)| names.split(' ').any(|known| known == name)).map(|(_, since)| *since)
 }
 
-/// Whether `torch.optim` has it; every torch may be there that is not seen.
+/// An unknown torch may have every class.
 fn is_torch(subject: &Subject, name: &str) -> bool {
     torch_since(name).is_some_and(|since| !subject.has_before("torch", since))
 }
@@ -167,12 +165,11 @@ fn optimizer_type(subject: &Subject, found: &mut Findings) {
     found.key_with_severity(severity, &[key], what, fix);
 }
 
-/// The value that was probably meant.
 fn set_meant(key: &str, near: &str) -> Fix {
     set(key, near).remark(format!("did you mean `{near}`?")).safe()
 }
 
-/// The parameters of a section, and what is said of those that are not among the known names.
+/// Returns the parameters of a section and reports those that are unknown.
 fn parameters<'a>(
     subject: &Subject<'a>,
     section: &str,
@@ -219,7 +216,7 @@ fn untested_optimizer(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// `--optim` values that keep their meaning: accelerate's CPU Adam is an AdamW, Adagrad and 32-bit Lion have CPU versions.
+/// accelerate's CPU Adam is an AdamW; Adagrad and 32-bit Lion have CPU versions.
 fn survives_offload(optim: &str) -> bool {
     let adamw =
         optim.starts_with("adamw") && !optim.contains("8bit") && !optim.contains("bnb_") && !optim.contains("4bit");

@@ -1,5 +1,4 @@
-//! What a trainer refuses once its arguments are read, though its parser took them: the rows of `refusals.txt`, which says
-//! how it is written.
+//! Arguments that a trainer's parser takes and the trainer then refuses: the blocks of `refusals.txt`.
 
 use super::subject::Subject;
 use crate::base::rows;
@@ -11,10 +10,10 @@ use crate::report::{nearest, reading};
 
 const TABLE: &str = include_str!("refusals.txt");
 
-/// Who refuses what all that use it refuse.
+/// Blocks of this name are for every trainer that uses transformers.
 const TRANSFORMERS: &str = "transformers";
 
-/// One block of the table. Its lines are read when they are asked for: most blocks are about arguments that are not given.
+/// One block of the table, parsed on demand: most are about arguments that are not given.
 #[derive(Clone, Copy)]
 pub(super) struct Refusal {
     trainer: &'static str,
@@ -37,7 +36,6 @@ enum Condition {
     Says(&'static str, &'static str),
 }
 
-/// Everything that a trainer may refuse.
 pub(super) fn all(trainer: &Trainer) -> impl Iterator<Item = Refusal> {
     let is_of = |block: &&str, name: &str| block.strip_prefix(name).is_some_and(|rest| rest.starts_with('\n'));
     let blocks = rows::blocks(TABLE).filter(move |block| is_of(block, TRANSFORMERS) || is_of(block, trainer.name));
@@ -63,22 +61,20 @@ impl Refusal {
         self.field("why")
     }
 
-    /// Whether the parser must have the arguments of transformers.
     pub(super) fn is_of_transformers(self) -> bool {
         self.trainer == TRANSFORMERS
     }
 
-    /// The argument that must not be left out.
     pub(super) fn needed(self) -> Option<&'static str> {
         self.conditions().next().and_then(|first| if let Condition::LeftOut(name) = first { Some(name) } else { None })
     }
 
-    /// Whether this is what the trainer will see. `is_left_out`: whether no abbreviation may mean an argument.
+    /// `is_left_out`: the argument is not given, not even abbreviated.
     pub(super) fn holds(self, subject: &Subject, is_left_out: impl Fn(&str) -> bool) -> bool {
         self.conditions().all(|condition| condition.holds(subject, &is_left_out))
     }
 
-    /// Those of the table; where the values are listed, the nearest one.
+    /// The nearest of the listed values, or the fixes of the table.
     pub(super) fn fixes(self, subject: &Subject, option: &str, value: &str) -> Fixes {
         let known = match self.conditions().next() {
             Some(Condition::Unlisted(_, files)) => listed(subject, files),
@@ -91,7 +87,7 @@ impl Refusal {
         Fixes(fixes.map(|(kind, text)| fix(kind, text)).collect())
     }
 
-    /// The argument as it is given and its value, if it is refused.
+    /// The refused option and its value.
     pub(super) fn refuses(self, subject: &Subject) -> Option<(String, String)> {
         let (option, values) = subject.job.args.list(self.conditions().next()?.given_argument()?)?;
         let value = values.first().map_or_else(String::new, |value| value.to_string_lossy().into_owned());
@@ -146,7 +142,7 @@ impl Condition {
 
     fn holds(&self, subject: &Subject, is_left_out: impl Fn(&str) -> bool) -> bool {
         let given = |name: &str| subject.job.args.list(name).map(|(_, values)| values.first()?.to_str());
-        // Something that is not seen may put a value there.
+        // It may get a value from something that zlaunch does not see.
         let seen = |name: &str| !subject.job.unread.iter().any(|unread| unread == name);
         let value =
             |name| given(name).map(|value| value.unwrap_or("true")).filter(|text| seen(name) && !text.contains('$'));

@@ -1,4 +1,4 @@
-//! Numbers and switches that a run file has as texts, for trainers that convert nothing of what they read there.
+//! Texts in a run file where the trainer needs a number or a switch and converts nothing.
 
 use super::findings::{Check, Findings};
 use super::subject::Subject;
@@ -15,7 +15,7 @@ pub(super) const RULES: &[Check] = &[Check::code(Rule::TextForNumber, Severity::
          where not every training uses it)",
     )];
 
-/// What every training counts with: each was seen to end it.
+/// A text in one of these was seen to end every run.
 const ALWAYS_USED: &str = "learning_rate weight_decay max_grad_norm num_train_epochs max_steps warmup_steps \
                            gradient_accumulation_steps per_device_train_batch_size seed";
 
@@ -33,7 +33,7 @@ fn text_for_number(subject: &Subject, found: &mut Findings) {
     for (name, text) in &job.texts {
         let place = || job.place_in_run_file(name, subject.host).unwrap_or_else(|| Place::option(name, text));
         if parser.takes(name, ArgType::is_number) {
-            // A script may read its file in another way.
+            // A script may convert the values itself.
             let certain = ALWAYS_USED.split(' ').any(|used| used == name) && job.version().is_some();
             let severity = if certain { Severity::Error } else { Severity::Warning };
             let what =
@@ -49,7 +49,7 @@ fn text_for_number(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// YAML 1.1 wants a dot and a sign in a number with an exponent.
+/// In YAML 1.1 a number with an exponent needs a dot and a sign.
 fn number_meant(text: &str) -> String {
     if text.parse::<f64>().is_err() {
         return "NUMBER".to_string();

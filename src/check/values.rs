@@ -38,10 +38,9 @@ fn judge(subject: &Subject, found: &mut Findings, kind: ValueFault) {
     }
 }
 
-/// Keys of a section that a single value is probably meant for.
 const MEANT: &[&str] = &["stage", "device", "enabled", "type"];
 
-/// The key inside of a section that takes the value that stands in the place of the section.
+/// The key that is meant by a value in place of a section: `"fp16": true`.
 fn key_inside(key: &Key, entry: &KeySpec) -> Option<String> {
     let is_truth = truth(key.value).is_some();
     let takes = |inner: &KeySpec| is_truth == inner.key.ends_with(".enabled") && inner.fault(key.value).is_none();
@@ -49,12 +48,12 @@ fn key_inside(key: &Key, entry: &KeySpec) -> Option<String> {
     MEANT.iter().find_map(inside).filter(|_| entry.is_section()).map(|inner| inner.key.to_string())
 }
 
-/// Of `true`, and of `True` as Python writes it.
+/// Also of `True`, as Python writes it.
 fn truth(value: &Value) -> Option<bool> {
     value.as_bool().or_else(|| value.as_str()?.to_lowercase().parse().ok())
 }
 
-/// The number that a text means: one between quotes, or as people write it.
+/// `"16"`, `"200M"`.
 pub(super) fn number_in(text: &Value, entry: &KeySpec) -> Option<Value> {
     let takes = |number: &Value| number.is_number() && entry.fault(number).is_none();
     let unquoted = serde_json::from_str::<Value>(text.as_str()?.trim()).ok().filter(takes);
@@ -76,7 +75,7 @@ fn advice(key: &Key, entry: &KeySpec) -> Fixes {
     let choices = entry.choices();
     let word = key.value.as_str();
     let choice = word.and_then(|word| nearest(word, choices.iter().copied()));
-    // Of stages and the like, the nearest one.
+    // The nearest stage, for example.
     let nearest_number = || {
         let (given, numbers) = (key.value.as_i64()?, choices.iter().map(|word| word.parse::<i64>().ok()));
         numbers.collect::<Option<Vec<i64>>>()?.into_iter().min_by_key(|number| number.abs_diff(given))
@@ -92,10 +91,10 @@ fn advice(key: &Key, entry: &KeySpec) -> Fixes {
     }
 }
 
-/// A key, the expression DeepSpeed evaluates with it, and which values make that fail.
+/// A key, what DeepSpeed does with it, and the value if that fails.
 type Unlisted = (&'static str, &'static str, fn(&Subject) -> Option<String>);
 
-/// Failures in code that reads a key without a schema.
+/// Keys that DeepSpeed's code reads without a schema.
 const UNLISTED: &[Unlisted] = &[
     // `wall_clock_breakdown | flops_profiler.enabled`
     (CLOCK, "wants true or false", |subject| only_object(subject, CLOCK, FLOPS)),
@@ -114,7 +113,7 @@ const UNLISTED: &[Unlisted] = &[
         let wrong = |size: &&Value| schema::is_true(size) && *size != "auto" && number(size).is_none();
         subject.get("vocabulary_size").filter(wrong).map(Value::to_string)
     }),
-    // The old form of ZeRO takes its one size from the top.
+    // With `"zero_optimization": true`, this key is ZeRO's bucket size.
     ("allgather_size", "wants a whole number, 0 or more", |subject| {
         subject.get("zero_optimization").filter(|zero| **zero == Value::Bool(true))?;
         let entry = subject.spec("zero_optimization.allgather_bucket_size")?;
@@ -140,7 +139,6 @@ fn only_object(subject: &Subject, key: &str, other: &str) -> Option<String> {
     (is_object(key) && !is_object(other)).then(|| "an object".to_string())
 }
 
-/// Read only where an optimizer is named.
 fn optimizer_params<'a>(subject: &Subject<'a>) -> Option<&'a Value> {
     subject.get("optimizer.type").filter(|name| !name.is_null())?;
     subject.get("optimizer.params").filter(|params| !params.is_null())
@@ -150,7 +148,7 @@ fn odd_value(subject: &Subject, found: &mut Findings) {
     for key in subject.keys() {
         let is_odd = |entry: &KeySpec| !entry.checked && entry.known() == Known::Yes && entry.is_odd(key.value);
         let Some(entry) = key.entry.filter(is_odd) else { continue };
-        // "auto" and the batch sizes have rules of their own; accelerate overwrites the third.
+        // "auto" and batch sizes have rules of their own, and accelerate overwrites steps_per_print.
         let overwritten = key.path == "steps_per_print" && subject.is_hf();
         if key.value == "auto" || SIZES.contains(&&*key.path) || overwritten {
             continue;
