@@ -52,7 +52,7 @@ fn argument(subject: &Subject, found: &mut Findings) {
     if dashes.is_some_and(|at| at + 1 < reading.words.len()) {
         let severity = if reading.tolerant.is_some() { certainty(&versions).0 } else { Severity::Warning };
         let what = format!("{} reads no option behind `--`", versions.first());
-        found.at_with_severity(severity, [Place::from("--")], what, move_to_front("--"));
+        found.at([Place::from("--")], what, move_to_front("--")).severity = severity;
     }
     if reading.plain {
         report_refusals(&reading.parser, subject, found);
@@ -73,7 +73,7 @@ fn report_refusals(parser: &Parser, subject: &Subject, found: &mut Findings) {
         let given = given(&name, &value, parser.mapping);
         let what = format!("the trainer refuses `{given}`: {}{doubt}", refusal.why());
         let place = in_file.filter(|_| parser.mapping).unwrap_or(given);
-        found.at_with_severity(severity, [place], what, refusal.fixes(subject, &name, &value));
+        found.at([place], what, refusal.fixes(subject, &name, &value)).severity = severity;
     }
 }
 

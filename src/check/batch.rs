@@ -35,7 +35,7 @@ pub(super) const RULES: &[Check] = &[
         .says(
             &[STEPS],
             "Lightning's Trainer refuses `{key}` in the config: it comes from accumulate_grad_batches",
-            |_| unset(STEPS).into(),
+            || unset(STEPS).into(),
         )
         .doc(
             "gradient_accumulation_steps for Lightning's Trainer, which sets it from accumulate_grad_batches and \
@@ -142,7 +142,7 @@ fn batch_size(subject: &Subject, found: &mut Findings) {
 fn batch_product(subject: &Subject, found: &mut Findings) {
     if subject.job.trainer.sets(MICRO) && subject.get(GLOBAL).is_some_and(Value::is_number) {
         let what = format!("`{GLOBAL}` must be the product of the ranks and of what the trainer's own config says");
-        found.key_with_severity(Severity::Warning, &[GLOBAL], what, unset(GLOBAL).remark("it is inferred"));
+        found.key(&[GLOBAL], what, unset(GLOBAL).remark("it is inferred")).severity = Severity::Warning;
     }
     let (Some(sizes), Some(ranks)) = (triangle(subject), ranks(subject)) else { return };
     let Err(Wrong::Product { global, micro, steps }) = sizes.judge(ranks) else { return };
@@ -161,7 +161,7 @@ fn batch_product(subject: &Subject, found: &mut Findings) {
     let divides = fewer >= 1.0 && fewer.fract() == 0.0 && ranks % fewer == 0.0;
     if subject.is_plain() && divides && subject.script().is_none_or(may_split) {
         let what = format!("{what}, unless the script splits the model over {} ranks", ranks / fewer);
-        found.key_with_severity(Severity::Warning, &keys, what, help);
+        found.key(&keys, what, help).severity = Severity::Warning;
     } else {
         found.key(&keys, what, help);
     }

@@ -30,7 +30,7 @@ fn visible_devices(subject: &Subject, found: &mut Findings) {
     let harmless = enough || matches!(fault, DeviceFault::MoreThanANumber(_));
     let severity = if harmless { Severity::Warning } else { Severity::Error };
     let place = Place::variable(devices.variable, subject.host.var(devices.variable).unwrap_or_default());
-    found.at_with_severity(severity, [place], fault.what(seen), fault.fixes(devices.variable));
+    found.at([place], fault.what(seen), fault.fixes(devices.variable)).severity = severity;
 }
 
 fn ranks_share_gpus(subject: &Subject, found: &mut Findings) {

@@ -30,7 +30,7 @@ pub(super) const RULES: &[Check] = &[
     Check::row(Rule::NoZero, Severity::Note, When::Silent)
         .doc("without zero_optimization nothing is sharded: ZeRO is off")
         .holds(|subject| !subject.job.trainer.uses_accelerate() && subject.get("zero_optimization").is_none())
-        .says(&["zero_optimization"], "the config has no `zero_optimization` section: nothing is sharded", |_| {
+        .says(&["zero_optimization"], "the config has no `zero_optimization` section: nothing is sharded", || {
             set(STAGE, 2).into()
         }),
     Check::code(Rule::GatheredWeights, Severity::Warning, When::Step, gathered_weights).doc(
@@ -182,7 +182,7 @@ fn gathered_weights(subject: &Subject, found: &mut Findings) {
     };
     let what = "a full model is saved as ZeRO's shards (zero_to_fp32.py makes weights of them): \
                 `stage3_gather_16bit_weights_on_model_save` is not on";
-    found.key_with_severity(severity, &[key], what, set(key, true));
+    found.key(&[key], what, set(key, true)).severity = severity;
 }
 
 fn large_bucket(subject: &Subject, found: &mut Findings) {

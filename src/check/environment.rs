@@ -69,7 +69,7 @@ fn allocator_conf(subject: &Subject, found: &mut Findings) {
         let fixes = set_variable(name, "expandable_segments:True").or(unset_variable(name));
         // A template serves more than one torch, and not every one stops.
         let severity = if subject.host.var_os(name).is_some() { Severity::Error } else { Severity::Warning };
-        found.at_with_severity(severity, [Place::variable(name, value.to_string_lossy())], what, fixes);
+        found.at([Place::variable(name, value.to_string_lossy())], what, fixes).severity = severity;
     }
 }
 

@@ -58,7 +58,7 @@ fn script_missing(subject: &Subject, found: &mut Findings) {
         // If the ranks exist already, Python reports it at once.
         let is_rank = subject.topology.is_some_and(Topology::ranks_exist);
         let severity = if is_rank { Severity::Warning } else { Severity::Error };
-        found.at_with_severity(severity, [Place::from(&path)], format!("`{word}` does not exist"), advice(&path));
+        found.at([Place::from(&path)], format!("`{word}` does not exist"), advice(&path)).severity = severity;
     } else if path.is_dir() && !["py", "pyc"].iter().any(|end| path.join("__main__").with_extension(end).is_file()) {
         let what = format!("`{word}` is a folder without `__main__.py`, which Python cannot run");
         found.at([Place::from(&path)], what, format!("name a script in it: {word}/train.py"));
@@ -93,7 +93,7 @@ fn path_missing(subject: &Subject, found: &mut Findings) {
         };
         let what = if certain { what } else { format!("{what}: the training ends there if the script reads it") };
         let severity = if certain { Severity::Error } else { Severity::Warning };
-        found.at_with_severity(severity, [place], what, help);
+        found.at([place], what, help).severity = severity;
     }
 }
 
@@ -120,16 +120,16 @@ fn model_unreadable(subject: &Subject, found: &mut Findings) {
         let path = subject.host.cwd.join(value);
         if path.is_file() {
             let what = format!("the model `{value}` is a file, not a folder with a model");
-            found.at_with_severity(severity, [Place::from(&model)], what, NAME_FOLDER);
+            found.at([Place::from(&model)], what, NAME_FOLDER).severity = severity;
         } else if let Some(near) = folder_beside(&path).filter(|_| !value.contains(['/', '$']) && !path.exists()) {
             let what = format!("there is no folder `{value}`, so a model of that name is looked for on the hub");
-            let fix = give_as(&model.from, &near).remark(format!("did you mean `{near}`?"));
-            found.at_with_severity(Severity::Warning, [Place::from(&model)], what, fix);
+            let fix = give_as(&model.from, &near).meaning(near);
+            found.at([Place::from(&model)], what, fix).severity = Severity::Warning;
         } else if let Some(variable) = keeps_from_download(subject, value) {
             let what = format!("`{value}` is not in the Hugging Face cache, and {variable} keeps it from being loaded");
             let download = run(format!("hf download {value}")).remark("where there is a network");
             let place = Place::variable(variable, subject.host.var(variable).unwrap_or_default());
-            found.at_with_severity(severity, [Place::from(&model), place], what, download.or(unset_variable(variable)));
+            found.at([Place::from(&model), place], what, download.or(unset_variable(variable))).severity = severity;
         }
         return;
     };
@@ -139,12 +139,12 @@ fn model_unreadable(subject: &Subject, found: &mut Findings) {
     let file = folder.join("config.json");
     let Some(text) = reading::text_if_any(&file) else {
         let what = format!("the folder `{value}` has no config.json, so it is not a model");
-        return found.at_with_severity(Severity::Warning, [Place::from(&model)], what, NAME_FOLDER);
+        return found.at([Place::from(&model)], what, NAME_FOLDER).severity = Severity::Warning;
     };
     // Python takes NaN, too.
     if serde_json::from_str::<Value>(&text).is_err() && !text.contains("NaN") && !text.contains("Infinity") {
         let what = format!("the config.json of the model `{value}` is not JSON");
-        found.at_with_severity(severity, [Place::from(&file)], what, "download it again, or fix the file");
+        found.at([Place::from(&file)], what, "download it again, or fix the file").severity = severity;
     }
 }
 
@@ -219,7 +219,8 @@ fn listed_datasets(subject: &Subject, found: &mut Findings) {
     let info = reading::text_if_any(&file).and_then(|text| serde_json::from_str::<Value>(&text).ok());
     let Some(info) = info.as_ref().and_then(Value::as_object) else {
         let what = format!("`{}` is missing or not JSON, so no dataset is known", file.display());
-        return found.at([place(names[0])], what, give("dataset_dir", "FOLDER"));
+        found.at([place(names[0])], what, give("dataset_dir", "FOLDER"));
+        return;
     };
     for name in names {
         let Some(entry) = info.get(name) else {
@@ -281,7 +282,7 @@ fn dataset_files(subject: &Subject, found: &mut Findings) {
 fn report_missing(name: &str, path: &Path, place: Place, found: &mut Findings) {
     if !name.contains('/') && is_called(path, ENDINGS) && is_missing(path) {
         let what = format!("there is no file `{name}` here, so the trainer looks for it on the hub");
-        found.at_with_severity(Severity::Warning, [place], what, "check the path");
+        found.at([place], what, "check the path").severity = Severity::Warning;
     }
 }
 

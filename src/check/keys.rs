@@ -50,7 +50,7 @@ fn unknown_key(subject: &Subject, found: &mut Findings) {
         if !found.only_counted(severity) {
             let what = why_unknown(key, subject) + ", so DeepSpeed refuses the config";
             let help = advice(key, subject, found.are_many());
-            found.key_with_severity(severity, &[&key.path], what, help);
+            found.key(&[&key.path], what, help).severity = severity;
         }
     }
 }
@@ -66,7 +66,7 @@ fn ignored_key(subject: &Subject, found: &mut Findings) {
         // A key that `--set` asks for is not dropped silently.
         let is_asked_for = matches!((subject.place)(&key.path), Place::Option { .. });
         let severity = if is_asked_for { subject.severity_of_keys() } else { Severity::Warning };
-        found.key_with_severity(severity, &[&key.path], what, fix);
+        found.key(&[&key.path], what, fix).severity = severity;
     }
 }
 
@@ -117,13 +117,13 @@ fn advice(key: &Key, subject: &Subject, are_many: bool) -> Fix {
     let elsewhere = || schema::named(name, subject.version()).find(reads);
     if let Some(entry) = schema::find(&dotted, subject.version()).filter(reads).or_else(elsewhere) {
         let place = format!("its place is `{}`:", entry.key);
-        return rename(key.path.as_ref(), entry.key, value(&entry)).remark(place).safe();
+        return rename(key.path.as_ref(), entry.key, value(&entry)).lead(place).safe();
     }
     match nearest(name, schema::names_below(section)) {
         Some(near) => {
             let meant = if section.is_empty() { near.to_string() } else { format!("{section}.{near}") };
             let value = schema::find(&meant, subject.version()).map_or_else(typed, |entry| value(&entry));
-            rename(key.path.as_ref(), meant, value).remark(format!("did you mean `{near}`?")).safe()
+            rename(key.path.as_ref(), meant, value).meaning(near).safe()
         }
         None => remove,
     }
@@ -136,7 +136,7 @@ fn removed_key(subject: &Subject, found: &mut Findings) {
         let now = entry.replaced_by.map(|now| format!(", now `{now}`")).unwrap_or_default();
         let (path, since, deepspeed) = (&key.path, since, subject.deepspeed());
         let what = format!("`{path}` was removed in {since}{now}: {deepspeed} refuses a config that has it");
-        found.key_with_severity(subject.severity_of_keys(), &[path], what, unset(path.as_ref()).safe());
+        found.key(&[path], what, unset(path.as_ref()).safe()).severity = subject.severity_of_keys();
     }
 }
 

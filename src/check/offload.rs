@@ -19,7 +19,7 @@ pub(super) const RULES: &[Check] = &[
             &["zero_optimization.offload_optimizer", STAGE],
             "the optimizer is set to {device}, but ZeRO is off: the first step fails with \"param is on cuda and \
              must be cpu\"",
-            |_| set(STAGE, 2).into(),
+            || set(STAGE, 2).into(),
         ),
     Check::code(Rule::NvmePath, Severity::Error, When::Start, nvme_path).doc("offload to nvme without nvme_path"),
     Check::code(Rule::NvmeShared, Severity::Note, When::Silent, nvme_shared)
@@ -35,7 +35,7 @@ pub(super) const RULES: &[Check] = &[
             let in_part = subject.get(RATIO).and_then(schema::real).is_some_and(|ratio| ratio < 1.0);
             in_part && subject.stage_is(&[0, 1, 2]) && !subject.is_before([0, 15, 0])
         })
-        .says(&[RATIO, STAGE], "`{key}` is {value}: the optimizer can be offloaded in part at stage 3 only", |_| {
+        .says(&[RATIO, STAGE], "`{key}` is {value}: the optimizer can be offloaded in part at stage 3 only", || {
             set(RATIO, 1).into()
         }),
 ];

@@ -27,7 +27,7 @@ pub(super) const RULES: &[Check] = &[
     Check::row(Rule::TrainerOptimizer, Severity::Warning, When::Start)
         .doc("a trainer with its own optimizer (xtuner), offloaded to host memory: DeepSpeed refuses all but its own")
         .holds(|subject| subject.job.trainer.sets("optimizer.params.lr") && forces_own(subject))
-        .says(&[OFFLOAD], "the trainer's own optimizer is refused, unless it is DeepSpeedCPUAdam", |_| {
+        .says(&[OFFLOAD], "the trainer's own optimizer is refused, unless it is DeepSpeedCPUAdam", || {
             set("zero_force_ds_cpu_optimizer", false).into()
         }),
     Check::row(Rule::ClientOptimizer, Severity::Note, When::Start)
@@ -36,12 +36,12 @@ pub(super) const RULES: &[Check] = &[
         .says(
             &[OFFLOAD],
             "the script's own optimizer must be DeepSpeedCPUAdam or DeepSpeedCPULion: others are refused",
-            |_| set("optimizer.type", "AdamW").or(set("zero_force_ds_cpu_optimizer", false)),
+            || set("optimizer.type", "AdamW").or(set("zero_force_ds_cpu_optimizer", false)),
         ),
     Check::row(Rule::NoOptimizer, Severity::Note, When::Start)
         .doc("stages 1 and 2 need an optimizer: from the config, or from the script")
         .holds(|subject| subject.is_plain() && subject.stage_is(&[1, 2]) && named(subject).is_none())
-        .says(&[STAGE], "the config has no optimizer: stages 1 and 2 need one from the script", |_| {
+        .says(&[STAGE], "the config has no optimizer: stages 1 and 2 need one from the script", || {
             set("optimizer.type", "AdamW").and(set("optimizer.params.lr", "1e-5")).into()
         }),
     Check::row(Rule::AdamIsAdamw, Severity::Note, When::Silent)
@@ -49,7 +49,7 @@ pub(super) const RULES: &[Check] = &[
         .holds(|subject| {
             named(subject).as_deref() == Some("adam") && subject.get("optimizer.params.adam_w_mode").is_none()
         })
-        .says(&["optimizer.type"], "`Adam` decouples the weight decay here: it is AdamW", |_| {
+        .says(&["optimizer.type"], "`Adam` decouples the weight decay here: it is AdamW", || {
             set("optimizer.params.adam_w_mode", false).into()
         }),
     Check::code(Rule::SchedulerType, Severity::Error, When::Start, scheduler_type)
@@ -62,7 +62,7 @@ pub(super) const RULES: &[Check] = &[
             let warms_up = subject.text("scheduler.type").is_some_and(|name| name.starts_with("Warmup"));
             warms_up && subject.get("scheduler.params.warmup_type").is_none()
         })
-        .says(&["scheduler.type"], "the warmup is logarithmic where `warmup_type` is not given", |_| {
+        .says(&["scheduler.type"], "the warmup is logarithmic where `warmup_type` is not given", || {
             set("scheduler.params.warmup_type", "linear").into()
         }),
     // For transformers the section is an optimizer, for DeepSpeed it is not.
@@ -77,7 +77,7 @@ pub(super) const RULES: &[Check] = &[
             let refused = subject.stage_is(&[1, 2]) || subject.stage_is(&[3]) && subject.is_before([0, 19, 8]);
             nameless && subject.is_hf() && refused
         })
-        .says(&["optimizer"], "`optimizer` has no `type`, and ZeRO needs an optimizer", |_| {
+        .says(&["optimizer"], "`optimizer` has no `type`, and ZeRO needs an optimizer", || {
             set("optimizer.type", "AdamW").or(unset("optimizer"))
         }),
 ];
@@ -111,7 +111,7 @@ fn swift_optimizer(subject: &Subject, found: &mut Findings) {
     };
     let what = "ms-swift 4.2.0 to 4.6.0 fails with an `optimizer` section, once model and data are loaded: 'DummyOptim' \
                 object has no attribute 'param_groups'";
-    found.key_with_severity(severity, &["optimizer"], what, unset("optimizer"));
+    found.key(&["optimizer"], what, unset("optimizer")).severity = severity;
 }
 
 fn named(subject: &Subject) -> Option<String> {
@@ -153,7 +153,8 @@ fn optimizer_type(subject: &Subject, found: &mut Findings) {
         } else {
             format!("{} no longer has the optimizer `{name}`", subject.deepspeed())
         };
-        return found.key(&[key], what, replaced);
+        found.key(&[key], what, replaced);
+        return;
     }
     let what = format!("neither DeepSpeed nor torch.optim has an optimizer `{name}`");
     let own = || OPTIMIZERS.iter().flat_map(|row| row.0.split(' ')).filter(|own| is_own(subject, own));
@@ -162,11 +163,11 @@ fn optimizer_type(subject: &Subject, found: &mut Findings) {
     // torch may have a newer class of that name.
     let is_wrong = torch_since(&name).is_some() || nearest(&name, own()).is_some();
     let severity = if is_wrong { Severity::Error } else { Severity::Warning };
-    found.key_with_severity(severity, &[key], what, fix);
+    found.key(&[key], what, fix).severity = severity;
 }
 
 fn set_meant(key: &str, near: &str) -> Fix {
-    set(key, near).remark(format!("did you mean `{near}`?")).safe()
+    set(key, near).meaning(near).safe()
 }
 
 /// Returns the parameters of a section and reports those that are unknown.
@@ -181,9 +182,9 @@ fn parameters<'a>(
     for given in params.keys().filter(|given| !known.contains(&given.as_str())) {
         let key = format!("{section}.params.{given}");
         let fix = match nearest(given, known.iter().copied()).filter(|near| !params.contains_key(*near)) {
-            Some(near) => rename(&key, format!("{section}.params.{near}"), params[given].to_string())
-                .remark(format!("did you mean `{near}`?"))
-                .safe(),
+            Some(near) => {
+                rename(&key, format!("{section}.params.{near}"), params[given].to_string()).meaning(near).safe()
+            }
             None => unset(&key),
         };
         found.key(&[&key], format!("{takes_no} takes no `{given}`"), fix);

@@ -14,7 +14,7 @@ pub(super) const RULES: &[Check] = &[
             let trainer_decides = subject.job.trainer.sets("fp16.enabled");
             is_enabled(subject, "fp16") && is_enabled(subject, "bf16") && !trainer_decides
         })
-        .says(&["fp16.enabled", "bf16.enabled"], "`fp16` and `bf16` are both enabled", |_| {
+        .says(&["fp16.enabled", "bf16.enabled"], "`fp16` and `bf16` are both enabled", || {
             set("fp16.enabled", false).into()
         }),
     Check::code(Rule::LossScale, Severity::Error, When::Parse, loss_scale)
@@ -29,7 +29,7 @@ pub(super) const RULES: &[Check] = &[
         .says(
             &["data_types.grad_accum_dtype", STAGE],
             "bf16 with gradients accumulated in fp32 is not implemented at stage 0",
-            |_| set(STAGE, 1).or(unset("data_types.grad_accum_dtype")),
+            || set(STAGE, 1).or(unset("data_types.grad_accum_dtype")),
         ),
     Check::code(Rule::PrecisionOfGpu, Severity::Warning, When::Start, precision_of_gpu)
         .doc("bf16 on a GPU that only emulates it, or fp16 on one that DeepSpeed does not support"),

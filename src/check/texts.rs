@@ -38,13 +38,13 @@ fn text_for_number(subject: &Subject, found: &mut Findings) {
             let severity = if certain { Severity::Error } else { Severity::Warning };
             let what =
                 format!("`{name}` is the text `{text}` to the trainer, which wants a number and converts nothing");
-            found.at_with_severity(severity, [place()], what, give(name, number_meant(text)));
+            found.at([place()], what, give(name, number_meant(text))).severity = severity;
         } else if parser.takes(name, ArgType::is_mapping) && parser.has(name, &parser.versions(job.python.as_ref())) {
             let what = format!("`{name}` is the text `{text}` to the trainer, which wants a mapping");
-            found.at_with_severity(Severity::Warning, [place()], what, drop_word(name));
+            found.at([place()], what, drop_word(name)).severity = Severity::Warning;
         } else if hf_bool(text).is_none() && parser.takes(name, ArgType::is_bool) {
             let what = format!("`{name}` is the text `{text}` to the trainer, which wants true or false");
-            found.at_with_severity(Severity::Warning, [place()], what, give(name, true));
+            found.at([place()], what, give(name, true)).severity = Severity::Warning;
         }
     }
 }

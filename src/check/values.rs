@@ -33,7 +33,7 @@ fn judge(subject: &Subject, found: &mut Findings, kind: ValueFault) {
             let value =
                 if found.are_many() { key.value.to_string() } else { as_typed(key.value, &(subject.place)(path)) };
             let what = format!("`{path}` is {value}, but DeepSpeed wants {wanted}");
-            found.key_with_severity(subject.severity_of_keys(), &[path], what, advice(key, &entry));
+            found.key(&[path], what, advice(key, &entry)).severity = subject.severity_of_keys();
         }
     }
 }

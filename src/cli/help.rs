@@ -24,7 +24,7 @@ pub(super) fn read(args: HelpArgs, mut reader: Reader) -> Result<String, Vec<Pro
         Some(name) if SUBCOMMANDS.contains(&name.as_str()) => page(name, reader.host),
         Some(name) => {
             let help = match report::nearest(name, SUBCOMMANDS.iter().copied()) {
-                Some(nearest) => run(format!("zlaunch help {nearest}")).remark(format!("did you mean `{nearest}`?")),
+                Some(nearest) => run(format!("zlaunch help {nearest}")).meaning(nearest),
                 None => say(format!(
                     "`zlaunch help` lists the commands, `zlaunch --help` the launch options; try `zlaunch explain {name}`"
                 )),

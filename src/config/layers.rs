@@ -107,7 +107,7 @@ pub fn remove(config: &mut Value, keys: &[Sourced<String>]) -> Vec<Problem> {
         let known = known.iter().map(String::as_str).filter(|_| at < COMPARED);
         Problem::error(Rule::Unset, format!("the config has no key `{}` to remove", key.value)).at(key).fix(
             match nearest(&key.value, known) {
-                Some(near) => give_as(&key.from, near).remark(format!("did you mean `{near}`?")).into(),
+                Some(near) => give_as(&key.from, near).meaning(near).into(),
                 None => Fixes::from("`zlaunch templates NAME` shows the keys"),
             },
         )

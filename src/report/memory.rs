@@ -32,8 +32,8 @@ pub(crate) fn unknown_card(name: &Sourced<String>, nearest: Option<&str>) -> Pro
     let is_number = name.value.trim().parse::<u32>().is_ok();
     let memory = give("--gpus", 8).and(give("--gpu-memory", "80GiB")).remark("its memory instead of its name");
     let fixes = match nearest {
-        _ if is_number => give("--gpus", name.value.trim()).remark("did you mean `--gpus`?").into(),
-        Some(nearest) => give("--gpu", nearest).remark(format!("did you mean `{nearest}`?")).or(memory),
+        _ if is_number => give("--gpus", name.value.trim()).meaning("--gpus").into(),
+        Some(nearest) => give("--gpu", nearest).meaning(nearest).or(memory),
         None => memory.into(),
     };
     Problem::error(Rule::Usage, format!("zlaunch does not know a GPU named `{}`", name.value)).at(name).fix(fixes)

@@ -137,14 +137,11 @@ impl Problem {
 
     /// The text behind `help:`.
     pub fn help(&self) -> String {
-        if !self.is_about_file {
-            return self.fixes.text();
-        }
         let file = self.places.iter().find_map(|place| match place {
             Place::Line { file, .. } | Place::File { file } => Some(file),
             _ => None,
         });
-        self.fixes.text_in(file.map(PathBuf::as_path))
+        self.fixes.text(self.is_about_file, file.map(PathBuf::as_path))
     }
 
     pub(crate) fn when(mut self, when: Option<When>) -> Self {

@@ -46,7 +46,7 @@ pub(crate) fn not_one_of(sourced: &Sourced<String>, known: &[&str]) -> Problem {
     let more = if known.len() > MOST { format!(" and {} more", known.len() - shown.len()) } else { String::new() };
     let all = format!("one of {}{more}", shown.join(", "));
     let fixes = match word_meant(&sourced.value, known) {
-        Some(word) => give_as(&sourced.from, word).remark(format!("did you mean `{word}`?")).see(all),
+        Some(word) => give_as(&sourced.from, word).meaning(word).see(all),
         None => Fixes::from(all),
     };
     Problem::error(Rule::Usage, format!("`{}` does not know `{}`", sourced.from, sourced.value)).at(sourced).fix(fixes)

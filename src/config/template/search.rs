@@ -192,8 +192,7 @@ impl Search {
             return refused(what, give("--deepspeed", "zero3").see(lists));
         }
         let what = format!("no DeepSpeed template is named `{name}`");
-        let meant_template =
-            |meant: &str| give_as(&spec.from, meant).remark(format!("did you mean `{meant}`?")).see(lists);
+        let meant_template = |meant: &str| give_as(&spec.from, meant).meaning(meant).see(lists);
         let known: Vec<String> = self.all().into_iter().map(|(name, _)| name).collect();
         if let Some((stage, meant)) = stage_meant(name).filter(|(_, meant)| known.contains(meant)) {
             let what = if stage > 3 { format!("{what}: ZeRO has the stages 0 to 3") } else { what };
