@@ -1,14 +1,11 @@
 //! The rules of `check`: what DeepSpeed, accelerate or torch would refuse minutes later, silently ignore, or do in another
 //! way than expected. A rule is one entry in the table of its subject. Nothing here changes the plan.
 
-mod arguments;
 mod batch;
 mod combinations;
-pub(crate) mod devices;
 mod effects;
-mod environment;
+mod files;
 mod findings;
-mod inputs;
 mod keys;
 pub mod machine;
 mod offload;
@@ -16,9 +13,10 @@ pub(crate) mod operators;
 mod optimizer;
 pub(crate) mod precision;
 mod refusals;
+mod rejections;
 mod subject;
-mod texts;
 mod values;
+pub(crate) mod variables;
 
 use crate::report::{Problem, Rule, RuleSubject, Severity};
 
@@ -39,8 +37,7 @@ const CONFIG: &[&[Check]] = &[
 ];
 
 /// Rules about the environment and the machine, which are also asked where there is no config.
-const LAUNCH: &[&[Check]] =
-    &[environment::RULES, devices::RULES, inputs::RULES, arguments::RULES, arguments::INCOMPLETE, texts::RULES];
+const LAUNCH: &[&[Check]] = &[variables::RULES, variables::DEVICES, files::RULES, rejections::RULES];
 
 pub fn rules() -> impl Iterator<Item = &'static Check> {
     CONFIG.iter().chain(LAUNCH).copied().flatten()
@@ -48,8 +45,8 @@ pub fn rules() -> impl Iterator<Item = &'static Check> {
 
 /// A launch needs it, a plan does not: a plan may be for another machine, and its command may be incomplete.
 pub(crate) fn is_about_the_start(rule: Rule) -> bool {
-    let about = [inputs::RULES, devices::RULES, arguments::INCOMPLETE];
-    about.into_iter().flatten().any(|check| check.rule == rule)
+    let of_files = [files::RULES, variables::DEVICES].into_iter().flatten().any(|check| check.rule == rule);
+    of_files || rule == Rule::ArgumentMissing
 }
 
 pub(crate) fn is_about_batch(rule: Rule) -> bool {

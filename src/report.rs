@@ -3,7 +3,6 @@
 
 mod effects;
 pub(crate) mod fix;
-mod memory;
 mod place;
 mod printing;
 mod problem;
@@ -16,7 +15,6 @@ mod trainers;
 mod usage;
 
 pub(crate) use effects::*;
-pub(crate) use memory::*;
 pub(crate) use place::Place;
 pub use printing::*;
 pub use problem::*;

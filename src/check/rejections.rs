@@ -1,4 +1,5 @@
-//! Arguments that the trainer's parser would refuse: unknown options, values of another type, choices that do not exist.
+//! Arguments that the trainer's parser would refuse: unknown options, values of another type, choices that do not exist,
+//! texts in a run file where it converts nothing.
 //! `command::arguments` has the recorded parsers.
 
 use std::borrow::Cow;
@@ -8,23 +9,28 @@ use super::findings::{Check, Findings};
 use super::refusals::{self, Refusal};
 use super::subject::Subject;
 use crate::base::options::{flag, launch_option};
-use crate::command::arguments::{Parser, Rejected, Rejection, Versions};
+use crate::command::arguments::{ArgType, Parser, Rejected, Rejection, Versions};
+use crate::command::argv::hf_bool;
+use crate::command::defaults::TRAINING_ARGUMENTS;
 use crate::command::target::base_name;
 use crate::command::trainer::{ArgumentParser, UnknownOptions};
 use crate::report::fix::{Fixes, drop_word, give, move_to_front, rename_option, say};
 use crate::report::{self, Place, Problem, Rule, Severity, Wanted, When, nearest};
 
-pub(super) const RULES: &[Check] = &[Check::code(Rule::Argument, Severity::Error, When::Start, argument).doc(
-    "the trainer refuses one of its own arguments, minutes later (a warning where its version or its script \
+pub(super) const RULES: &[Check] = &[
+    Check::code(Rule::Argument, Severity::Error, When::Start, argument).doc(
+        "the trainer refuses one of its own arguments, minutes later (a warning where its version or its script \
          leaves a doubt)",
-)];
-
-/// A command that is not complete can be planned.
-pub(super) const INCOMPLETE: &[Check] =
-    &[Check::code(Rule::ArgumentMissing, Severity::Error, When::Start, argument_missing).doc(
+    ),
+    Check::code(Rule::ArgumentMissing, Severity::Error, When::Start, argument_missing).doc(
         "the command leaves out what the trainer cannot do without: its model, its data (only where the sources of \
          the trainer are there and say so)",
-    )];
+    ),
+    Check::code(Rule::TextForNumber, Severity::Error, When::Start, text_for_number).doc(
+        "a run file has a text where the trainer counts and converts nothing, such as `1e-5` in YAML 1.1 (a warning \
+         where not every training uses it)",
+    ),
+];
 
 struct Reading<'a> {
     parser: Parser,
@@ -241,4 +247,53 @@ fn report_rejection(
 
 fn suggestion(name: &str, parser: &Parser, versions: &Versions) -> Option<String> {
     nearest(name, parser.names().filter(|known| parser.has(known, versions))).map(str::to_string)
+}
+
+/// A text in one of these was seen to end every run.
+const ALWAYS_USED: &str = "learning_rate weight_decay max_grad_norm num_train_epochs max_steps warmup_steps \
+                           gradient_accumulation_steps per_device_train_batch_size seed";
+
+fn text_for_number(subject: &Subject, found: &mut Findings) {
+    let job = subject.job;
+    if job.texts.is_empty() {
+        return;
+    }
+    let class = match job.trainer.arguments.parser {
+        ArgumentParser::Recorded { class, .. } => class(&job.target, subject.host),
+        _ => Some(TRAINING_ARGUMENTS),
+    };
+    let Some(class) = class else { return };
+    let parser = Parser::new(&[class]);
+    for (name, text) in &job.texts {
+        let place = || job.place_in_run_file(name, subject.host).unwrap_or_else(|| Place::option(name, text));
+        if parser.takes(name, ArgType::is_number) {
+            // A script may convert the values itself.
+            let certain = ALWAYS_USED.split(' ').any(|used| used == name) && job.version().is_some();
+            let severity = if certain { Severity::Error } else { Severity::Warning };
+            let what =
+                format!("`{name}` is the text `{text}` to the trainer, which wants a number and converts nothing");
+            found.at([place()], what, give(name, number_meant(text))).severity = severity;
+        } else if parser.takes(name, ArgType::is_mapping) && parser.has(name, &parser.versions(job.python.as_ref())) {
+            let what = format!("`{name}` is the text `{text}` to the trainer, which wants a mapping");
+            found.at([place()], what, drop_word(name)).severity = Severity::Warning;
+        } else if hf_bool(text).is_none() && parser.takes(name, ArgType::is_bool) {
+            let what = format!("`{name}` is the text `{text}` to the trainer, which wants true or false");
+            found.at([place()], what, give(name, true)).severity = Severity::Warning;
+        }
+    }
+}
+
+/// In YAML 1.1 a number with an exponent needs a dot and a sign.
+fn number_meant(text: &str) -> String {
+    if text.parse::<f64>().is_err() {
+        return "NUMBER".to_string();
+    }
+    match text.split_once(['e', 'E']) {
+        Some((digits, exponent)) => {
+            let dot = if digits.contains('.') { "" } else { ".0" };
+            let sign = if exponent.starts_with(['+', '-']) { "" } else { "+" };
+            format!("{digits}{dot}e{sign}{exponent}")
+        }
+        None => text.to_string(),
+    }
 }
