@@ -136,6 +136,11 @@ impl Fix {
         self.or(Fix::from(Change::See(text.to_string())))
     }
 
+    /// Nothing but a command line.
+    pub(crate) fn is_command(&self) -> bool {
+        matches!(self.changes[..], [Change::Run(_)]) && self.lead.is_empty()
+    }
+
     pub(crate) fn lead(self, lead: impl Into<String>) -> Self {
         Fix { lead: lead.into(), ..self }
     }

@@ -3,15 +3,15 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use serde::Serialize;
+
 use super::fix::Fixes;
 use super::place::Place;
 use super::rule::Rule;
 
-/// zlaunch refused.
+/// The exit statuses of zlaunch itself.
 pub(crate) const REFUSED: u8 = 125;
-/// Found, but it cannot be executed.
 pub(crate) const NOT_EXECUTABLE: u8 = 126;
-/// Not found.
 pub(crate) const NOT_FOUND: u8 = 127;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,32 +33,21 @@ impl fmt::Display for Severity {
 }
 
 /// When the trainer would come upon a problem.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum When {
     /// DeepSpeed reads the config: `DeepSpeedConfig`, under ZeRO-3 already while the model is loaded.
     Parse,
     /// The engine or the trainer is set up.
     Start,
-    /// At the first step, or when the model is saved.
+    /// The first step, or the first save.
     Step,
     /// Never: the training goes on silently.
     Silent,
 }
 
-impl When {
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            When::Parse => "parse",
-            When::Start => "start",
-            When::Step => "step",
-            When::Silent => "silent",
-        }
-    }
-}
-
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// A short name for the kind of problem: `--allow` and `explain` take it.
     pub rule: Rule,
     pub severity: Severity,
     pub what: String,
@@ -69,7 +58,6 @@ pub struct Problem {
     /// More of the same rule and severity that were only counted, because nobody reads that many.
     pub(crate) more: usize,
     pub status: u8,
-    /// Where that is known.
     pub when: Option<When>,
     /// `--allow` silences it.
     pub(crate) allowable: bool,
@@ -114,11 +102,6 @@ impl Problem {
         Problem { asks_for_gpu_count: true, ..self }
     }
 
-    /// `--strict`.
-    pub(crate) fn make_error(&mut self) {
-        self.severity = Severity::Error;
-    }
-
     pub(crate) fn into_warning(self) -> Self {
         let allowable = self.allowable || self.rule.only_warns();
         Problem { severity: Severity::Warning, allowable, ..self }
@@ -129,7 +112,7 @@ impl Problem {
         self
     }
 
-    /// How to fix it; replaces what was said before.
+    /// Replaces the fixes.
     pub(crate) fn fix(mut self, fixes: impl Into<Fixes>) -> Self {
         self.fixes = fixes.into();
         self

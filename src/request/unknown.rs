@@ -12,7 +12,7 @@ use crate::command::prefix::{Barrier, Prefix};
 use crate::command::target::{base_name, is_python, of_python};
 use crate::command::trainer;
 use crate::ranks::topology::Topology;
-use crate::report::fix::run;
+use crate::report::fix::{Fix, run, say};
 use crate::report::{self, Place, Problem, Rule};
 
 /// Programs that start a training, besides the console scripts of the front ends and Python.
@@ -31,7 +31,7 @@ impl UnderstoodLaunch<'_> {
             return Vec::new();
         }
         let first = self.launch.command.first().map_or(OsStr::new(""), OsString::as_os_str);
-        let (program, line) = (base_name(first), run(self.right_order()));
+        let (program, line) = (base_name(first), self.right_order());
         let places = self.several_machines(trainer::is_console(first));
         if !places.is_empty() {
             let what = format!("zlaunch does not know `{program}`, so it cannot place it on several machines");
@@ -128,7 +128,7 @@ impl UnderstoodLaunch<'_> {
     }
 
     /// What to do instead of running a command that is not understood.
-    pub(crate) fn right_order(&self) -> String {
+    pub(crate) fn right_order(&self) -> Fix {
         let launch = self.launch;
         let command = &launch.command;
         let trains =
@@ -140,7 +140,7 @@ impl UnderstoodLaunch<'_> {
         let program = if is_python(&command[0]) { of_python(&command[1..]).map_or(0, |(_, used)| used) } else { 0 };
         if let Some(at) = (program + 1..command.len()).find(starts) {
             let words = [&command[..at], &launch.words_with(&[], &command[at..])].concat();
-            return format!("if it starts a training, put zlaunch after it: {}", shell::text(&words));
+            return run(shell::text(&words)).lead("if it starts a training, put zlaunch after it:");
         }
         // What trains, of programs that do other things too.
         let needed = match base_name(&command[0]) {
@@ -154,15 +154,16 @@ impl UnderstoodLaunch<'_> {
             && !command.iter().any(|given| given == word)
         {
             let command = [&command[..1], &[word.into()], &command[1..]].concat();
-            return shell::text(&launch.words_with(&[], &command));
+            return run(shell::text(&launch.words_with(&[], &command)));
         }
         if let [python] = &command[..]
             && is_python(python)
         {
-            return format!("name the script: {} train.py", python.to_string_lossy());
+            return run(format_args!("{} train.py", python.to_string_lossy())).lead("name the script:");
         }
-        "put zlaunch in front of the training command inside it, or let the shims do that (zlaunch shims install); \
-         --trainer hf or deepspeed says that it is a training itself"
-            .to_string()
+        say(
+            "put zlaunch in front of the training command inside it, or let the shims do that (zlaunch shims install); \
+             --trainer hf or deepspeed says that it is a training itself",
+        )
     }
 }
