@@ -91,7 +91,10 @@ fn prescaled_gradients(subject: &Subject, found: &mut Findings) {
     let factor = subject.get("gradient_predivide_factor").and_then(Value::as_f64);
     let divided = factor.is_some_and(|factor| (factor - 1.0).abs() > 0.0);
     let key = if prescaled { "prescale_gradients" } else { "gradient_predivide_factor" };
-    if (prescaled || divided) && subject.stage_is(&[2, 3]) && subject.zero_is_on("reduce_scatter") != Some(false) {
+    if (prescaled || divided)
+        && subject.stage_is(&[2, 3])
+        && subject.zero_key("reduce_scatter").and_then(schema::truth) != Some(false)
+    {
         let what = format!("`{key}` is {}, which stages 2 and 3 do not allow with reduce_scatter", subject.shown(key));
         found.key(&[key, "zero_optimization.reduce_scatter"], what, unset(key));
     }

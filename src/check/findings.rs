@@ -1,7 +1,5 @@
 //! A rule of `check`, and the list that it adds problems to.
 
-use std::ffi::OsStr;
-
 use super::subject::Subject;
 use crate::report::fix::{Change, Fixes};
 use crate::report::{MOST, Place, Problem, Rule, Severity, When};
@@ -100,16 +98,6 @@ impl Findings<'_> {
             }
         }
         self.at(places, what, Fixes(fixes))
-    }
-
-    pub(super) fn variable(
-        &mut self,
-        name: &str,
-        value: impl AsRef<OsStr>,
-        what: impl Into<String>,
-        fixes: impl Into<Fixes>,
-    ) -> &mut Problem {
-        self.at([Place::variable(name, value.as_ref().to_string_lossy())], what, fixes)
     }
 
     /// Adds a problem that was worded elsewhere.

@@ -4,6 +4,8 @@ use serde_json::Value;
 
 use super::findings::{Check, Findings};
 use super::subject::{STAGE, Subject};
+use crate::command::model::HiddenSize;
+use crate::config::auto;
 use crate::config::schema;
 use crate::config::zero::Device;
 use crate::report::fix::set;
@@ -41,12 +43,10 @@ pub(super) const RULES: &[Check] = &[
 ];
 
 /// Sections that use NVMe. Below stage 3, DeepSpeed ignores it.
-fn on_nvme<'a>(subject: &'a Subject) -> impl Iterator<Item = &'static str> + use<'a> {
+fn on_nvme(subject: &Subject) -> impl Iterator<Item = &'static str> {
+    let stage_3 = subject.stage_is(&[3]);
     let sections = [("offload_optimizer", subject.zero().optimizer), ("offload_param", subject.zero().param)];
-    sections
-        .into_iter()
-        .filter(|(_, device)| subject.stage_is(&[3]) && *device == Device::Nvme)
-        .map(|(section, _)| section)
+    sections.into_iter().filter_map(move |(name, device)| (stage_3 && device == Device::Nvme).then_some(name))
 }
 
 fn nvme_path(subject: &Subject, found: &mut Findings) {
@@ -87,7 +87,7 @@ fn nvme_buffers(subject: &Subject, found: &mut Findings) {
     if !on_nvme(subject).any(|section| section == "offload_param") {
         return;
     }
-    let Some(hidden) = subject.hidden_size() else { return };
+    let Ok(HiddenSize { value: hidden, .. }) = auto::hidden_size(subject.job, subject.host) else { return };
     let shard = hidden.saturating_mul(hidden).div_ceil(world.max(1));
     #[expect(clippy::cast_precision_loss, reason = "sizes of weights")]
     if size < shard as f64 {

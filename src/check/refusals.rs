@@ -47,10 +47,6 @@ impl Refusal {
         self.lines.lines().filter_map(|line| line.split_once(' ')).map(|(name, text)| (name, text.trim_start()))
     }
 
-    fn field(self, name: &str) -> &'static str {
-        self.fields().find(|(field, _)| *field == name).map_or("", |(_, text)| text)
-    }
-
     /// All must hold.
     fn conditions(self) -> impl Iterator<Item = Condition> {
         let conditions = self.fields().take_while(|(name, _)| matches!(*name, "if" | "and"));
@@ -58,7 +54,7 @@ impl Refusal {
     }
 
     pub(super) fn why(self) -> &'static str {
-        self.field("why")
+        self.fields().find(|(name, _)| *name == "why").map_or("", |(_, text)| text)
     }
 
     pub(super) fn is_of_transformers(self) -> bool {
@@ -66,7 +62,8 @@ impl Refusal {
     }
 
     pub(super) fn needed(self) -> Option<&'static str> {
-        self.conditions().next().and_then(|first| if let Condition::LeftOut(name) = first { Some(name) } else { None })
+        let Condition::LeftOut(name) = self.conditions().next()? else { return None };
+        Some(name)
     }
 
     /// `is_left_out`: the argument is not given, not even abbreviated.
@@ -76,11 +73,9 @@ impl Refusal {
 
     /// The nearest of the listed values, or the fixes of the table.
     pub(super) fn fixes(self, subject: &Subject, option: &str, value: &str) -> Fixes {
-        let known = match self.conditions().next() {
-            Some(Condition::Unlisted(_, files)) => listed(subject, files),
-            _ => Vec::new(),
-        };
-        if let Some(near) = nearest(value, known.iter().map(String::as_str)) {
+        if let Some(Condition::Unlisted(_, files)) = self.conditions().next()
+            && let Some(near) = nearest(value, listed(subject, files).iter().map(String::as_str))
+        {
             return give(option, near).into();
         }
         let fixes = self.fields().filter(|(name, _)| *name == "fix").filter_map(|(_, text)| text.split_once(' '));
@@ -104,10 +99,13 @@ fn fix(kind: &str, text: &str) -> Fix {
     }
 }
 
+fn installed(subject: &Subject, file: &str) -> Option<String> {
+    reading::text_if_any(&subject.job.installed_file(file)?)
+}
+
 /// The names that the first of these files that is there assigns: `qwen2 = 'qwen2'`.
 fn listed(subject: &Subject, files: &str) -> Vec<String> {
-    let text = files.split('|').find_map(|file| reading::text_if_any(&subject.job.installed_file(file)?));
-    let text = text.unwrap_or_default();
+    let text = files.split('|').find_map(|file| installed(subject, file)).unwrap_or_default();
     text.split(" = '").skip(1).filter_map(|rest| rest.split('\'').next()).map(str::to_string).collect()
 }
 
@@ -153,14 +151,13 @@ impl Condition {
                 let known = listed(subject, files);
                 !known.is_empty() && !known.iter().any(|known| known == value)
             }),
-            Condition::Is(name, wanted) => value(name).is_some_and(|value| match wanted.strip_suffix('*') {
-                Some(start) => value.starts_with(start),
-                None => value == *wanted,
+            Condition::Is(name, wanted) => value(name).is_some_and(|value| {
+                wanted.strip_suffix('*').map_or(value == *wanted, |start| value.starts_with(start))
             }),
             Condition::LeftOut(name) => given(name).is_none() && seen(name) && is_left_out(name),
             Condition::Missing(modules) => subject.job.python.as_ref().is_some_and(|python| {
-                let is_missing = |module| python.seek(module, subject.host) == Presence::Missing;
-                subject.runs_here() && modules.split('|').all(is_missing)
+                let mut found = modules.split('|').map(|module| python.seek(module, subject.host));
+                subject.runs_here() && found.all(|presence| presence == Presence::Missing)
             }),
             Condition::WithoutKey(key) => subject.get(key).is_none(),
             Condition::FewerRanks(name) => {
@@ -170,7 +167,10 @@ impl Condition {
             Condition::Deepspeed => !subject.config.is_null(),
             Condition::Zero3(wanted) => subject.stage_is(&[3]) == *wanted,
             Condition::Says("script", text) => subject.script_says(text),
-            Condition::Says(files, text) => files.split('|').any(|file| subject.installed_says(file, text)),
+            Condition::Says(files, text) => {
+                let mut files = files.split('|').filter_map(|file| installed(subject, file));
+                files.any(|source| source.contains(text))
+            }
         }
     }
 }

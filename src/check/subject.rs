@@ -13,13 +13,12 @@ use crate::command::argv::hf_bool;
 use crate::command::script_source::ScriptSource;
 use crate::command::target::Target;
 use crate::command::trainer::Job;
-use crate::config::auto;
 use crate::config::schema::{self, KeySpec, Known, UnknownKeys, ValueFault};
 use crate::config::zero::Zero;
 use crate::host::Host;
 use crate::ranks::launcher::Launcher;
 use crate::ranks::topology::{Role, Topology};
-use crate::report::{Place, Severity, reading};
+use crate::report::{Place, Severity};
 
 pub(super) const STAGE: &str = "zero_optimization.stage";
 
@@ -44,7 +43,7 @@ pub(crate) struct Subject<'a> {
 pub(crate) struct Derived<'a> {
     keys: Vec<Key<'a>>,
     zero: Zero<'a>,
-    judge: VersionMatch,
+    pub(super) judge: VersionMatch,
     script: OnceCell<Option<String>>,
 }
 
@@ -134,10 +133,6 @@ impl<'a> Subject<'a> {
         self.get(key).and_then(schema::whole)
     }
 
-    pub(super) fn zero_is_on(&self, key: &str) -> Option<bool> {
-        self.zero_key(key).and_then(schema::truth)
-    }
-
     pub(super) fn stage_is(&self, stages: &[u8]) -> bool {
         self.derived.zero.stage.is_some_and(|stage| stages.contains(&stage))
     }
@@ -167,18 +162,11 @@ impl<'a> Subject<'a> {
         self.version().is_before(version)
     }
 
-    pub(super) fn judge(&self) -> VersionMatch {
-        self.derived.judge
-    }
-
-    pub(super) fn spec(&self, key: &str) -> Option<KeySpec> {
-        schema::find(key, self.version())
-    }
-
     /// This version knows the key and the sections around it.
     pub(super) fn reads(&self, key: &str) -> bool {
-        let ends = key.match_indices('.').map(|(end, _)| end).chain([key.len()]);
-        ends.into_iter().all(|end| self.spec(&key[..end]).is_some_and(|entry| entry.known() == Known::Yes))
+        let mut ends = key.match_indices('.').map(|(end, _)| end).chain([key.len()]);
+        let entry = |end: usize| schema::find(&key[..end], self.version());
+        ends.all(|end| entry(end).is_some_and(|entry| entry.known() == Known::Yes))
     }
 
     /// Less certain if the installed version was not recorded.
@@ -194,78 +182,55 @@ impl<'a> Subject<'a> {
         self.job.python.as_ref()?.version(name)
     }
 
-    /// A file of an installed package contains this text.
-    pub(super) fn installed_says(&self, file: &str, text: &str) -> bool {
-        let source = self.job.installed_file(file).and_then(|file| reading::text_if_any(&file));
-        source.is_some_and(|source| source.contains(text))
-    }
-
     /// The folder of the model, if it is on this machine.
     pub(super) fn model_folder(&self) -> Option<PathBuf> {
         let model = self.job.args.raw(self.job.trainer.model.argument)?;
         Some(self.host.cwd.join(model.value)).filter(|folder| folder.is_dir())
     }
 
-    /// `DeepSpeed`, with versions only if the rules of another version are used.
-    pub(super) fn judging_deepspeed(&self) -> String {
-        if matches!(self.derived.judge, VersionMatch::Exact(_)) { "DeepSpeed".to_string() } else { self.deepspeed() }
-    }
-
     /// `DeepSpeed 0.16.9`, and the version whose rules are used if it is another.
     pub(super) fn deepspeed(&self) -> String {
         let judge = self.version();
-        match (self.derived.judge, self.package("deepspeed")) {
-            (VersionMatch::Exact(_), Some(installed)) => format!("DeepSpeed {installed}"),
-            (_, None) => format!("DeepSpeed {judge}"),
-            (_, Some(installed)) => format!("DeepSpeed {judge} ({installed} is installed, which is not recorded)"),
+        match self.package("deepspeed") {
+            Some(installed) if matches!(self.derived.judge, VersionMatch::Exact(_)) => format!("DeepSpeed {installed}"),
+            Some(installed) => format!("DeepSpeed {judge} ({installed} is installed, which is not recorded)"),
+            None => format!("DeepSpeed {judge}"),
         }
     }
 
     /// The text of the script, read on demand.
     pub(super) fn script(&self) -> Option<&str> {
-        let read = || match &self.job.target {
-            Target::Script { path, .. } => ScriptSource::of_script(path, self.host).map(|source| source.text),
-            _ => None,
-        };
-        let known = self.job.source.as_ref().map(|source| source.text.as_str());
-        known.or_else(|| self.derived.script.get_or_init(read).as_deref())
+        if let Some(source) = &self.job.source {
+            return Some(&source.text);
+        }
+        let Target::Script { path, .. } = &self.job.target else { return None };
+        let read = || ScriptSource::of_script(path, self.host).map(|source| source.text);
+        self.derived.script.get_or_init(read).as_deref()
     }
 
     pub(super) fn script_says(&self, text: &str) -> bool {
         self.script().is_some_and(|script| script.contains(text))
     }
 
-    /// From the model's config.json, read on demand.
-    pub(super) fn hidden_size(&self) -> Option<u64> {
-        auto::hidden_size(self.job, self.host).ok().map(|hidden| hidden.value)
-    }
-
     /// `srun` and DeepSpeed's runner start ranks on other machines.
     pub(super) fn runs_here(&self) -> bool {
-        let several = self.topology.is_some_and(Topology::has_several_nodes);
-        let through_runner = several && self.launcher == Some(Launcher::Deepspeed);
-        let through_srun = self.topology.is_some_and(|topology| matches!(topology.role, Role::Shell { .. }));
-        !through_runner && !through_srun
+        self.topology.is_none_or(|topology| {
+            let by_runner = topology.has_several_nodes() && self.launcher == Some(Launcher::Deepspeed);
+            !by_runner && !matches!(topology.role, Role::Shell { .. })
+        })
     }
 
     pub(super) fn trains_on_cpu(&self) -> bool {
         let on = |value: &str| hf_bool(value) == Some(true);
-        let is_switch = |name: &&str| {
-            let given = self.job.args.list(name);
-            given.is_some_and(|(_, values)| values.first().is_none_or(|value| value.to_str().is_some_and(on)))
-        };
+        let mut switches = ["use_cpu", "no_cuda"].into_iter().filter_map(|name| self.job.args.list(name));
         self.host.var("DS_ACCELERATOR") == Some("cpu")
             || self.host.var("ACCELERATE_USE_CPU").is_some_and(on)
-            || ["use_cpu", "no_cuda"].iter().any(is_switch)
-    }
-
-    pub(super) fn argument_is(&self, name: &str, value: &str) -> bool {
-        self.job.args.list(name).is_some_and(|(_, values)| values.first().is_some_and(|given| *given == value))
+            || switches.any(|(_, values)| values.first().is_none_or(|value| value.to_str().is_some_and(on)))
     }
 
     /// The value that the ranks get, possibly from the template.
     pub(super) fn variable(&self, name: &str) -> Option<&OsStr> {
-        let in_template = || self.template_env.iter().find(|(known, _)| known == name);
-        self.host.var_os(name).or_else(|| in_template().map(|(_, value)| OsStr::new(value)))
+        let mut in_template = self.template_env.iter().filter(|(known, _)| known == name);
+        self.host.var_os(name).or_else(|| in_template.next().map(|(_, value)| OsStr::new(value)))
     }
 }

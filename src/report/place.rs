@@ -1,5 +1,6 @@
 //! Places: where the cause of a problem is. As JSON, a place has the names of these fields.
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -54,8 +55,9 @@ impl Place {
         Place::Option { option: option.into(), value: value.into() }
     }
 
-    pub(crate) fn variable(variable: impl Into<String>, value: impl Into<String>) -> Self {
-        Place::Variable { variable: variable.into(), value: Some(value.into()) }
+    pub(crate) fn variable(variable: impl Into<String>, value: impl AsRef<OsStr>) -> Self {
+        let value = value.as_ref().to_string_lossy().into_owned();
+        Place::Variable { variable: variable.into(), value: Some(value) }
     }
 
     /// An option with its value, such as `--set key=value`, not a bare argument of the trainer.
