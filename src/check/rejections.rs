@@ -14,7 +14,7 @@ use crate::command::argv::hf_bool;
 use crate::command::defaults::TRAINING_ARGUMENTS;
 use crate::command::target::base_name;
 use crate::command::trainer::{ArgumentParser, UnknownOptions};
-use crate::report::fix::{Fixes, drop_word, give, move_to_front, rename_option, say};
+use crate::report::fix::{drop_word, give, move_to_front, rename_option, say};
 use crate::report::{self, Place, Problem, Rule, Severity, Wanted, When, nearest};
 
 pub(super) const RULES: &[Check] = &[
@@ -45,8 +45,7 @@ fn argument(subject: &Subject, found: &mut Findings) {
     let last = subject.job.command_line().last().and_then(|word| word.to_str());
     if last.is_some_and(|word| !word.is_empty() && word.trim().is_empty()) {
         let is_closed = matches!(subject.job.trainer.arguments.parser, ArgumentParser::Recorded { .. });
-        let severity = if is_closed { Severity::Error } else { Severity::Warning };
-        found.problem(severity, report::only_a_space());
+        found.problem(Severity::error_if(is_closed), report::only_a_space());
     }
     let Some(reading) = reading(subject) else { return };
     let versions = reading.parser.versions(subject.job.python.as_ref());
@@ -56,30 +55,30 @@ fn argument(subject: &Subject, found: &mut Findings) {
     // argparse reads no options after it.
     let dashes = reading.words.iter().position(|word| word == "--").filter(|_| !reading.parser.mapping);
     if dashes.is_some_and(|at| at + 1 < reading.words.len()) {
-        let severity = if reading.tolerant.is_some() { certainty(&versions).0 } else { Severity::Warning };
         let what = format!("{} reads no option behind `--`", versions.first());
-        found.at([Place::from("--")], what, move_to_front("--")).severity = severity;
+        let severity = Severity::error_if(reading.tolerant.is_some() && versions.certain());
+        found.at([Place::option("--", "")], what, move_to_front("--")).severity = severity;
     }
     if reading.plain {
-        report_refusals(&reading.parser, subject, found);
+        report_refusals(&reading.parser, &versions, subject, found);
     }
 }
 
-fn report_refusals(parser: &Parser, subject: &Subject, found: &mut Findings) {
+fn report_refusals(parser: &Parser, versions: &Versions, subject: &Subject, found: &mut Findings) {
     for refusal in refusals::all(subject.job.trainer) {
         let Some((option, value)) = refusal.refuses(subject) else { continue };
-        let versions = parser.versions(subject.job.python.as_ref());
-        let has_them = || versions.all_within("transformers", [0; 3], [u32::MAX; 3]);
-        if refusal.is_of_transformers() && !has_them() {
+        if refusal.is_of_transformers() && !versions.all_within("transformers", [0; 3], [u32::MAX; 3]) {
             continue;
         }
-        let (severity, doubt) = certainty(&versions);
-        let name = if parser.mapping { option[2..].to_string() } else { option };
-        let in_file = subject.job.place_in_run_file(name.trim_start_matches('-'), subject.host);
-        let given = given(&name, &value, parser.mapping);
-        let what = format!("the trainer refuses `{given}`: {}{doubt}", refusal.why());
-        let place = in_file.filter(|_| parser.mapping).unwrap_or(given);
-        found.at([place], what, refusal.fixes(subject, &name, &value)).severity = severity;
+        let name = if parser.mapping { &option[2..] } else { &option };
+        let given = match value.as_str() {
+            "True" | "False" if parser.mapping => Place::option(name, value.to_ascii_lowercase()),
+            _ => Place::option(name, &value),
+        };
+        let what = format!("the trainer refuses `{given}`: {}{}", refusal.why(), doubt(versions));
+        let in_file = parser.mapping.then(|| subject.job.place_in_run_file(name, subject.host)).flatten();
+        let fixes = refusal.fixes(subject, name, &value);
+        found.at([in_file.unwrap_or(given)], what, fixes).severity = Severity::error_if(versions.certain());
     }
 }
 
@@ -100,18 +99,8 @@ fn argument_missing(subject: &Subject, found: &mut Findings) {
     }
 }
 
-fn certainty(versions: &Versions) -> (Severity, String) {
-    if versions.certain() {
-        return (Severity::Error, String::new());
-    }
-    (Severity::Warning, format!(" ({})", versions.doubt()))
-}
-
-fn given(name: &str, value: &str, mapping: bool) -> Place {
-    match value {
-        "True" | "False" if mapping => Place::option(name, value.to_ascii_lowercase()),
-        _ => Place::option(name, value),
-    }
+fn doubt(versions: &Versions) -> String {
+    if versions.certain() { String::new() } else { format!(" ({})", versions.doubt()) }
 }
 
 fn reading<'a>(subject: &'a Subject) -> Option<Reading<'a>> {
@@ -157,92 +146,92 @@ fn report_rejection(
     subject: &Subject,
     found: &mut Findings,
 ) {
-    let Rejected { option, why: fault } = rejected;
+    let option = &rejected.option;
     let name = option.trim_start_matches('-').replace('-', "_");
     let mapping = reading.parser.mapping;
-    let shown = if mapping { name.clone() } else { option.clone() };
-    let (mut severity, doubt) = certainty(versions);
-    let mut problem = match fault {
-        Rejection::Unknown => {
-            let once = reading.parser.names().any(|known| known == name);
-            let suggestion = suggestion(&name, &reading.parser, versions)
-                .map(|name| if mapping { name } else { format!("--{name}") });
-            if reading.tolerant.is_none() {
-                let is_recorded = matches!(subject.job.trainer.arguments.parser, ArgumentParser::Recorded { .. });
-                // The script may have more options, so only those that were dropped or are misspelled are reported.
-                if (!once || reading.parser.closed) && !(is_recorded && suggestion.is_some()) {
-                    return;
-                }
-                severity = Severity::Warning;
-            }
-            let ours = launch_option(option.trim_start_matches('-')).filter(|_| !mapping && !once);
-            let tolerant = reading.tolerant.unwrap_or_default();
-            let fixes = match (ours, suggestion) {
-                (Some(ours), _) => move_to_front(flag(ours)).into(),
-                (None, Some(near)) => rename_option(&shown, near).into(),
-                (None, None) if name == "config" => {
-                    Fixes::from("give the file without --config, right after the sub-command")
-                }
-                (None, None) if tolerant.is_empty() => drop_word(&shown).into(),
-                (None, None) => drop_word(&shown).see(tolerant),
-            };
-            let noun = if mapping { "argument" } else { "option" };
-            let what = match subject.job.trainer.arguments.parser {
-                ArgumentParser::Script => {
-                    let script = base_name(subject.job.target.word());
-                    format!("neither {script} nor {} has an option `{shown}`", versions.first())
-                }
-                _ => format!("{} has no {noun} `{shown}`", versions.first()),
-            };
-            Problem::error(Rule::Argument, what).at(Place::option(&shown, "")).fix(fixes)
-        }
+    let shown = if mapping { &name } else { option };
+    let mut sought = &name;
+    let (mut problem, is_certain) = match &rejected.why {
+        Rejection::Unknown => match unknown_option(reading, shown, &name, versions, subject) {
+            Some(problem) => (problem, reading.tolerant.is_some()),
+            None => return,
+        },
         Rejection::Ambiguous(names) => {
-            if !reading.parser.closed {
-                severity = Severity::Warning;
-            }
             let listed: Vec<String> = names.iter().take(4).map(|name| format!("--{name}")).collect();
             let what = format!("the trainer refuses `{option}`: it may mean {}", listed.join(" or "));
-            let meant = suggestion(&name, &reading.parser, versions);
-            let meant = meant.map(|new| rename_option(option, format!("--{new}")));
-            let fix = meant.unwrap_or_else(|| say("write the whole name"));
-            Problem::error(Rule::Argument, what).at(Place::option(option, "")).fix(fix)
+            let fix = match suggestion(&name, &reading.parser, versions) {
+                Some(new) => rename_option(option, format_args!("--{new}")),
+                None => say("write the whole name"),
+            };
+            (Problem::error(Rule::Argument, what).at(Place::option(option, "")).fix(fix), reading.parser.closed)
         }
-        Rejection::NoValue(kind) => report::argument_without_value(option, kind.wanted(&kind.choices(versions))),
+        Rejection::NoValue(kind) => {
+            (report::argument_without_value(option, kind.wanted(&kind.choices(versions))), true)
+        }
         Rejection::Leftover(_) if reading.tolerant.is_none() => return,
+        // The words reach the trainer unchanged, and it decides.
         Rejection::Leftover(words) => {
-            // The words reach the trainer unchanged, and it decides.
-            severity = Severity::Warning;
             let (word, whole) = (&words[1], words.join(" "));
             let what = format!("the trainer refuses `{word}`: `{option}` takes one value");
-            let problem = Problem::error(Rule::Argument, what);
-            if reading.parser.has(word, versions) {
-                problem.at(word).fix(rename_option(word, format!("--{word}")))
-            } else {
-                let quoted = give(option, &whole);
-                problem.at(Place::option(option, whole)).fix(quoted)
-            }
+            let (place, fix) = match reading.parser.has(word, versions) {
+                true => (Place::from(word), rename_option(word, format_args!("--{word}"))),
+                false => (Place::option(option, &whole), give(option, &whole)),
+            };
+            (Problem::error(Rule::Argument, what).at(place).fix(fix), false)
         }
         Rejection::WrongValue(value, kind) => {
+            sought = value;
             let choices = kind.choices(versions);
             let wanted = kind.wanted(&choices);
-            let problem = report::argument_of_wrong_type(&shown, value, wanted);
+            let problem = report::argument_of_wrong_type(shown, value, wanted);
             match wanted {
-                _ if wanted.meant(&name, value).is_some() => problem,
-                Wanted::OneOf(choices) => problem.fix(format!("it takes {}", choices.join(", "))),
-                Wanted::Mapping => {
-                    severity = Severity::Warning;
-                    problem.fix(drop_word(&shown))
+                Wanted::Mapping => (problem.fix(drop_word(shown)), false),
+                Wanted::OneOf(choices) if wanted.meant(&name, value).is_none() => {
+                    (problem.fix(format!("it takes {}", choices.join(", "))), true)
                 }
-                _ => problem,
+                _ => (problem, true),
             }
         }
     };
-    let sought = if let Rejection::WrongValue(value, _) = fault { value } else { &name };
     if let Some(in_file) = mapping.then(|| subject.job.place_in_run_file(sought, subject.host)).flatten() {
         problem.places = vec![in_file];
     }
-    problem.what += &doubt;
-    found.problem(severity, problem);
+    problem.what += &doubt(versions);
+    found.problem(Severity::error_if(is_certain && versions.certain()), problem);
+}
+
+fn unknown_option(
+    reading: &Reading,
+    shown: &str,
+    name: &str,
+    versions: &Versions,
+    subject: &Subject,
+) -> Option<Problem> {
+    let Reading { parser, tolerant, .. } = reading;
+    let is_recorded = matches!(subject.job.trainer.arguments.parser, ArgumentParser::Recorded { .. });
+    let once = parser.names().any(|known| known == name);
+    let suggestion = suggestion(name, parser, versions);
+    // The script may have more options, so only those that were dropped or are misspelled are reported.
+    let is_told = once && !parser.closed || is_recorded && suggestion.is_some();
+    if tolerant.is_none() && !is_told {
+        return None;
+    }
+    let meant = suggestion.map(|near| if parser.mapping { near } else { format!("--{near}") });
+    let mut problem =
+        report::trainer_has_no_option(&versions.first(), shown, meant.as_deref(), tolerant.unwrap_or_default());
+    if parser.mapping {
+        problem.what = format!("{} has no argument `{shown}`", versions.first());
+    } else if !is_recorded {
+        let script = base_name(subject.job.target.word());
+        problem.what = format!("neither {script} nor {} has an option `{shown}`", versions.first());
+    }
+    match launch_option(shown.trim_start_matches('-')).filter(|_| !parser.mapping && !once) {
+        Some(ours) => Some(problem.fix(move_to_front(flag(ours)))),
+        None if meant.is_none() && name == "config" => {
+            Some(problem.fix("give the file without --config, right after the sub-command"))
+        }
+        None => Some(problem),
+    }
 }
 
 fn suggestion(name: &str, parser: &Parser, versions: &Versions) -> Option<String> {
@@ -265,30 +254,27 @@ fn text_for_number(subject: &Subject, found: &mut Findings) {
     let Some(class) = class else { return };
     let parser = Parser::new(&[class]);
     for (name, text) in &job.texts {
-        let place = || job.place_in_run_file(name, subject.host).unwrap_or_else(|| Place::option(name, text));
-        if parser.takes(name, ArgType::is_number) {
+        let (wanted, fix, is_certain) = if parser.takes(name, ArgType::is_number) {
             // A script may convert the values itself.
-            let certain = ALWAYS_USED.split(' ').any(|used| used == name) && job.version().is_some();
-            let severity = if certain { Severity::Error } else { Severity::Warning };
-            let what =
-                format!("`{name}` is the text `{text}` to the trainer, which wants a number and converts nothing");
-            found.at([place()], what, give(name, number_meant(text))).severity = severity;
+            let is_certain = ALWAYS_USED.split(' ').any(|used| used == name) && job.version().is_some();
+            ("a number and converts nothing", give(name, number_meant(text)), is_certain)
         } else if parser.takes(name, ArgType::is_mapping) && parser.has(name, &parser.versions(job.python.as_ref())) {
-            let what = format!("`{name}` is the text `{text}` to the trainer, which wants a mapping");
-            found.at([place()], what, drop_word(name)).severity = Severity::Warning;
+            ("a mapping", drop_word(name), false)
         } else if hf_bool(text).is_none() && parser.takes(name, ArgType::is_bool) {
-            let what = format!("`{name}` is the text `{text}` to the trainer, which wants true or false");
-            found.at([place()], what, give(name, true)).severity = Severity::Warning;
-        }
+            ("true or false", give(name, true), false)
+        } else {
+            continue;
+        };
+        let place = job.place_in_run_file(name, subject.host).unwrap_or_else(|| Place::option(name, text));
+        let what = format!("`{name}` is the text `{text}` to the trainer, which wants {wanted}");
+        found.at([place], what, fix).severity = Severity::error_if(is_certain);
     }
 }
 
 /// In YAML 1.1 a number with an exponent needs a dot and a sign.
 fn number_meant(text: &str) -> String {
-    if text.parse::<f64>().is_err() {
-        return "NUMBER".to_string();
-    }
     match text.split_once(['e', 'E']) {
+        _ if text.parse::<f64>().is_err() => "NUMBER".to_string(),
         Some((digits, exponent)) => {
             let dot = if digits.contains('.') { "" } else { ".0" };
             let sign = if exponent.starts_with(['+', '-']) { "" } else { "+" };

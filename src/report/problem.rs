@@ -22,6 +22,12 @@ pub enum Severity {
     Note,
 }
 
+impl Severity {
+    pub(crate) fn error_if(is_certain: bool) -> Self {
+        if is_certain { Severity::Error } else { Severity::Warning }
+    }
+}
+
 impl fmt::Display for Severity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
