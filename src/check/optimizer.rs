@@ -104,14 +104,14 @@ fn swift_optimizer(subject: &Subject, found: &mut Findings) {
     if subject.get("optimizer").is_none() {
         return;
     }
-    let severity = match subject.job.version() {
-        Some(version) if version.is_before(since) => return,
-        Some(version) if version.is_before(until) => Severity::Error,
-        _ => Severity::Warning,
-    };
+    let version = subject.job.version();
+    if version.is_some_and(|version| version.is_before(since)) {
+        return;
+    }
     let what = "ms-swift 4.2.0 to 4.6.0 fails with an `optimizer` section, once model and data are loaded: 'DummyOptim' \
                 object has no attribute 'param_groups'";
-    found.key(&["optimizer"], what, unset("optimizer")).severity = severity;
+    let is_certain = version.is_some_and(|version| version.is_before(until));
+    found.key(&["optimizer"], what, unset("optimizer")).severity = Severity::error_if(is_certain);
 }
 
 fn named(subject: &Subject) -> Option<String> {
@@ -125,13 +125,12 @@ fn forces_own(subject: &Subject) -> bool {
     subject.offloads_optimizer() && subject.get("zero_force_ds_cpu_optimizer").is_none_or(schema::is_true)
 }
 
-fn releases(name: &str) -> Option<([u32; 3], [u32; 3])> {
-    let row = OPTIMIZERS.iter().find(|(names, ..)| names.split(' ').any(|known| known == name))?;
-    Some((row.1, row.2))
+fn release(name: &str) -> Option<&'static (&'static str, [u32; 3], [u32; 3])> {
+    OPTIMIZERS.iter().find(|(names, ..)| names.split(' ').any(|known| known == name))
 }
 
 fn is_own(subject: &Subject, name: &str) -> bool {
-    releases(name).is_some_and(|(since, until)| !subject.is_before(since) && subject.is_before(until))
+    release(name).is_some_and(|(_, since, until)| !subject.is_before(*since) && subject.is_before(*until))
 }
 
 fn torch_since(name: &str) -> Option<[u32; 3]> {
@@ -147,11 +146,11 @@ fn optimizer_type(subject: &Subject, found: &mut Findings) {
     let Some(name) = named(subject).filter(|name| !is_own(subject, name) && !is_torch(subject, name)) else { return };
     let key = "optimizer.type";
     let replaced = set(key, "AdamW");
-    if let Some((since, _)) = releases(&name.to_ascii_lowercase()) {
-        let what = if subject.is_before(since) {
-            format!("{} has no optimizer `{name}`: it came with {}", subject.deepspeed(), Version(since))
-        } else {
-            format!("{} no longer has the optimizer `{name}`", subject.deepspeed())
+    if let Some((_, since, _)) = release(&name.to_ascii_lowercase()) {
+        let deepspeed = subject.deepspeed();
+        let what = match subject.is_before(*since) {
+            true => format!("{deepspeed} has no optimizer `{name}`: it came with {}", Version(*since)),
+            false => format!("{deepspeed} no longer has the optimizer `{name}`"),
         };
         found.key(&[key], what, replaced);
         return;
@@ -162,8 +161,7 @@ fn optimizer_type(subject: &Subject, found: &mut Findings) {
     let fix = nearest(&name, own().chain(torch)).map_or(replaced, |near| set_meant(key, near));
     // torch may have a newer class of that name.
     let is_wrong = torch_since(&name).is_some() || nearest(&name, own()).is_some();
-    let severity = if is_wrong { Severity::Error } else { Severity::Warning };
-    found.key(&[key], what, fix).severity = severity;
+    found.key(&[key], what, fix).severity = Severity::error_if(is_wrong);
 }
 
 fn set_meant(key: &str, near: &str) -> Fix {
@@ -182,9 +180,7 @@ fn parameters<'a>(
     for given in params.keys().filter(|given| !known.contains(&given.as_str())) {
         let key = format!("{section}.params.{given}");
         let fix = match nearest(given, known.iter().copied()).filter(|near| !params.contains_key(*near)) {
-            Some(near) => {
-                rename(&key, format!("{section}.params.{near}"), params[given].to_string()).meaning(near).safe()
-            }
+            Some(near) => rename(&key, format_args!("{section}.params.{near}"), &params[given]).meaning(near).safe(),
             None => unset(&key),
         };
         found.key(&[&key], format!("{takes_no} takes no `{given}`"), fix);
@@ -208,10 +204,12 @@ fn optimizer_parameter(subject: &Subject, found: &mut Findings) {
 }
 
 fn untested_optimizer(subject: &Subject, found: &mut Findings) {
-    let untested = |name: &String| matches!(name.as_str(), "lamb" | "musgd") || is_torch(subject, name);
-    let allowed = subject.get("zero_allow_untested_optimizer").is_some_and(schema::is_true);
-    let refused = !allowed && subject.stage_is(&[1, 2, 3]);
-    if let Some(name) = named(subject).filter(|name| refused && untested(name)) {
+    let is_allowed = subject.get("zero_allow_untested_optimizer").is_some_and(schema::is_true);
+    if let Some(name) = named(subject)
+        && (matches!(name.as_str(), "lamb" | "musgd") || is_torch(subject, &name))
+        && subject.stage_is(&[1, 2, 3])
+        && !is_allowed
+    {
         let what = format!("`{name}` is not tested with ZeRO: DeepSpeed refuses it");
         found.key(&["optimizer.type"], what, set("zero_allow_untested_optimizer", true));
     }
@@ -219,9 +217,9 @@ fn untested_optimizer(subject: &Subject, found: &mut Findings) {
 
 /// accelerate's CPU Adam is an AdamW; Adagrad and 32-bit Lion have CPU versions.
 fn survives_offload(optim: &str) -> bool {
-    let adamw =
-        optim.starts_with("adamw") && !optim.contains("8bit") && !optim.contains("bnb_") && !optim.contains("4bit");
-    adamw || matches!(optim, "adagrad" | "lion_32bit" | "paged_lion_32bit" | "paged_adamw_32bit")
+    let is_quantized = ["8bit", "4bit", "bnb_"].iter().any(|sign| optim.contains(sign));
+    optim.starts_with("adamw") && !is_quantized
+        || matches!(optim, "adagrad" | "lion_32bit" | "paged_lion_32bit" | "paged_adamw_32bit")
 }
 
 fn optimizer_replaced(subject: &Subject, found: &mut Findings) {
@@ -256,17 +254,21 @@ fn scheduler_parameter(subject: &Subject, found: &mut Findings) {
     let known: Vec<schema::KeySpec> = schema::parameters("scheduler", name, subject.version()).collect();
     let names: Vec<&str> = known.iter().map(schema::KeySpec::name).collect();
     let params = parameters(subject, "scheduler", name, &names, found);
-    let is_missing = |wanted: &&str| params.is_none_or(|params| !params.contains_key(*wanted));
-    let required = known.iter().filter(|entry| entry.default == "required").map(schema::KeySpec::name);
-    for wanted in required.filter(is_missing) {
-        let value = if subject.is_hf() { "auto" } else { "1000" };
-        let fix = set(format!("scheduler.params.{wanted}"), value);
-        found.key(&["scheduler.type"], format!("{name} needs `{wanted}`"), fix);
+    for entry in known.iter().filter(|entry| entry.default == "required") {
+        let wanted = entry.name();
+        if params.is_none_or(|params| !params.contains_key(wanted)) {
+            let value = if subject.is_hf() { "auto" } else { "1000" };
+            let fix = set(format_args!("scheduler.params.{wanted}"), value);
+            found.key(&["scheduler.type"], format!("{name} needs `{wanted}`"), fix);
+        }
     }
     let key = "scheduler.params.warmup_num_steps";
-    let judged = names.contains(&"warmup_num_steps") && !subject.is_before([0, 19, 3]);
-    let is_wrong = |steps: &&Value| !schema::is_whole(steps) || steps.as_u64().is_none_or(|steps| steps == 0);
-    if let Some(steps) = subject.get(key).filter(|steps| judged && *steps != "auto" && is_wrong(steps)) {
+    let is_right =
+        |steps: &Value| steps == "auto" || schema::is_whole(steps) && steps.as_u64().is_some_and(|steps| steps > 0);
+    if let Some(steps) = subject.get(key).filter(|steps| !is_right(steps))
+        && names.contains(&"warmup_num_steps")
+        && !subject.is_before([0, 19, 3])
+    {
         let what = format!("`{key}` is {steps}, but {name} wants a whole number above 0");
         found.key(&[key], what, set(key, 100));
     }

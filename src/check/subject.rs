@@ -171,7 +171,7 @@ impl<'a> Subject<'a> {
 
     /// Less certain if the installed version was not recorded.
     pub(super) fn severity_of_keys(&self) -> Severity {
-        if matches!(self.derived.judge, VersionMatch::Nearest(_)) { Severity::Warning } else { Severity::Error }
+        Severity::error_if(!matches!(self.derived.judge, VersionMatch::Nearest(_)))
     }
 
     pub(super) fn has_before(&self, package: &str, version: [u32; 3]) -> bool {

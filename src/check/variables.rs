@@ -68,8 +68,8 @@ fn allocator_conf(subject: &Subject, found: &mut Findings) {
         let what = format!("`{item}` in {name} is not name:value, and torch stops on it");
         let fixes = set_variable(name, "expandable_segments:True").or(unset_variable(name));
         // A template serves more than one torch, and not every one stops.
-        let severity = if subject.host.var_os(name).is_some() { Severity::Error } else { Severity::Warning };
-        found.at([Place::variable(name, value)], what, fixes).severity = severity;
+        found.at([Place::variable(name, value)], what, fixes).severity =
+            Severity::error_if(subject.host.var_os(name).is_some());
     }
 }
 
@@ -229,8 +229,7 @@ fn ranks_share_gpus(subject: &Subject, found: &mut Findings) {
     // Without a count from the driver there may be no GPU at all, and a launcher's file or the script may choose the CPU.
     let counted = subject.host.nvidia_gpus.is_some_and(|count| count > 0);
     let perhaps_cpu = matches!(subject.launcher, Some(Launcher::Existing(_))) || subject.script_says("gloo");
-    let severity = if counted && !perhaps_cpu { Severity::Error } else { Severity::Warning };
-    found.problem(severity, problem);
+    found.problem(Severity::error_if(counted && !perhaps_cpu), problem);
 }
 
 pub(crate) fn shared_gpus(topology: &Topology) -> Option<Problem> {
