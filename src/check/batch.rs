@@ -4,7 +4,6 @@ use serde_json::Value;
 
 use super::findings::{Check, Findings};
 use super::subject::Subject;
-use crate::base::json;
 use crate::base::python_value::number;
 use crate::config::schema::{self, SEQUENCE_JUDGED};
 use crate::report::fix::{set, unset};
@@ -99,12 +98,10 @@ fn triangle(subject: &Subject) -> Option<Triangle> {
 fn ranks(subject: &Subject) -> Option<f64> {
     #[expect(clippy::cast_precision_loss, reason = "nobody has 2^53 ranks")]
     let world = subject.world()? as f64;
-    match sequence(subject) {
-        None => Some(world),
-        Some(size) => match number(size).filter(|size| *size != 0.0) {
-            Some(size) => Some(world / size),
-            None => subject.is_before(SEQUENCE_JUDGED).then_some(1.0),
-        },
+    let Some(size) = sequence(subject) else { return Some(world) };
+    match number(size) {
+        Some(size) if size != 0.0 => Some(world / size),
+        _ => subject.is_before(SEQUENCE_JUDGED).then_some(1.0),
     }
 }
 
@@ -127,9 +124,10 @@ fn batch_size(subject: &Subject, found: &mut Findings) {
             found.key(&[key], what, meant.map_or_else(|| set(key, 1), |number| set(key, number).safe()));
         }
     }
-    let divides = |size: &&Value| number(size).is_some_and(|size| size != 0.0);
-    let wrong = |size: &&Value| *size != "auto" && !divides(size) && !subject.is_before(SEQUENCE_JUDGED);
-    if let Some(size) = sequence(subject).filter(wrong) {
+    let is_wrong = |size: &&Value| *size != "auto" && number(size).is_none_or(|size| size == 0.0);
+    if let Some(size) = sequence(subject).filter(is_wrong)
+        && !subject.is_before(SEQUENCE_JUDGED)
+    {
         let what = format!("`{SEQUENCE}` is {size}, but DeepSpeed divides the ranks by it");
         found.key(&[SEQUENCE], what, set(SEQUENCE, 1));
     }
@@ -154,16 +152,15 @@ fn batch_product(subject: &Subject, found: &mut Findings) {
         micro * steps * ranks
     );
     let help = if subject.is_hf() { set(GLOBAL, "auto") } else { unset(GLOBAL).remark("it is inferred") };
-    let keys: Vec<&str> = SIZES.into_iter().filter(|key| json::get(subject.config, key).is_some()).collect();
+    let keys: Vec<&str> = SIZES.into_iter().filter(|key| subject.get(key).is_some()).collect();
     // A script that splits the model has fewer data-parallel ranks than ranks.
     let fewer = global / (micro * steps);
     let may_split = |text: &str| ["mpu", "PipelineModule", "mesh_device"].iter().any(|sign| text.contains(sign));
     let divides = fewer >= 1.0 && fewer.fract() == 0.0 && ranks % fewer == 0.0;
+    let problem = found.key(&keys, what, help);
     if subject.is_plain() && divides && subject.script().is_none_or(may_split) {
-        let what = format!("{what}, unless the script splits the model over {} ranks", ranks / fewer);
-        found.key(&keys, what, help).severity = Severity::Warning;
-    } else {
-        found.key(&keys, what, help);
+        problem.what += &format!(", unless the script splits the model over {} ranks", ranks / fewer);
+        problem.severity = Severity::Warning;
     }
 }
 

@@ -116,8 +116,10 @@ fn partition_size(subject: &Subject, found: &mut Findings) {
 fn tensor_parallel_size(subject: &Subject, found: &mut Findings) {
     let (inner, outer) = ("tensor_parallel.tp.tp_size", "tensor_parallel.autotp_size");
     let ranks = subject.world().and_then(|world| u32::try_from(world).ok()).map(f64::from);
-    let is_read = || subject.reads("tensor_parallel");
-    if let Some((ranks, size)) = ranks.zip(subject.whole(outer)).filter(|(ranks, size)| ranks < size && is_read()) {
+    if let (Some(ranks), Some(size)) = (ranks, subject.whole(outer))
+        && ranks < size
+        && subject.reads("tensor_parallel")
+    {
         let what = format!("`{outer}` is {size}, and there are {ranks} ranks");
         found.key(&[outer], what, set(outer, ranks));
     }
@@ -146,8 +148,9 @@ fn hf_arguments(subject: &Subject, found: &mut Findings) {
             found.at(places, what, drop_word(&sourced.from).or(give("--deepspeed", "zero2").remark("take stage 2")));
         }
     }
-    let is_off = |text: &str| matches!(text.to_ascii_lowercase().as_str(), "" | "false" | "none" | "0" | "[]");
-    if let Some(sourced) = args.text("fsdp").filter(|sourced| !is_off(&sourced.value)) {
+    if let Some(sourced) = args.text("fsdp")
+        && !matches!(sourced.value.to_ascii_lowercase().as_str(), "" | "false" | "none" | "0" | "[]")
+    {
         let what = "transformers refuses `fsdp` together with DeepSpeed";
         found.at([Place::from(&sourced)], what, drop_word(&sourced.from));
     }

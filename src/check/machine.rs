@@ -15,7 +15,7 @@ use crate::config::zero::{Device, Zero};
 use crate::host::machine::{Limit, Lock, Memory, locks_in};
 use crate::host::{Host, can_be_written};
 use crate::report::fix::{run, set};
-use crate::report::{self, Problem, Rule, Severity};
+use crate::report::{self, Place, Problem, Rule, Severity};
 
 /// No compilation takes this long: the compiler was killed and left its lock.
 const STALE: Duration = Duration::from_secs(15 * 60);
@@ -41,16 +41,16 @@ impl Wants {
     pub fn of(config: &Value) -> Self {
         let zero = Zero::of(config);
         let stage = zero.stage.unwrap_or(0);
-        let path = |section: &str, device: Device| {
-            let zero = zero.section.filter(|_| stage == 3 && device == Device::Nvme)?;
-            let path = zero.get(section)?.get("nvme_path")?.as_str()?;
+        let sections = [("offload_optimizer", zero.optimizer), ("offload_param", zero.param)];
+        let on_nvme = sections.into_iter().filter(|(_, device)| stage == 3 && *device == Device::Nvme);
+        let path = |(section, _): (&str, Device)| {
+            let path = zero.section?.get(section)?.get("nvme_path")?.as_str()?;
             Some((format!("zero_optimization.{section}.nvme_path"), PathBuf::from(path)))
         };
-        let paths = [path("offload_optimizer", zero.optimizer), path("offload_param", zero.param)];
         Wants {
             offloads_optimizer: stage > 0 && zero.optimizer.is_off_gpu(),
             offloads_parameters: stage == 3 && zero.param.is_off_gpu(),
-            nvme: paths.into_iter().flatten().collect(),
+            nvme: on_nvme.filter_map(path).collect(),
         }
     }
 }
@@ -83,7 +83,7 @@ const NEEDED: &[(&str, &str)] = &[("torch", "torch/distributed/run.py"), ("deeps
 
 /// If no packages are found at all, nothing is reported.
 pub(crate) fn missing_package(name: &str, python: &Python) -> Option<Problem> {
-    let (name, _) = NEEDED.iter().find(|(needed, file)| *needed == name && python.lacks(file, name))?;
+    NEEDED.iter().find(|(needed, file)| *needed == name && python.lacks(file, name))?;
     let problem = Problem::error(Rule::PackageMissing, format!("`{name}` is not installed for this Python"));
     let install = run(format!("{} -m pip install {name}", python.program.display()));
     Some(problem.at(&python.program).fix(install.or("activate the environment that has it")))
@@ -119,9 +119,11 @@ pub fn stale_locks(locks: &[Lock], python: Option<&Python>) -> Vec<Problem> {
 }
 
 pub(crate) fn unusable_nvme(key: &str, path: &Path, host: &Host) -> Option<Problem> {
+    if can_be_written(&host.absolute(path)) {
+        return None;
+    }
     let what = format!("`{}` cannot be written: offloading to NVMe fails at start", path.display());
-    let fix = set(key, "/local/nvme/$USER-$$");
-    (!can_be_written(&host.absolute(path))).then(|| Problem::error(Rule::NvmeFolder, what).at(key).fix(fix))
+    Some(Problem::error(Rule::NvmeFolder, what).at(key).fix(set(key, "/local/nvme/$USER-$$")))
 }
 
 fn is_shared(kind: &str) -> bool {
@@ -131,8 +133,7 @@ fn is_shared(kind: &str) -> bool {
 pub fn shared_nvme(key: &str, path: &Path, kind: Option<&str>) -> Option<Problem> {
     let kind = kind.filter(|kind| is_shared(kind))?;
     let what = format!("`{}` is on {kind}: slow, and other jobs may empty it", path.display());
-    let help = "give every job its own folder, on a local disk";
-    Some(Problem::warning(Rule::NvmeFolder, what).at(key).fix(help))
+    Some(Problem::warning(Rule::NvmeFolder, what).at(key).fix("give every job its own folder, on a local disk"))
 }
 
 /// This machine may export the folder to the others, so it is not an error.
@@ -151,19 +152,18 @@ pub fn cache_on_nfs(what: &str, path: &Path, kind: Option<&str>, variable: &str)
 
 /// `needed`: this launch compiles something.
 pub fn no_compiler(compiler: bool, ninja: bool, needed: bool) -> Option<Problem> {
-    let programs = [
-        (compiler, "c++", "apt install g++, or module load gcc"),
-        (ninja, "ninja", "pip install ninja, and activate that environment"),
-    ];
-    let (names, help): (Vec<_>, Vec<_>) =
-        programs.into_iter().filter(|(found, ..)| !found).map(|(_, name, help)| (name, help)).unzip();
+    let (compile, build) = ("apt install g++, or module load gcc", "pip install ninja, and activate that environment");
+    let (names, help) = match (compiler, ninja) {
+        (true, true) => return None,
+        (false, true) => ("c++", compile.to_string()),
+        (true, false) => ("ninja", build.to_string()),
+        (false, false) => ("c++ and no ninja", format!("{compile}; {build}")),
+    };
     let what = format!(
-        "no {} on PATH: DeepSpeed compiles its operators (cpu_adam, fused_adam, …) when a run first needs them",
-        names.join(" and no ")
+        "no {names} on PATH: DeepSpeed compiles its operators (cpu_adam, fused_adam, …) when a run first needs them"
     );
-    let problem = Problem::warning(Rule::NoCompiler, what).at("PATH").fix(help.join("; "));
-    let severity = if needed { Severity::Error } else { Severity::Warning };
-    (!names.is_empty()).then_some(Problem { severity, ..problem })
+    let problem = Problem::warning(Rule::NoCompiler, what).at(Place::bare_variable(vars::PATH)).fix(help);
+    Some(Problem { severity: Severity::error_if(needed), ..problem })
 }
 
 /// The hard limit counts: zlaunch raises the soft one to it. CUDA's own pinned memory is not counted by the kernel;
@@ -182,7 +182,7 @@ pub fn small_shm(bytes: Option<u64>) -> Option<Problem> {
     let bytes = bytes.filter(|bytes| *bytes < LEAST_SHARED_MEMORY)?;
     let what = format!("/dev/shm has {}: NCCL and data loader workers share memory there", size(bytes));
     let help = "docker run --shm-size=16g (or --ipc=host); Kubernetes: an emptyDir of medium Memory at /dev/shm";
-    Some(Problem::warning(Rule::SmallShm, what).at("/dev/shm").fix(help))
+    Some(Problem::warning(Rule::SmallShm, what).at(Path::new("/dev/shm")).fix(help))
 }
 
 pub fn few_files(limit: Option<Limit>) -> Option<Problem> {

@@ -36,11 +36,8 @@ pub(super) fn needed(config: &Value, job: &Job) -> Vec<(&'static str, &'static s
     if zero.stage != Some(3) {
         return needed;
     }
-    for (device, key) in [(zero.optimizer, "offload_optimizer"), (zero.param, "offload_param")] {
-        if device == Device::Nvme && !needed.iter().any(|(name, _)| *name == "async_io") {
-            needed.push(("async_io", if key == "offload_param" { OFFLOAD_PARAM } else { OFFLOAD }));
-        }
-    }
+    let devices = [(zero.optimizer, OFFLOAD), (zero.param, OFFLOAD_PARAM)];
+    needed.extend(devices.iter().find(|(device, _)| *device == Device::Nvme).map(|(_, key)| ("async_io", *key)));
     let is_on = |key: &&&str| json::get(config, key).and_then(schema::truth) == Some(true);
     needed.extend(QUANTIZED.iter().find(is_on).map(|key| ("quantizer", *key)));
     needed

@@ -37,9 +37,8 @@ pub(super) const RULES: &[Check] = &[
 
 /// From the section `bf16` or its old name.
 fn bf16(subject: &Subject, key: &str) -> Option<bool> {
-    let section =
-        ["bf16", "bfloat16"].into_iter().find_map(|name| subject.get(name).filter(|section| !section.is_null()))?;
-    section.get(key).and_then(schema::truth)
+    let mut sections = ["bf16", "bfloat16"].into_iter().filter_map(|name| subject.get(name));
+    sections.find(|section| !section.is_null())?.get(key).and_then(schema::truth)
 }
 
 /// Since then both sections are pydantic models. Before, any value that Python calls true was true, even "auto".
@@ -65,10 +64,8 @@ fn loss_scale(subject: &Subject, found: &mut Findings) {
         return;
     }
     for (key, good) in [("fp16.loss_scale_window", 1000), ("fp16.min_loss_scale", 1)] {
-        if let Some(value) = subject.get(key).filter(|value| schema::whole(value).is_some_and(|number| number <= 0.0))
-            && !subject.is_before([0, 19, 3])
-        {
-            let what = format!("`{key}` is {value}: with dynamic loss scaling it must be above 0");
+        if subject.whole(key).is_some_and(|number| number <= 0.0) && !subject.is_before([0, 19, 3]) {
+            let what = format!("`{key}` is {}: with dynamic loss scaling it must be above 0", subject.shown(key));
             found.key(&[key], what, set(key, good));
         }
     }
@@ -157,7 +154,9 @@ fn precision_of_gpu(subject: &Subject, found: &mut Findings) {
         ("fp16", WITHOUT_FP16.to_vec(), "is too old for DeepSpeed's fp16"),
     ] {
         let lacks = |name: &&String| lacking.iter().any(|model| is_model(name, model));
-        if let Some(name) = gpus.iter().find(lacks).filter(|_| wants(precision)) {
+        if wants(precision)
+            && let Some(name) = gpus.iter().find(lacks)
+        {
             let key = format!("{precision}.enabled");
             let what = format!("`{key}` is true, but this machine's {name} {why}");
             found.key(&[&key], what, set(&key, false));

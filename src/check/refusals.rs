@@ -20,22 +20,6 @@ pub(super) struct Refusal {
     lines: &'static str,
 }
 
-enum Condition {
-    On(&'static str),
-    Given(&'static str),
-    Is(&'static str, &'static str),
-    /// The installed file, or the first of them that is there, does not list the value.
-    Unlisted(&'static str, &'static str),
-    LeftOut(&'static str),
-    /// None of these modules is installed.
-    Missing(&'static str),
-    WithoutKey(&'static str),
-    FewerRanks(&'static str),
-    Deepspeed,
-    Zero3(bool),
-    Says(&'static str, &'static str),
-}
-
 pub(super) fn all(trainer: &Trainer) -> impl Iterator<Item = Refusal> {
     let is_of = |block: &&str, name: &str| block.strip_prefix(name).is_some_and(|rest| rest.starts_with('\n'));
     let blocks = rows::blocks(TABLE).filter(move |block| is_of(block, TRANSFORMERS) || is_of(block, trainer.name));
@@ -47,10 +31,13 @@ impl Refusal {
         self.lines.lines().filter_map(|line| line.split_once(' ')).map(|(name, text)| (name, text.trim_start()))
     }
 
-    /// All must hold.
+    /// All must hold, as `refusals.txt` explains them.
     fn conditions(self) -> impl Iterator<Item = Condition> {
         let conditions = self.fields().take_while(|(name, _)| matches!(*name, "if" | "and"));
-        conditions.map(|(_, text)| Condition::read(text))
+        conditions.map(|(_, text)| {
+            let mut words = text.splitn(3, ' ');
+            Condition { text, words: [(); 3].map(|()| words.next().unwrap_or_default()) }
+        })
     }
 
     pub(super) fn why(self) -> &'static str {
@@ -62,8 +49,10 @@ impl Refusal {
     }
 
     pub(super) fn needed(self) -> Option<&'static str> {
-        let Condition::LeftOut(name) = self.conditions().next()? else { return None };
-        Some(name)
+        match self.conditions().next()?.words {
+            ["no", name, ""] => Some(name),
+            _ => None,
+        }
     }
 
     /// `is_left_out`: the argument is not given, not even abbreviated.
@@ -73,7 +62,8 @@ impl Refusal {
 
     /// The nearest of the listed values, or the fixes of the table.
     pub(super) fn fixes(self, subject: &Subject, option: &str, value: &str) -> Fixes {
-        if let Some(Condition::Unlisted(_, files)) = self.conditions().next()
+        if let Some(first) = self.conditions().next()
+            && let [_, "unlisted", files] = first.words
             && let Some(near) = nearest(value, listed(subject, files).iter().map(String::as_str))
         {
             return give(option, near).into();
@@ -109,32 +99,17 @@ fn listed(subject: &Subject, files: &str) -> Vec<String> {
     text.split(" = '").skip(1).filter_map(|rest| rest.split('\'').next()).map(str::to_string).collect()
 }
 
-impl Condition {
-    fn read(text: &'static str) -> Self {
-        let (first, rest) = text.split_once(' ').unwrap_or((text, ""));
-        match (first, rest.split_once(' ').unwrap_or((rest, ""))) {
-            (files, ("says", said)) => Condition::Says(files, said),
-            (name, ("unlisted", files)) => Condition::Unlisted(name, files),
-            ("ranks", ("<", name)) => Condition::FewerRanks(name),
-            ("no", (name, _)) => Condition::LeftOut(name),
-            ("missing", (modules, _)) => Condition::Missing(modules),
-            ("without", (key, _)) => Condition::WithoutKey(key),
-            ("given", (name, _)) => Condition::Given(name),
-            ("not", ("zero3", _)) => Condition::Zero3(false),
-            ("zero3", _) => Condition::Zero3(true),
-            ("deepspeed", _) => Condition::Deepspeed,
-            _ => text.split_once('=').map_or(Condition::On(text), |(name, value)| Condition::Is(name, value)),
-        }
-    }
+struct Condition {
+    text: &'static str,
+    words: [&'static str; 3],
+}
 
+impl Condition {
     fn given_argument(&self) -> Option<&'static str> {
-        match self {
-            Condition::On(name)
-            | Condition::Given(name)
-            | Condition::Is(name, _)
-            | Condition::Unlisted(name, _)
-            | Condition::FewerRanks(name) => Some(name),
-            _ => None,
+        match self.words {
+            [_, "says", _] | ["no" | "missing" | "without" | "not", ..] | ["zero3" | "deepspeed", ..] => None,
+            ["ranks", "<", name] | ["given", name, ""] | [name, "unlisted", _] => Some(name),
+            _ => Some(self.text.split('=').next().unwrap_or(self.text)),
         }
     }
 
@@ -144,33 +119,36 @@ impl Condition {
         let seen = |name: &str| !subject.job.unread.iter().any(|unread| unread == name);
         let value =
             |name| given(name).map(|value| value.unwrap_or("true")).filter(|text| seen(name) && !text.contains('$'));
-        match self {
-            Condition::On(name) => value(name).and_then(hf_bool) == Some(true),
-            Condition::Given(name) => value(name).is_some_and(|value| value != "None"),
-            Condition::Unlisted(name, files) => value(name).is_some_and(|value| {
-                let known = listed(subject, files);
-                !known.is_empty() && !known.iter().any(|known| known == value)
-            }),
-            Condition::Is(name, wanted) => value(name).is_some_and(|value| {
-                wanted.strip_suffix('*').map_or(value == *wanted, |start| value.starts_with(start))
-            }),
-            Condition::LeftOut(name) => given(name).is_none() && seen(name) && is_left_out(name),
-            Condition::Missing(modules) => subject.job.python.as_ref().is_some_and(|python| {
-                let mut found = modules.split('|').map(|module| python.seek(module, subject.host));
-                subject.runs_here() && found.all(|presence| presence == Presence::Missing)
-            }),
-            Condition::WithoutKey(key) => subject.get(key).is_none(),
-            Condition::FewerRanks(name) => {
-                let size = value(name).and_then(|size| size.parse::<u64>().ok());
-                size.zip(subject.world()).is_some_and(|(size, world)| world < size)
-            }
-            Condition::Deepspeed => !subject.config.is_null(),
-            Condition::Zero3(wanted) => subject.stage_is(&[3]) == *wanted,
-            Condition::Says("script", text) => subject.script_says(text),
-            Condition::Says(files, text) => {
+        match self.words {
+            ["script", "says", text] => subject.script_says(text),
+            [files, "says", text] => {
                 let mut files = files.split('|').filter_map(|file| installed(subject, file));
                 files.any(|source| source.contains(text))
             }
+            [name, "unlisted", files] => value(name).is_some_and(|value| {
+                let known = listed(subject, files);
+                !known.is_empty() && !known.iter().any(|known| known == value)
+            }),
+            ["ranks", "<", name] => {
+                let size = value(name).and_then(|size| size.parse::<u64>().ok());
+                size.zip(subject.world()).is_some_and(|(size, world)| world < size)
+            }
+            ["no", name, _] => given(name).is_none() && seen(name) && is_left_out(name),
+            ["missing", modules, _] => subject.job.python.as_ref().is_some_and(|python| {
+                let mut found = modules.split('|').map(|module| python.seek(module, subject.host));
+                subject.runs_here() && found.all(|presence| presence == Presence::Missing)
+            }),
+            ["without", key, _] => subject.get(key).is_none(),
+            ["given", name, _] => value(name).is_some_and(|value| value != "None"),
+            ["not", "zero3", _] => !subject.stage_is(&[3]),
+            ["zero3", ..] => subject.stage_is(&[3]),
+            ["deepspeed", ..] => !subject.config.is_null(),
+            _ => match self.text.split_once('=') {
+                Some((name, wanted)) => value(name).is_some_and(|value| {
+                    wanted.strip_suffix('*').map_or(value == wanted, |start| value.starts_with(start))
+                }),
+                None => value(self.text).and_then(hf_bool) == Some(true),
+            },
         }
     }
 }
