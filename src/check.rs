@@ -1,15 +1,11 @@
-//! Diagnostics: what DeepSpeed, accelerate or torch would refuse minutes later, ignore without a word, or do otherwise than
-//! one may think. A rule is one entry in the table of its subject, with its name, severity, sentence and check; nothing
-//! here changes the plan.
+//! The rules of `check`: what DeepSpeed, accelerate or torch would refuse minutes later, silently ignore, or do in another
+//! way than expected. A rule is one entry in the table of its subject. Nothing here changes the plan.
 
-mod arguments;
 mod batch;
 mod combinations;
-pub(crate) mod devices;
 mod effects;
-mod environment;
+mod files;
 mod findings;
-mod inputs;
 mod keys;
 pub mod machine;
 mod offload;
@@ -17,9 +13,10 @@ pub(crate) mod operators;
 mod optimizer;
 pub(crate) mod precision;
 mod refusals;
+mod rejections;
 mod subject;
-mod texts;
 mod values;
+pub(crate) mod variables;
 
 use crate::report::{Problem, Rule, RuleSubject, Severity};
 
@@ -40,38 +37,33 @@ const CONFIG: &[&[Check]] = &[
 ];
 
 /// Rules about the environment and the machine, which are also asked where there is no config.
-const LAUNCH: &[&[Check]] =
-    &[environment::RULES, devices::RULES, inputs::RULES, arguments::RULES, arguments::INCOMPLETE, texts::RULES];
+const LAUNCH: &[&[Check]] = &[variables::RULES, variables::DEVICES, files::RULES, rejections::RULES];
 
-/// Every rule.
 pub fn rules() -> impl Iterator<Item = &'static Check> {
     CONFIG.iter().chain(LAUNCH).copied().flatten()
 }
 
-/// Whether a rule is about what a start needs and a plan does not: what is on this machine, while a plan may be made for
-/// another one, and a complete command.
+/// A launch needs it, a plan does not: a plan may be for another machine, and its command may be incomplete.
 pub(crate) fn is_about_the_start(rule: Rule) -> bool {
-    let about = [inputs::RULES, devices::RULES, arguments::INCOMPLETE];
-    about.into_iter().flatten().any(|check| check.rule == rule)
+    let of_files = [files::RULES, variables::DEVICES].into_iter().flatten().any(|check| check.rule == rule);
+    of_files || rule == Rule::ArgumentMissing
 }
 
-/// Whether a rule is one of those about the batch.
 pub(crate) fn is_about_batch(rule: Rule) -> bool {
     batch::RULES.iter().any(|check| check.rule == rule)
 }
 
-/// The names that `--allow` takes: every rule here, and those that only warn about the launch or the machine.
+/// The names that `--allow` takes.
 pub(crate) fn allowable() -> Vec<Rule> {
     Rule::all().filter(|rule| rule.only_warns() || rule.subject() == RuleSubject::Check).collect()
 }
 
-/// What the rules about configs find in one that stands alone.
+/// Checks a config without a command.
 pub(crate) fn diagnose_config(subject: &Subject, allow: &[Rule]) -> Vec<Problem> {
     run_rules(CONFIG.iter().copied().flatten(), subject, allow, true)
 }
 
-/// What the rules find. Without a config only those about the launch are asked. Notes cost a little, so only where
-/// they are read.
+/// Without a config, only the rules about the launch are asked. Notes cost time, so they are only made if they are printed.
 pub(crate) fn diagnose(subject: &Subject, allow: &[Rule], notes: bool) -> Vec<Problem> {
     let about_config = CONFIG.iter().copied().flatten().filter(|_| !subject.config.is_null());
     run_rules(about_config.chain(LAUNCH.iter().copied().flatten()), subject, allow, notes)

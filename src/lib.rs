@@ -15,7 +15,7 @@
 //! config    templates, layers, patches, "auto", DeepSpeed's keys, ZeRO's section
 //! ranks     topology/ (one file an engine that needs code) and launcher/ (one file a launcher)
 //! command   what a command runs: arguments, Python, model, trainer/ (one file a front end)
-//! report    problems, the sentences that describe them, secrets, reading files
+//! report    problems with their places and fixes, messages that are shared, secrets, reading files
 //! host      the environment, programs and the machine as they are
 //! base      leaves: provenance, JSON, YAML, options, variables, engines, shell quoting, columns
 //! ```

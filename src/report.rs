@@ -1,10 +1,10 @@
-//! Problems and how they are told: what a problem is, every sentence of failure by subject, secrets, and reading the
-//! files a user names. One function a sentence; the functions decide nothing but the words.
+//! A problem is a value: its rule, its places and its fixes. Here are also its printing, the messages that more than one
+//! place needs, by subject, secrets, and reading the files that a user names. Other messages stand beside the code that finds
+//! the problem.
 
 mod effects;
 pub(crate) mod fix;
 mod language;
-mod memory;
 mod place;
 mod printing;
 mod problem;
@@ -18,7 +18,6 @@ mod usage;
 
 pub(crate) use effects::*;
 pub(crate) use language::Language;
-pub(crate) use memory::*;
 pub(crate) use place::Place;
 pub use printing::*;
 pub use problem::*;

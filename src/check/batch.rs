@@ -4,7 +4,6 @@ use serde_json::Value;
 
 use super::findings::{Check, Findings};
 use super::subject::Subject;
-use crate::base::json;
 use crate::base::python_value::number;
 use crate::config::schema::{self, SEQUENCE_JUDGED};
 use crate::report::fix::{set, unset};
@@ -26,7 +25,7 @@ pub(super) const RULES: &[Check] = &[
     Check::code(Rule::BatchTensor, Severity::Note, When::Silent, batch_tensor).doc(
         "with AutoTP every rank counts in train_batch_size, although a tensor-parallel group reads the same samples",
     ),
-    // Fabric leaves it alone.
+    // Fabric does not touch it.
     Check::row(Rule::LightningAccumulation, Severity::Error, When::Start)
         .holds(|subject| {
             let is_lightning = subject.job.trainer.sets_what_is_absent();
@@ -35,7 +34,7 @@ pub(super) const RULES: &[Check] = &[
         .says(
             &[STEPS],
             "Lightning's Trainer refuses `{key}` in the config: it comes from accumulate_grad_batches",
-            |_| unset(STEPS).into(),
+            || unset(STEPS).into(),
         )
         .doc(
             "gradient_accumulation_steps for Lightning's Trainer, which sets it from accumulate_grad_batches and \
@@ -50,7 +49,6 @@ struct Triangle {
     steps: Option<f64>,
 }
 
-/// What is wrong with a triangle.
 #[derive(Debug, PartialEq)]
 enum Wrong {
     Missing,
@@ -80,7 +78,7 @@ impl Triangle {
     }
 }
 
-/// The three numbers, unless one is still "auto" or not a number. A config alone says nothing of what a trainer adds.
+/// `None` if one of them is still "auto" or not a number, or if the trainer sets them.
 fn triangle(subject: &Subject) -> Option<Triangle> {
     let trainer = subject.job.trainer;
     if trainer.sets(MICRO) || trainer.sets_what_is_absent() || trainer.is_passthrough() || is_elastic(subject) {
@@ -100,21 +98,19 @@ fn triangle(subject: &Subject) -> Option<Triangle> {
 fn ranks(subject: &Subject) -> Option<f64> {
     #[expect(clippy::cast_precision_loss, reason = "nobody has 2^53 ranks")]
     let world = subject.world()? as f64;
-    match sequence(subject) {
-        None => Some(world),
-        Some(size) => match number(size).filter(|size| *size != 0.0) {
-            Some(size) => Some(world / size),
-            None => subject.is_before(SEQUENCE_JUDGED).then_some(1.0),
-        },
+    let Some(size) = sequence(subject) else { return Some(world) };
+    match number(size) {
+        Some(size) if size != 0.0 => Some(world / size),
+        _ => subject.is_before(SEQUENCE_JUDGED).then_some(1.0),
     }
 }
 
-/// Older versions do not divide the ranks by it when they read a config.
+/// Older versions do not divide the ranks by it.
 fn sequence<'a>(subject: &Subject<'a>) -> Option<&'a Value> {
     subject.get(SEQUENCE).filter(|_| !subject.is_before(schema::SEQUENCE_DIVIDES))
 }
 
-/// Whether elastic training decides the batch. Which sizes it allows is DeepSpeed's own arithmetic.
+/// Elastic training computes the batch itself.
 pub(super) fn is_elastic(subject: &Subject) -> bool {
     subject.get("elasticity.enabled").is_some_and(schema::is_true) && subject.reads("elasticity")
 }
@@ -128,9 +124,10 @@ fn batch_size(subject: &Subject, found: &mut Findings) {
             found.key(&[key], what, meant.map_or_else(|| set(key, 1), |number| set(key, number).safe()));
         }
     }
-    let divides = |size: &&Value| number(size).is_some_and(|size| size != 0.0);
-    let wrong = |size: &&Value| *size != "auto" && !divides(size) && !subject.is_before(SEQUENCE_JUDGED);
-    if let Some(size) = sequence(subject).filter(wrong) {
+    let is_wrong = |size: &&Value| *size != "auto" && number(size).is_none_or(|size| size == 0.0);
+    if let Some(size) = sequence(subject).filter(is_wrong)
+        && !subject.is_before(SEQUENCE_JUDGED)
+    {
         let what = format!("`{SEQUENCE}` is {size}, but DeepSpeed divides the ranks by it");
         found.key(&[SEQUENCE], what, set(SEQUENCE, 1));
     }
@@ -143,7 +140,7 @@ fn batch_size(subject: &Subject, found: &mut Findings) {
 fn batch_product(subject: &Subject, found: &mut Findings) {
     if subject.job.trainer.sets(MICRO) && subject.get(GLOBAL).is_some_and(Value::is_number) {
         let what = format!("`{GLOBAL}` must be the product of the ranks and of what the trainer's own config says");
-        found.key_with_severity(Severity::Warning, &[GLOBAL], what, unset(GLOBAL).remark("it is inferred"));
+        found.key(&[GLOBAL], what, unset(GLOBAL).remark("it is inferred")).severity = Severity::Warning;
     }
     let (Some(sizes), Some(ranks)) = (triangle(subject), ranks(subject)) else { return };
     let Err(Wrong::Product { global, micro, steps }) = sizes.judge(ranks) else { return };
@@ -155,16 +152,15 @@ fn batch_product(subject: &Subject, found: &mut Findings) {
         micro * steps * ranks
     );
     let help = if subject.is_hf() { set(GLOBAL, "auto") } else { unset(GLOBAL).remark("it is inferred") };
-    let keys: Vec<&str> = SIZES.into_iter().filter(|key| json::get(subject.config, key).is_some()).collect();
+    let keys: Vec<&str> = SIZES.into_iter().filter(|key| subject.get(key).is_some()).collect();
     // A script that splits the model has fewer data-parallel ranks than ranks.
     let fewer = global / (micro * steps);
     let may_split = |text: &str| ["mpu", "PipelineModule", "mesh_device"].iter().any(|sign| text.contains(sign));
     let divides = fewer >= 1.0 && fewer.fract() == 0.0 && ranks % fewer == 0.0;
+    let problem = found.key(&keys, what, help);
     if subject.is_plain() && divides && subject.script().is_none_or(may_split) {
-        let what = format!("{what}, unless the script splits the model over {} ranks", ranks / fewer);
-        found.key_with_severity(Severity::Warning, &keys, what, help);
-    } else {
-        found.key(&keys, what, help);
+        problem.what += &format!(", unless the script splits the model over {} ranks", ranks / fewer);
+        problem.severity = Severity::Warning;
     }
 }
 

@@ -18,7 +18,7 @@ pub(super) const RULES: &[Check] = &[
         .says(
             &["zero_optimization"],
             "the config has no `zero_optimization` section, and accelerate refuses it",
-            |_| set(STAGE, 0).into(),
+            || set(STAGE, 0).into(),
         ),
     Check::row(Rule::NoStage, Severity::Warning, When::Step)
         .doc("zero_optimization without a stage: accelerate stops with a KeyError when it saves the model")
@@ -28,12 +28,12 @@ pub(super) const RULES: &[Check] = &[
         .says(
             &["zero_optimization"],
             "`zero_optimization` has no `stage`: DeepSpeed takes 0, and accelerate fails when it saves",
-            |_| set(STAGE, 0).or("choose stage 1, 2 or 3"),
+            || set(STAGE, 0).or("choose stage 1, 2 or 3"),
         ),
     Check::row(Rule::GradientNorm, Severity::Error, When::Parse)
         .doc("compute_grad_norm false outside stages 1 and 2")
         .holds(|subject| subject.is_on(GRADIENT_NORM) == Some(false) && subject.stage_is(&[0, 3]))
-        .says(&[GRADIENT_NORM, STAGE], "`{key}` is false: that is for stages 1 and 2 only", |_| {
+        .says(&[GRADIENT_NORM, STAGE], "`{key}` is false: that is for stages 1 and 2 only", || {
             set(GRADIENT_NORM, true).into()
         }),
     Check::code(Rule::SumOfGradients, Severity::Error, When::Parse, sum_of_gradients)
@@ -45,7 +45,7 @@ pub(super) const RULES: &[Check] = &[
         .holds(|subject| {
             subject.stage_is(&[1, 2]) && subject.whole(GATHER_BUCKET).is_some_and(|size| size % 2.0 != 0.0)
         })
-        .says(&[GATHER_BUCKET], "`{key}` is {value}: stages 1 and 2 want an even number", |_| {
+        .says(&[GATHER_BUCKET], "`{key}` is {value}: stages 1 and 2 want an even number", || {
             set(GATHER_BUCKET, 200_000_000).into()
         }),
     Check::code(Rule::PartitionSize, Severity::Error, When::Start, partition_size)
@@ -59,13 +59,13 @@ pub(super) const RULES: &[Check] = &[
     Check::row(Rule::ExpertsAtStage3, Severity::Warning, When::Start)
         .doc("a script with DeepSpeed's own MoE layer at stage 3, which DeepSpeed refuses")
         .holds(|subject| subject.is_plain() && subject.stage_is(&[3]) && subject.script_says("deepspeed.moe"))
-        .says(&[STAGE], "the script uses DeepSpeed's MoE layer, which does not work with stage 3", |_| {
+        .says(&[STAGE], "the script uses DeepSpeed's MoE layer, which does not work with stage 3", || {
             set(STAGE, 2).or("use an `expert_parallel` section (AutoEP)")
         }),
     Check::row(Rule::NoSync, Severity::Warning, When::Step)
         .doc("a script that calls no_sync() at stage 2 or 3, which DeepSpeed refuses")
         .holds(|subject| subject.is_plain() && subject.stage_is(&[2, 3]) && subject.script_says(".no_sync("))
-        .says(&[STAGE], "the script calls no_sync(), which DeepSpeed refuses at stages 2 and 3", |_| {
+        .says(&[STAGE], "the script calls no_sync(), which DeepSpeed refuses at stages 2 and 3", || {
             set(STAGE, 1).or("leave accumulation to the engine")
         }),
 ];
@@ -91,7 +91,10 @@ fn prescaled_gradients(subject: &Subject, found: &mut Findings) {
     let factor = subject.get("gradient_predivide_factor").and_then(Value::as_f64);
     let divided = factor.is_some_and(|factor| (factor - 1.0).abs() > 0.0);
     let key = if prescaled { "prescale_gradients" } else { "gradient_predivide_factor" };
-    if (prescaled || divided) && subject.stage_is(&[2, 3]) && subject.zero_is_on("reduce_scatter") != Some(false) {
+    if (prescaled || divided)
+        && subject.stage_is(&[2, 3])
+        && subject.zero_key("reduce_scatter").and_then(schema::truth) != Some(false)
+    {
         let what = format!("`{key}` is {}, which stages 2 and 3 do not allow with reduce_scatter", subject.shown(key));
         found.key(&[key, "zero_optimization.reduce_scatter"], what, unset(key));
     }
@@ -103,7 +106,7 @@ fn partition_size(subject: &Subject, found: &mut Findings) {
     let (Some(size), Some(world)) = (size, subject.world()) else { return };
     if size > world {
         let what = format!("`{key}` is {size}, but there are {world} ranks: DeepSpeed reduces it to that");
-        found.key_with_severity(Severity::Note, &[key], what, set(key, world));
+        found.key(&[key], what, set(key, world)).severity = Severity::Note;
     } else if world % size != 0 {
         let what = format!("`{key}` is {size}, which does not divide {world} ranks");
         found.key(&[key], what, set(key, 1));
@@ -113,8 +116,10 @@ fn partition_size(subject: &Subject, found: &mut Findings) {
 fn tensor_parallel_size(subject: &Subject, found: &mut Findings) {
     let (inner, outer) = ("tensor_parallel.tp.tp_size", "tensor_parallel.autotp_size");
     let ranks = subject.world().and_then(|world| u32::try_from(world).ok()).map(f64::from);
-    let is_read = || subject.reads("tensor_parallel");
-    if let Some((ranks, size)) = ranks.zip(subject.whole(outer)).filter(|(ranks, size)| ranks < size && is_read()) {
+    if let (Some(ranks), Some(size)) = (ranks, subject.whole(outer))
+        && ranks < size
+        && subject.reads("tensor_parallel")
+    {
         let what = format!("`{outer}` is {size}, and there are {ranks} ranks");
         found.key(&[outer], what, set(outer, ranks));
     }
@@ -143,8 +148,9 @@ fn hf_arguments(subject: &Subject, found: &mut Findings) {
             found.at(places, what, drop_word(&sourced.from).or(give("--deepspeed", "zero2").remark("take stage 2")));
         }
     }
-    let is_off = |text: &str| matches!(text.to_ascii_lowercase().as_str(), "" | "false" | "none" | "0" | "[]");
-    if let Some(sourced) = args.text("fsdp").filter(|sourced| !is_off(&sourced.value)) {
+    if let Some(sourced) = args.text("fsdp")
+        && !matches!(sourced.value.to_ascii_lowercase().as_str(), "" | "false" | "none" | "0" | "[]")
+    {
         let what = "transformers refuses `fsdp` together with DeepSpeed";
         found.at([Place::from(&sourced)], what, drop_word(&sourced.from));
     }

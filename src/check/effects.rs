@@ -1,4 +1,4 @@
-//! Keys that do nothing where they stand, and defaults that surprise.
+//! Keys without effect, and surprising defaults.
 
 use serde_json::Value;
 
@@ -30,7 +30,7 @@ pub(super) const RULES: &[Check] = &[
     Check::row(Rule::NoZero, Severity::Note, When::Silent)
         .doc("without zero_optimization nothing is sharded: ZeRO is off")
         .holds(|subject| !subject.job.trainer.uses_accelerate() && subject.get("zero_optimization").is_none())
-        .says(&["zero_optimization"], "the config has no `zero_optimization` section: nothing is sharded", |_| {
+        .says(&["zero_optimization"], "the config has no `zero_optimization` section: nothing is sharded", || {
             set(STAGE, 2).into()
         }),
     Check::code(Rule::GatheredWeights, Severity::Warning, When::Step, gathered_weights).doc(
@@ -46,7 +46,7 @@ pub(super) const RULES: &[Check] = &[
 /// A key that does nothing while a condition holds.
 struct IneffectiveKey {
     key: &'static str,
-    /// Given the value, which is there and not "auto".
+    /// The value is neither missing nor "auto".
     holds: fn(&Subject, &Value) -> bool,
     why: &'static str,
     fixes: fn(&str) -> Fixes,
@@ -61,7 +61,6 @@ impl IneffectiveKey {
         IneffectiveKey { why, ..self }
     }
 
-    /// Other fixes than removing the key.
     const fn fixed_by(self, fixes: fn(&str) -> Fixes) -> Self {
         IneffectiveKey { fixes, ..self }
     }
@@ -175,7 +174,7 @@ fn gathered_weights(subject: &Subject, found: &mut Findings) {
     if !subject.is_hf() || !subject.stage_is(&[3]) || gathers {
         return;
     }
-    // Adapters are gathered whatever it says.
+    // Adapters are always gathered.
     let tuner = ["tuner_type", "train_type", "finetuning_type"].iter().find_map(|name| subject.job.args.text(name));
     let severity = match tuner.as_ref().map(|sourced| sourced.value.as_str()) {
         Some("full" | "freeze") => Severity::Warning,
@@ -183,7 +182,7 @@ fn gathered_weights(subject: &Subject, found: &mut Findings) {
     };
     let what = "a full model is saved as ZeRO's shards (zero_to_fp32.py makes weights of them): \
                 `stage3_gather_16bit_weights_on_model_save` is not on";
-    found.key_with_severity(severity, &[key], what, set(key, true));
+    found.key(&[key], what, set(key, true)).severity = severity;
 }
 
 fn large_bucket(subject: &Subject, found: &mut Findings) {

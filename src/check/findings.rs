@@ -1,12 +1,10 @@
-//! What a rule is, and how it says what it found.
-
-use std::ffi::OsStr;
+//! A rule of `check`, and the list that it adds problems to.
 
 use super::subject::Subject;
 use crate::report::fix::{Change, Fixes};
 use crate::report::{MOST, Place, Problem, Rule, Severity, When};
 
-/// A rule: either code, or one sentence about keys of the config while a condition holds.
+/// A rule is code, or a condition with one sentence about keys of the config.
 pub struct Check {
     pub rule: Rule,
     pub severity: Severity,
@@ -16,11 +14,11 @@ pub struct Check {
     holds: fn(&Subject) -> bool,
     keys: &'static [&'static str],
     what: &'static str,
-    fixes: fn(&Subject) -> Fixes,
+    fixes: fn() -> Fixes,
 }
 
 impl Check {
-    /// A rule that `holds` and `says` complete.
+    /// To be completed by `holds` and `says`.
     pub(super) const fn row(rule: Rule, severity: Severity, when: When) -> Self {
         Check {
             rule,
@@ -31,11 +29,10 @@ impl Check {
             holds: |_| false,
             keys: &[],
             what: "",
-            fixes: |_| Fixes::default(),
+            fixes: Fixes::default,
         }
     }
 
-    /// A rule with more to say than one sentence.
     pub(super) const fn code(rule: Rule, severity: Severity, when: When, code: fn(&Subject, &mut Findings)) -> Self {
         Check { code, ..Check::row(rule, severity, when) }
     }
@@ -50,12 +47,7 @@ impl Check {
     }
 
     /// `{key}` in the text is the first of the keys, `{value}` its value, `{device}` where the optimizer is.
-    pub(super) const fn says(
-        self,
-        keys: &'static [&'static str],
-        what: &'static str,
-        fixes: fn(&Subject) -> Fixes,
-    ) -> Self {
+    pub(super) const fn says(self, keys: &'static [&'static str], what: &'static str, fixes: fn() -> Fixes) -> Self {
         Check { keys, what, fixes, ..self }
     }
 
@@ -66,27 +58,25 @@ impl Check {
             let device = subject.zero().optimizer.to_string();
             let value = subject.shown(self.keys[0]);
             let what = self.what.replace("{key}", self.keys[0]).replace("{value}", &value);
-            found.key(self.keys, what.replace("{device}", &device), (self.fixes)(subject));
+            found.key(self.keys, what.replace("{device}", &device), (self.fixes)());
         }
     }
 }
 
-/// Collects what a rule finds.
 pub(super) struct Findings<'a> {
     check: &'a Check,
     pub(super) subject: &'a Subject<'a>,
     list: &'a mut Vec<Problem>,
-    /// Those at the front of the list, which other rules found.
+    /// The number of problems that other rules found before.
     of_others: usize,
 }
 
 impl Findings<'_> {
-    /// More than anybody reads.
     pub(super) fn are_many(&self) -> bool {
         self.list.len() - self.of_others > MOST
     }
 
-    /// Counts a problem that nobody reads, unless all are asked for in full.
+    /// Counts a problem beyond those that are printed. False if it must be added instead.
     pub(super) fn only_counted(&mut self, severity: Severity) -> bool {
         if !self.are_many() || self.subject.in_full {
             return false;
@@ -95,82 +85,52 @@ impl Findings<'_> {
         last.map(|last| last.more += 1).is_some()
     }
 
-    /// About keys of the config.
-    pub(super) fn key(&mut self, keys: &[&str], what: impl Into<String>, fixes: impl Into<Fixes>) {
-        self.key_with_severity(self.check.severity, keys, what, fixes);
-    }
-
-    /// About keys of the config, with another severity than the rule's.
-    pub(super) fn key_with_severity(
-        &mut self,
-        severity: Severity,
-        keys: &[&str],
-        what: impl Into<String>,
-        fixes: impl Into<Fixes>,
-    ) {
+    /// A problem with keys of the config. Where an option put a key there, the fix is to change the option.
+    pub(super) fn key(&mut self, keys: &[&str], what: impl Into<String>, fixes: impl Into<Fixes>) -> &mut Problem {
         let places: Vec<Place> = keys.iter().map(|key| (self.subject.place)(key)).collect();
         let Fixes(mut fixes) = fixes.into();
         for (key, place) in keys.iter().zip(&places) {
-            if matches!(place, Place::Option { .. }) && fixes.len() > 1 {
-                let unset = Change::Unset { unset: (*key).to_string() };
-                fixes.retain(|fix| fix.changes[..] != [unset.clone()]);
+            if place.is_setting() && fixes.len() > 1 {
+                fixes.retain(|fix| fix.changes[..] != [Change::Unset((*key).to_string())]);
             }
             for change in fixes.iter_mut().flat_map(|fix| &mut fix.changes) {
                 change_the_option(change, key, place);
             }
         }
-        self.at_with_severity(severity, places, what, Fixes(fixes));
+        self.at(places, what, Fixes(fixes))
     }
 
-    /// About a variable.
-    pub(super) fn variable(
-        &mut self,
-        name: &str,
-        value: impl AsRef<OsStr>,
-        what: impl Into<String>,
-        fixes: impl Into<Fixes>,
-    ) {
-        self.at([Place::variable(name, value.as_ref().to_string_lossy())], what, fixes);
-    }
-
-    /// About anything else.
-    pub(super) fn at(&mut self, places: impl Into<Vec<Place>>, what: impl Into<String>, fixes: impl Into<Fixes>) {
-        self.at_with_severity(self.check.severity, places, what, fixes);
-    }
-
-    /// A problem that something else worded.
+    /// Adds a problem that was worded elsewhere.
     pub(super) fn problem(&mut self, severity: Severity, problem: Problem) {
-        self.at_with_severity(severity, problem.places, problem.what, problem.fixes);
+        self.at(problem.places, problem.what, problem.fixes).severity = severity;
     }
 
-    /// About anything else, with another severity than the rule's.
-    pub(super) fn at_with_severity(
+    pub(super) fn at(
         &mut self,
-        severity: Severity,
         places: impl Into<Vec<Place>>,
         what: impl Into<String>,
         fixes: impl Into<Fixes>,
-    ) {
-        let problem = Problem::found(self.check.rule, severity, self.check.when, what.into());
+    ) -> &mut Problem {
+        let Check { rule, severity, when, .. } = *self.check;
+        let problem = Problem::found(rule, severity, when, what.into());
         self.list.push(Problem { places: places.into(), fixes: fixes.into(), ..problem });
+        let last = self.list.len() - 1;
+        &mut self.list[last]
     }
 }
 
-/// Where an option put the key into the config, the option is what must change: `--unset` is applied before `--set`, and
-/// an argument of the trainer decides what an "auto" becomes.
+/// `--unset` is applied before `--set`, and an argument of the trainer decides what an "auto" becomes.
 fn change_the_option(change: &mut Change, key: &str, place: &Place) {
-    let new = match (place, &*change) {
-        (Place::BareOption { option }, Change::Set { set, value }) if set == key => {
-            Change::Give { give: option.clone(), value: value.clone() }
-        }
-        (Place::Option { option, value }, Change::Unset { unset }) if unset == key => {
-            Change::Drop { drop: format!("{option} {value}") }
-        }
-        (Place::Option { value: given, .. }, Change::Rename { rename, to, value }) if rename == key => {
+    let Place::Option { option, value: given } = place else { return };
+    let new = match change {
+        Change::Set(set, value) if set == key && !place.is_setting() => Change::Give(option.clone(), value.clone()),
+        Change::Unset(unset) if unset == key && place.is_setting() => Change::Drop(place.to_string()),
+        Change::Rename(renamed, to, value) if renamed == key && place.is_setting() => {
             // `--set zero_opt.stage=3` is about the section `zero_opt`, too.
-            let inside = given.strip_prefix(key).and_then(|rest| rest.split_once('=')).unwrap_or_default();
-            let value = if inside.0.is_empty() { value } else { inside.1 };
-            Change::Set { set: format!("{to}{}", inside.0), value: value.to_string() }
+            match given.strip_prefix(key).and_then(|rest| rest.split_once('=')) {
+                Some((inside, value)) if !inside.is_empty() => Change::Set(format!("{to}{inside}"), value.to_string()),
+                _ => Change::Set(to.clone(), value.clone()),
+            }
         }
         _ => return,
     };

@@ -7,7 +7,7 @@ use crate::base::recorded::VersionMatch;
 use crate::config::places::as_typed;
 use crate::config::schema::{self, KeySpec, Known, UnknownKeys};
 use crate::report::fix::{Fix, rename, set, unset};
-use crate::report::{Place, Rule, Severity, When, nearest};
+use crate::report::{Rule, Severity, When, nearest};
 
 pub(super) const RULES: &[Check] = &[
     Check::code(Rule::UnknownKey, Severity::Error, When::Parse, unknown_key)
@@ -26,7 +26,7 @@ pub(super) const RULES: &[Check] = &[
         .doc("an old name that DeepSpeed still translates"),
 ];
 
-/// Whether this version does not know the key. Another rule speaks of those that it refuses.
+/// Refused keys have a rule of their own.
 fn is_unknown(key: &Key) -> bool {
     !matches!(key.entry.map(|entry| entry.known()), Some(Known::Yes | Known::Refused(_)))
 }
@@ -37,7 +37,10 @@ fn why_unknown(key: &Key, subject: &Subject) -> String {
         Some(Known::Later(since)) => format!("does not know `{path}` yet: it came with {since}"),
         Some(Known::Dropped(since)) => format!("no longer knows `{path}`: it was dropped in {since}"),
         Some(Known::Paused) => format!("does not read `{path}`, though older and newer versions do"),
-        _ => return format!("{} has no key `{path}`", subject.judging_deepspeed()),
+        _ if matches!(subject.derived.judge, VersionMatch::Exact(_)) => {
+            return format!("DeepSpeed has no key `{path}`");
+        }
+        _ => format!("has no key `{path}`"),
     };
     format!("{} {why}", subject.deepspeed())
 }
@@ -50,7 +53,7 @@ fn unknown_key(subject: &Subject, found: &mut Findings) {
         if !found.only_counted(severity) {
             let what = why_unknown(key, subject) + ", so DeepSpeed refuses the config";
             let help = advice(key, subject, found.are_many());
-            found.key_with_severity(severity, &[&key.path], what, help);
+            found.key(&[&key.path], what, help).severity = severity;
         }
     }
 }
@@ -64,15 +67,14 @@ fn ignored_key(subject: &Subject, found: &mut Findings) {
         let what = why_unknown(key, subject) + ": it is silently ignored";
         let fix = advice(key, subject, found.are_many());
         // A key that `--set` asks for is not dropped silently.
-        let is_asked_for = matches!((subject.place)(&key.path), Place::Option { .. });
+        let is_asked_for = (subject.place)(&key.path).is_setting();
         let severity = if is_asked_for { subject.severity_of_keys() } else { Severity::Warning };
-        found.key_with_severity(severity, &[&key.path], what, fix);
+        found.key(&[&key.path], what, fix).severity = severity;
     }
 }
 
-/// Where the two neighbours of a version that was not recorded differ about a key.
 fn between_versions(subject: &Subject, found: &mut Findings) {
-    let VersionMatch::Between(_, newer) = subject.judge() else { return };
+    let VersionMatch::Between(_, newer) = subject.derived.judge else { return };
     for key in subject.keys() {
         let (path, deepspeed) = (&key.path, subject.deepspeed());
         let (Some(one), Some(two)) = (key.entry, schema::find(path, newer)) else { continue };
@@ -83,48 +85,46 @@ fn between_versions(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// A comment in the form of a key: `_comment`, `//`. A key with a slash in front is a path of another kind.
+/// A key that is meant as a comment: `_comment`, `//`. (`/zero_optimization/stage` is a key.)
 fn is_comment(path: &str) -> bool {
     let name = schema::name_of(path);
     let name = name.strip_prefix('/').unwrap_or(name);
     !name.starts_with(|c: char| c.is_ascii_alphabetic()) || ["comment", "comments", "description"].contains(&name)
 }
 
-/// The key that was probably meant, or the section it belongs in.
-/// `are_many`: nobody will read it.
+/// The key that was probably meant, or the section it belongs in. Nothing is searched if there are too many to print.
 fn advice(key: &Key, subject: &Subject, are_many: bool) -> Fix {
     let (section, name) = key.path.rsplit_once('.').unwrap_or(("", &key.path));
-    let remove = unset(key.path.as_ref());
+    let remove = unset(&key.path);
     if are_many {
         return remove;
     }
     let typed = || as_typed(key.value, &(subject.place)(&key.path));
     let value = |to: &KeySpec| number_in(key.value, to).map_or_else(typed, |number| number.to_string());
     if let Some(now) = key.entry.and_then(|entry| entry.replaced_by) {
-        return rename(key.path.as_ref(), now, key.value.to_string()).safe();
+        return rename(&key.path, now, key.value).safe();
     }
-    // Right, but for a newer version.
+    // The key is right for another version.
     if key.entry.is_some_and(|entry| entry.since.is_some() || entry.known() == Known::Paused) {
         return remove;
     }
-    // Deeper, the same name means many things.
-    let is_near = |entry: &KeySpec| {
-        let top = |path: &str| path.split('.').next().map(str::to_string);
-        entry.key != key.path && (entry.key.split('.').count() < 3 || top(entry.key) == top(&key.path))
+    // Deeper down, many keys have the same name.
+    let is_near = |other: &str| other.split('.').count() < 3 || other.split('.').next() == key.path.split('.').next();
+    let reads = |entry: &KeySpec| {
+        entry.key != key.path && is_near(entry.key) && entry.removed.is_none() && subject.reads(entry.key)
     };
-    let reads = |entry: &KeySpec| is_near(entry) && entry.removed.is_none() && subject.reads(entry.key);
-    // A path of another kind.
+    // `zero_optimization/stage` or `zero_optimization:stage`.
     let dotted = key.path.trim_start_matches('/').replace(['/', ':'], ".");
     let elsewhere = || schema::named(name, subject.version()).find(reads);
     if let Some(entry) = schema::find(&dotted, subject.version()).filter(reads).or_else(elsewhere) {
         let place = format!("its place is `{}`:", entry.key);
-        return rename(key.path.as_ref(), entry.key, value(&entry)).remark(place).safe();
+        return rename(&key.path, entry.key, value(&entry)).lead(place).safe();
     }
     match nearest(name, schema::names_below(section)) {
         Some(near) => {
             let meant = if section.is_empty() { near.to_string() } else { format!("{section}.{near}") };
             let value = schema::find(&meant, subject.version()).map_or_else(typed, |entry| value(&entry));
-            rename(key.path.as_ref(), meant, value).remark(format!("did you mean `{near}`?")).safe()
+            rename(&key.path, meant, value).meaning(near).safe()
         }
         None => remove,
     }
@@ -135,9 +135,9 @@ fn removed_key(subject: &Subject, found: &mut Findings) {
         let Some(entry) = key.entry else { continue };
         let Known::Refused(since) = entry.known() else { continue };
         let now = entry.replaced_by.map(|now| format!(", now `{now}`")).unwrap_or_default();
-        let (path, since, deepspeed) = (&key.path, since, subject.deepspeed());
+        let (path, deepspeed) = (&key.path, subject.deepspeed());
         let what = format!("`{path}` was removed in {since}{now}: {deepspeed} refuses a config that has it");
-        found.key_with_severity(subject.severity_of_keys(), &[path], what, unset(path.as_ref()).safe());
+        found.key(&[path], what, unset(path).safe()).severity = subject.severity_of_keys();
     }
 }
 
@@ -150,7 +150,7 @@ fn two_names(subject: &Subject, found: &mut Findings) {
         let is_other = |second: &Key| second.path == other || second.path != *path && is_alias(second);
         if subject.keys().iter().any(|second| is_other(second) && counts(second)) {
             let what = format!("`{path}` and `{other}` are the same setting: DeepSpeed refuses both together");
-            found.key(&[path, other], what, unset(path.as_ref()).safe());
+            found.key(&[path, other], what, unset(path).safe());
         }
     }
 }
@@ -158,17 +158,15 @@ fn two_names(subject: &Subject, found: &mut Findings) {
 fn old_key(subject: &Subject, found: &mut Findings) {
     for key in subject.keys() {
         let Some(KeySpec { replaced_by: Some(now), removed: None, .. }) = key.entry else { continue };
-        // Removed keys have a rule of their own.
         if key.policy != UnknownKeys::Ignored && subject.get(now).is_some() {
             continue;
         }
-        let fix = if now.contains(".offload_") && !schema::is_true(key.value) {
-            unset(key.path.as_ref()).safe()
-        } else if now.contains(".offload_") {
-            unset(key.path.as_ref()).and(set(now, r#"{"device": "cpu"}"#)).safe()
-        } else {
-            rename(key.path.as_ref(), now, key.value.to_string()).safe()
+        let path = &key.path;
+        let fix = match now.contains(".offload_") {
+            true if schema::is_true(key.value) => unset(path).and(set(now, r#"{"device": "cpu"}"#)),
+            true => unset(path),
+            false => rename(path, now, key.value),
         };
-        found.key(&[&key.path], format!("`{}` is the old name of `{now}`", key.path), fix);
+        found.key(&[path], format!("`{path}` is the old name of `{now}`"), fix.safe());
     }
 }

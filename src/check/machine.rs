@@ -15,7 +15,7 @@ use crate::config::zero::{Device, Zero};
 use crate::host::machine::{Limit, Lock, Memory, locks_in};
 use crate::host::{Host, can_be_written};
 use crate::report::fix::{run, set};
-use crate::report::{self, Problem, Rule, Severity};
+use crate::report::{self, Place, Problem, Rule, Severity};
 
 /// No compilation takes this long: the compiler was killed and left its lock.
 const STALE: Duration = Duration::from_secs(15 * 60);
@@ -29,7 +29,6 @@ const WITHOUT_GOOD_LOCKS: &[&str] = &["nfs", "nfs4", "cifs", "smb3", "fuse.sshfs
 /// File systems that other machines see too.
 const SHARED: &[&str] = &["lustre", "gpfs", "beegfs", "ceph", "wekafs", "panfs", "fuse.juicefs", "afs"];
 
-/// What a config requires of the machine. An "auto" requires nothing yet.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Wants {
     pub offloads_optimizer: bool,
@@ -42,16 +41,16 @@ impl Wants {
     pub fn of(config: &Value) -> Self {
         let zero = Zero::of(config);
         let stage = zero.stage.unwrap_or(0);
-        let path = |section: &str, device: Device| {
-            let zero = zero.section.filter(|_| stage == 3 && device == Device::Nvme)?;
-            let path = zero.get(section)?.get("nvme_path")?.as_str()?;
+        let sections = [("offload_optimizer", zero.optimizer), ("offload_param", zero.param)];
+        let on_nvme = sections.into_iter().filter(|(_, device)| stage == 3 && *device == Device::Nvme);
+        let path = |(section, _): (&str, Device)| {
+            let path = zero.section?.get(section)?.get("nvme_path")?.as_str()?;
             Some((format!("zero_optimization.{section}.nvme_path"), PathBuf::from(path)))
         };
-        let paths = [path("offload_optimizer", zero.optimizer), path("offload_param", zero.param)];
         Wants {
             offloads_optimizer: stage > 0 && zero.optimizer.is_off_gpu(),
             offloads_parameters: stage == 3 && zero.param.is_off_gpu(),
-            nvme: paths.into_iter().flatten().collect(),
+            nvme: on_nvme.filter_map(path).collect(),
         }
     }
 }
@@ -75,17 +74,16 @@ pub(crate) fn at_launch(config: &Value, job: &Job, host: &Host) -> Vec<Problem> 
     problems.into_iter().map(Problem::into_warning).collect()
 }
 
-/// Where torch compiles its extensions.
 pub(crate) fn extensions_folder(host: &Host) -> Option<PathBuf> {
     host.path(vars::TORCH_EXTENSIONS_DIR).or_else(|| Some(host.cache_home()?.join("torch_extensions")))
 }
 
-/// Packages without which no DeepSpeed training starts, each with a file of it.
+/// Required packages, each with one of its files.
 const NEEDED: &[(&str, &str)] = &[("torch", "torch/distributed/run.py"), ("deepspeed", "deepspeed/__init__.py")];
 
-/// A required package that is missing. If no packages are found at all, nothing is reported.
+/// If no packages are found at all, nothing is reported.
 pub(crate) fn missing_package(name: &str, python: &Python) -> Option<Problem> {
-    let (name, _) = NEEDED.iter().find(|(needed, file)| *needed == name && python.lacks(file, name))?;
+    NEEDED.iter().find(|(needed, file)| *needed == name && python.lacks(file, name))?;
     let problem = Problem::error(Rule::PackageMissing, format!("`{name}` is not installed for this Python"));
     let install = run(format!("{} -m pip install {name}", python.program.display()));
     Some(problem.at(&python.program).fix(install.or("activate the environment that has it")))
@@ -95,11 +93,9 @@ fn missing_packages(python: &Python) -> impl Iterator<Item = Problem> {
     NEEDED.iter().filter_map(|(name, _)| missing_package(name, python))
 }
 
-/// Before torch 2.14 the file itself is the lock. From there on the kernel holds it, the file always stays behind, and
-/// nobody waits for it.
+/// Before torch 2.14 the file itself is the lock. Since then the kernel holds the lock, and the file always remains.
 pub fn stale_locks(locks: &[Lock], python: Option<&Python>) -> Vec<Problem> {
     let mut stale = locks.iter().filter(|lock| lock.age > STALE).peekable();
-    // The version is only looked up where there is a lock.
     let torch = stale.peek().and_then(|_| python?.version("torch"));
     if torch.as_ref().is_some_and(|torch| !torch.is_before([2, 14, 0])) {
         return Vec::new();
@@ -122,27 +118,25 @@ pub fn stale_locks(locks: &[Lock], python: Option<&Python>) -> Vec<Problem> {
     stale.map(problem).collect()
 }
 
-/// `key`: what names the folder.
 pub(crate) fn unusable_nvme(key: &str, path: &Path, host: &Host) -> Option<Problem> {
+    if can_be_written(&host.absolute(path)) {
+        return None;
+    }
     let what = format!("`{}` cannot be written: offloading to NVMe fails at start", path.display());
-    let fix = set(key, "/local/nvme/$USER-$$");
-    (!can_be_written(&host.absolute(path))).then(|| Problem::error(Rule::NvmeFolder, what).at(key).fix(fix))
+    Some(Problem::error(Rule::NvmeFolder, what).at(key).fix(set(key, "/local/nvme/$USER-$$")))
 }
 
-/// Whether other machines see this kind of file system too.
 fn is_shared(kind: &str) -> bool {
     WITHOUT_GOOD_LOCKS.contains(&kind) || SHARED.contains(&kind)
 }
 
-/// `kind`: the file system of the folder.
 pub fn shared_nvme(key: &str, path: &Path, kind: Option<&str>) -> Option<Problem> {
     let kind = kind.filter(|kind| is_shared(kind))?;
     let what = format!("`{}` is on {kind}: slow, and other jobs may empty it", path.display());
-    let help = "give every job its own folder, on a local disk";
-    Some(Problem::warning(Rule::NvmeFolder, what).at(key).fix(help))
+    Some(Problem::warning(Rule::NvmeFolder, what).at(key).fix("give every job its own folder, on a local disk"))
 }
 
-/// A config that several machines read. This one may export the folder to the others, so it is not an error.
+/// This machine may export the folder to the others, so it is not an error.
 pub fn config_may_be_local(path: &Path, machines: usize, kind: Option<&str>) -> Option<Problem> {
     let kind = kind.filter(|kind| !is_shared(kind) && !kind.starts_with("fuse"))?;
     Some(report::config_may_be_local(path, machines, kind))
@@ -156,21 +150,20 @@ pub fn cache_on_nfs(what: &str, path: &Path, kind: Option<&str>, variable: &str)
     Some(Problem::warning(Rule::CacheOnNfs, what).at(path).fix(fix))
 }
 
-/// `needed`: what this launch needs, if that is known.
+/// `needed`: this launch compiles something.
 pub fn no_compiler(compiler: bool, ninja: bool, needed: bool) -> Option<Problem> {
-    let programs = [
-        (compiler, "c++", "apt install g++, or module load gcc"),
-        (ninja, "ninja", "pip install ninja, and activate that environment"),
-    ];
-    let (names, help): (Vec<_>, Vec<_>) =
-        programs.into_iter().filter(|(found, ..)| !found).map(|(_, name, help)| (name, help)).unzip();
+    let (compile, build) = ("apt install g++, or module load gcc", "pip install ninja, and activate that environment");
+    let (names, help) = match (compiler, ninja) {
+        (true, true) => return None,
+        (false, true) => ("c++", compile.to_string()),
+        (true, false) => ("ninja", build.to_string()),
+        (false, false) => ("c++ and no ninja", format!("{compile}; {build}")),
+    };
     let what = format!(
-        "no {} on PATH: DeepSpeed compiles its operators (cpu_adam, fused_adam, …) when a run first needs them",
-        names.join(" and no ")
+        "no {names} on PATH: DeepSpeed compiles its operators (cpu_adam, fused_adam, …) when a run first needs them"
     );
-    let problem = Problem::warning(Rule::NoCompiler, what).at("PATH").fix(help.join("; "));
-    let severity = if needed { Severity::Error } else { Severity::Warning };
-    (!names.is_empty()).then_some(Problem { severity, ..problem })
+    let problem = Problem::warning(Rule::NoCompiler, what).at(Place::bare_variable(vars::PATH)).fix(help);
+    Some(Problem { severity: Severity::error_if(needed), ..problem })
 }
 
 /// The hard limit counts: zlaunch raises the soft one to it. CUDA's own pinned memory is not counted by the kernel;
@@ -189,7 +182,7 @@ pub fn small_shm(bytes: Option<u64>) -> Option<Problem> {
     let bytes = bytes.filter(|bytes| *bytes < LEAST_SHARED_MEMORY)?;
     let what = format!("/dev/shm has {}: NCCL and data loader workers share memory there", size(bytes));
     let help = "docker run --shm-size=16g (or --ipc=host); Kubernetes: an emptyDir of medium Memory at /dev/shm";
-    Some(Problem::warning(Rule::SmallShm, what).at("/dev/shm").fix(help))
+    Some(Problem::warning(Rule::SmallShm, what).at(Path::new("/dev/shm")).fix(help))
 }
 
 pub fn few_files(limit: Option<Limit>) -> Option<Problem> {

@@ -1,9 +1,11 @@
-//! States in host memory or on NVMe.
+//! Offload to host memory and NVMe.
 
 use serde_json::Value;
 
 use super::findings::{Check, Findings};
 use super::subject::{STAGE, Subject};
+use crate::command::model::HiddenSize;
+use crate::config::auto;
 use crate::config::schema;
 use crate::config::zero::Device;
 use crate::report::fix::set;
@@ -19,7 +21,7 @@ pub(super) const RULES: &[Check] = &[
             &["zero_optimization.offload_optimizer", STAGE],
             "the optimizer is set to {device}, but ZeRO is off: the first step fails with \"param is on cuda and \
              must be cpu\"",
-            |_| set(STAGE, 2).into(),
+            || set(STAGE, 2).into(),
         ),
     Check::code(Rule::NvmePath, Severity::Error, When::Start, nvme_path).doc("offload to nvme without nvme_path"),
     Check::code(Rule::NvmeShared, Severity::Note, When::Silent, nvme_shared)
@@ -30,23 +32,21 @@ pub(super) const RULES: &[Check] = &[
         .doc("offload_param.buffer_size is smaller than the shard of a square weight of the model"),
     Check::row(Rule::PartialOffload, Severity::Error, When::Parse)
         .doc("offload_optimizer.ratio below 1 is for stage 3 only")
-        // With pydantic 1 the check looked at nothing.
+        // With pydantic 1, DeepSpeed's check had no effect.
         .holds(|subject| {
             let in_part = subject.get(RATIO).and_then(schema::real).is_some_and(|ratio| ratio < 1.0);
             in_part && subject.stage_is(&[0, 1, 2]) && !subject.is_before([0, 15, 0])
         })
-        .says(&[RATIO, STAGE], "`{key}` is {value}: the optimizer can be offloaded in part at stage 3 only", |_| {
+        .says(&[RATIO, STAGE], "`{key}` is {value}: the optimizer can be offloaded in part at stage 3 only", || {
             set(RATIO, 1).into()
         }),
 ];
 
 /// Sections that use NVMe. Below stage 3, DeepSpeed ignores it.
-fn on_nvme<'a>(subject: &'a Subject) -> impl Iterator<Item = &'static str> + use<'a> {
+fn on_nvme(subject: &Subject) -> impl Iterator<Item = &'static str> {
+    let stage_3 = subject.stage_is(&[3]);
     let sections = [("offload_optimizer", subject.zero().optimizer), ("offload_param", subject.zero().param)];
-    sections
-        .into_iter()
-        .filter(|(_, device)| subject.stage_is(&[3]) && *device == Device::Nvme)
-        .map(|(section, _)| section)
+    sections.into_iter().filter_map(move |(name, device)| (stage_3 && device == Device::Nvme).then_some(name))
 }
 
 fn nvme_path(subject: &Subject, found: &mut Findings) {
@@ -80,14 +80,14 @@ fn nvme_defaults(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// A model whose hidden size is known has weights of its square; their shards must fit into one buffer.
+/// A model has weights of hidden size × hidden size; a shard of one must fit into a buffer.
 fn nvme_buffers(subject: &Subject, found: &mut Findings) {
     let key = "zero_optimization.offload_param.buffer_size";
     let (Some(size), Some(world)) = (subject.whole(key), subject.world()) else { return };
     if !on_nvme(subject).any(|section| section == "offload_param") {
         return;
     }
-    let Some(hidden) = subject.hidden_size() else { return };
+    let Ok(HiddenSize { value: hidden, .. }) = auto::hidden_size(subject.job, subject.host) else { return };
     let shard = hidden.saturating_mul(hidden).div_ceil(world.max(1));
     #[expect(clippy::cast_precision_loss, reason = "sizes of weights")]
     if size < shard as f64 {

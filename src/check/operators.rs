@@ -1,5 +1,4 @@
-//! The operators that DeepSpeed compiles when they are first used: which of them a launch needs, and whether torch has
-//! built them for this Python.
+//! The operators that DeepSpeed compiles on first use: those that a launch needs and torch has not built for this Python.
 
 use std::path::PathBuf;
 
@@ -37,11 +36,8 @@ pub(super) fn needed(config: &Value, job: &Job) -> Vec<(&'static str, &'static s
     if zero.stage != Some(3) {
         return needed;
     }
-    for (device, key) in [(zero.optimizer, "offload_optimizer"), (zero.param, "offload_param")] {
-        if device == Device::Nvme && !needed.iter().any(|(name, _)| *name == "async_io") {
-            needed.push(("async_io", if key == "offload_param" { OFFLOAD_PARAM } else { OFFLOAD }));
-        }
-    }
+    let devices = [(zero.optimizer, OFFLOAD), (zero.param, OFFLOAD_PARAM)];
+    needed.extend(devices.iter().find(|(device, _)| *device == Device::Nvme).map(|(_, key)| ("async_io", *key)));
     let is_on = |key: &&&str| json::get(config, key).and_then(schema::truth) == Some(true);
     needed.extend(QUANTIZED.iter().find(is_on).map(|key| ("quantizer", *key)));
     needed
@@ -76,7 +72,7 @@ fn of_optimizer(config: &Value, off_gpu: bool, job: &Job) -> Option<(&'static st
 /// The optimizer of the trainer in host memory.
 fn own_optimizer(job: &Job) -> Option<&'static str> {
     if job.trainer.is_hf() {
-        // accelerate puts DeepSpeed's own in its place.
+        // accelerate replaces it by DeepSpeed's own.
         let optim = job.args.text("optim");
         return Some(match optim.as_ref().map(|sourced| sourced.value.as_str()) {
             Some("adagrad") => "adagrad",
@@ -89,8 +85,7 @@ fn own_optimizer(job: &Job) -> Option<&'static str> {
     named.into_iter().find(|(class, _)| script.contains(&format!("{class}("))).map(|(_, name)| name)
 }
 
-/// The operators of this launch that are neither built nor installed, and the folder where torch will build them. `None`
-/// where that folder is not known.
+/// The operators that are neither built nor installed, and the folder where torch builds them, if it is known.
 fn not_built(config: &Value, job: &Job, host: &Host) -> Option<(Vec<(&'static str, &'static str)>, PathBuf)> {
     let needed = needed(config, job);
     let python = job.python.as_ref().filter(|_| !needed.is_empty())?;
@@ -102,13 +97,12 @@ fn not_built(config: &Value, job: &Job, host: &Host) -> Option<(Vec<(&'static st
     Some((needed.into_iter().filter(is_missing).collect(), folder))
 }
 
-/// Whether the launch compiles an operator, or may.
+/// True if that is unknown, too.
 pub(crate) fn compiles(config: &Value, job: &Job, host: &Host) -> bool {
     not_built(config, job, host).map_or_else(|| !needed(config, job).is_empty(), |(missing, _)| !missing.is_empty())
 }
 
-/// Where torch builds for this Python: `…/py311_cu128`, unless a variable names the folder. For ROCm the name differs by
-/// version.
+/// `…/py311_cu128`, unless a variable names the folder. The name for ROCm depends on the version.
 pub(super) fn build_folder(python: &Python, host: &Host) -> Option<PathBuf> {
     if let Some(folder) = host.path(vars::TORCH_EXTENSIONS_DIR) {
         return Some(folder);
@@ -131,7 +125,7 @@ pub(super) fn build_folder(python: &Python, host: &Host) -> Option<PathBuf> {
 }
 
 fn first_compile(subject: &Subject, found: &mut Findings) {
-    // It starts on other machines, which may have them.
+    // Other machines may have built them.
     if subject.launcher == Some(Launcher::Srun) {
         return;
     }

@@ -27,7 +27,7 @@ pub(super) const RULES: &[Check] = &[
     Check::row(Rule::TrainerOptimizer, Severity::Warning, When::Start)
         .doc("a trainer with its own optimizer (xtuner), offloaded to host memory: DeepSpeed refuses all but its own")
         .holds(|subject| subject.job.trainer.sets("optimizer.params.lr") && forces_own(subject))
-        .says(&[OFFLOAD], "the trainer's own optimizer is refused, unless it is DeepSpeedCPUAdam", |_| {
+        .says(&[OFFLOAD], "the trainer's own optimizer is refused, unless it is DeepSpeedCPUAdam", || {
             set("zero_force_ds_cpu_optimizer", false).into()
         }),
     Check::row(Rule::ClientOptimizer, Severity::Note, When::Start)
@@ -36,12 +36,12 @@ pub(super) const RULES: &[Check] = &[
         .says(
             &[OFFLOAD],
             "the script's own optimizer must be DeepSpeedCPUAdam or DeepSpeedCPULion: others are refused",
-            |_| set("optimizer.type", "AdamW").or(set("zero_force_ds_cpu_optimizer", false)),
+            || set("optimizer.type", "AdamW").or(set("zero_force_ds_cpu_optimizer", false)),
         ),
     Check::row(Rule::NoOptimizer, Severity::Note, When::Start)
         .doc("stages 1 and 2 need an optimizer: from the config, or from the script")
         .holds(|subject| subject.is_plain() && subject.stage_is(&[1, 2]) && named(subject).is_none())
-        .says(&[STAGE], "the config has no optimizer: stages 1 and 2 need one from the script", |_| {
+        .says(&[STAGE], "the config has no optimizer: stages 1 and 2 need one from the script", || {
             set("optimizer.type", "AdamW").and(set("optimizer.params.lr", "1e-5")).into()
         }),
     Check::row(Rule::AdamIsAdamw, Severity::Note, When::Silent)
@@ -49,7 +49,7 @@ pub(super) const RULES: &[Check] = &[
         .holds(|subject| {
             named(subject).as_deref() == Some("adam") && subject.get("optimizer.params.adam_w_mode").is_none()
         })
-        .says(&["optimizer.type"], "`Adam` decouples the weight decay here: it is AdamW", |_| {
+        .says(&["optimizer.type"], "`Adam` decouples the weight decay here: it is AdamW", || {
             set("optimizer.params.adam_w_mode", false).into()
         }),
     Check::code(Rule::SchedulerType, Severity::Error, When::Start, scheduler_type)
@@ -62,10 +62,10 @@ pub(super) const RULES: &[Check] = &[
             let warms_up = subject.text("scheduler.type").is_some_and(|name| name.starts_with("Warmup"));
             warms_up && subject.get("scheduler.params.warmup_type").is_none()
         })
-        .says(&["scheduler.type"], "the warmup is logarithmic where `warmup_type` is not given", |_| {
+        .says(&["scheduler.type"], "the warmup is logarithmic where `warmup_type` is not given", || {
             set("scheduler.params.warmup_type", "linear").into()
         }),
-    // transformers takes the section for an optimizer, and DeepSpeed does not.
+    // For transformers the section is an optimizer, for DeepSpeed it is not.
     Check::row(Rule::OptimizerWithoutType, Severity::Error, When::Start)
         .doc(
             "an optimizer section without a type, with transformers and ZeRO (from DeepSpeed 0.19.8 on, stage 3 is \
@@ -77,19 +77,19 @@ pub(super) const RULES: &[Check] = &[
             let refused = subject.stage_is(&[1, 2]) || subject.stage_is(&[3]) && subject.is_before([0, 19, 8]);
             nameless && subject.is_hf() && refused
         })
-        .says(&["optimizer"], "`optimizer` has no `type`, and ZeRO needs an optimizer", |_| {
+        .says(&["optimizer"], "`optimizer` has no `type`, and ZeRO needs an optimizer", || {
             set("optimizer.type", "AdamW").or(unset("optimizer"))
         }),
 ];
 
 const EVER: [u32; 3] = [u32::MAX; 3];
-/// DeepSpeed's optimizers, since which release it has them, and the first that has them no more. Case does not matter.
+/// DeepSpeed's optimizers in lower case, their first release and the first release without them.
 const OPTIMIZERS: &[(&str, [u32; 3], [u32; 3])] = &[
     ("adagrad adam adamw lamb muadam muadamw musgd lion", [0; 3], EVER),
     ("muon", [0, 17, 6], EVER),
     ("onebitadam onebitlamb zerooneadam", [0; 3], [0, 19, 7]),
 ];
-/// Classes of `torch.optim`, by their exact names, and since when it has them; newer torch may have more.
+/// Classes of `torch.optim` and their first release. Newer releases may have more.
 const TORCH: &[(&str, [u32; 3])] = &[
     ("ASGD Adadelta Adagrad Adam AdamW Adamax LBFGS NAdam RAdam RMSprop Rprop SGD SparseAdam", [0; 3]),
     ("Adafactor", [2, 5, 0]),
@@ -98,21 +98,20 @@ const TORCH: &[(&str, [u32; 3])] = &[
 /// DeepSpeed's schedulers, in every release.
 const SCHEDULERS: &[&str] = &["LRRangeTest", "OneCycle", "WarmupLR", "WarmupDecayLR", "WarmupCosineLR"];
 
-/// The optimizer of the config, in lower case if it is one of DeepSpeed's.
-/// Also where the section is empty or null. A later release may mend it.
+/// It fails even if the section is empty or null. A later release may fix it.
 fn swift_optimizer(subject: &Subject, found: &mut Findings) {
     let Some([since, until]) = subject.job.trainer.config.refuses_optimizer else { return };
     if subject.get("optimizer").is_none() {
         return;
     }
-    let severity = match subject.job.version() {
-        Some(version) if version.is_before(since) => return,
-        Some(version) if version.is_before(until) => Severity::Error,
-        _ => Severity::Warning,
-    };
+    let version = subject.job.version();
+    if version.is_some_and(|version| version.is_before(since)) {
+        return;
+    }
     let what = "ms-swift 4.2.0 to 4.6.0 fails with an `optimizer` section, once model and data are loaded: 'DummyOptim' \
                 object has no attribute 'param_groups'";
-    found.key_with_severity(severity, &["optimizer"], what, unset("optimizer"));
+    let is_certain = version.is_some_and(|version| version.is_before(until));
+    found.key(&["optimizer"], what, unset("optimizer")).severity = Severity::error_if(is_certain);
 }
 
 fn named(subject: &Subject) -> Option<String> {
@@ -121,26 +120,24 @@ fn named(subject: &Subject) -> Option<String> {
     Some(if is_own(subject, &lower) { lower } else { name.to_string() })
 }
 
-/// Whether DeepSpeed insists on an optimizer of its own in host memory.
+/// In host memory DeepSpeed insists on its own optimizer.
 fn forces_own(subject: &Subject) -> bool {
     subject.offloads_optimizer() && subject.get("zero_force_ds_cpu_optimizer").is_none_or(schema::is_true)
 }
 
-/// Since when DeepSpeed has an optimizer, and until when.
-fn releases(name: &str) -> Option<([u32; 3], [u32; 3])> {
-    let row = OPTIMIZERS.iter().find(|(names, ..)| names.split(' ').any(|known| known == name))?;
-    Some((row.1, row.2))
+fn release(name: &str) -> Option<&'static (&'static str, [u32; 3], [u32; 3])> {
+    OPTIMIZERS.iter().find(|(names, ..)| names.split(' ').any(|known| known == name))
 }
 
 fn is_own(subject: &Subject, name: &str) -> bool {
-    releases(name).is_some_and(|(since, until)| !subject.is_before(since) && subject.is_before(until))
+    release(name).is_some_and(|(_, since, until)| !subject.is_before(*since) && subject.is_before(*until))
 }
 
 fn torch_since(name: &str) -> Option<[u32; 3]> {
     TORCH.iter().find(|(names, _)| names.split(' ').any(|known| known == name)).map(|(_, since)| *since)
 }
 
-/// Whether `torch.optim` has it; every torch may be there that is not seen.
+/// An unknown torch may have every class.
 fn is_torch(subject: &Subject, name: &str) -> bool {
     torch_since(name).is_some_and(|since| !subject.has_before("torch", since))
 }
@@ -149,13 +146,14 @@ fn optimizer_type(subject: &Subject, found: &mut Findings) {
     let Some(name) = named(subject).filter(|name| !is_own(subject, name) && !is_torch(subject, name)) else { return };
     let key = "optimizer.type";
     let replaced = set(key, "AdamW");
-    if let Some((since, _)) = releases(&name.to_ascii_lowercase()) {
-        let what = if subject.is_before(since) {
-            format!("{} has no optimizer `{name}`: it came with {}", subject.deepspeed(), Version(since))
-        } else {
-            format!("{} no longer has the optimizer `{name}`", subject.deepspeed())
+    if let Some((_, since, _)) = release(&name.to_ascii_lowercase()) {
+        let deepspeed = subject.deepspeed();
+        let what = match subject.is_before(*since) {
+            true => format!("{deepspeed} has no optimizer `{name}`: it came with {}", Version(*since)),
+            false => format!("{deepspeed} no longer has the optimizer `{name}`"),
         };
-        return found.key(&[key], what, replaced);
+        found.key(&[key], what, replaced);
+        return;
     }
     let what = format!("neither DeepSpeed nor torch.optim has an optimizer `{name}`");
     let own = || OPTIMIZERS.iter().flat_map(|row| row.0.split(' ')).filter(|own| is_own(subject, own));
@@ -163,16 +161,14 @@ fn optimizer_type(subject: &Subject, found: &mut Findings) {
     let fix = nearest(&name, own().chain(torch)).map_or(replaced, |near| set_meant(key, near));
     // torch may have a newer class of that name.
     let is_wrong = torch_since(&name).is_some() || nearest(&name, own()).is_some();
-    let severity = if is_wrong { Severity::Error } else { Severity::Warning };
-    found.key_with_severity(severity, &[key], what, fix);
+    found.key(&[key], what, fix).severity = Severity::error_if(is_wrong);
 }
 
-/// The value that was probably meant.
 fn set_meant(key: &str, near: &str) -> Fix {
-    set(key, near).remark(format!("did you mean `{near}`?")).safe()
+    set(key, near).meaning(near).safe()
 }
 
-/// The parameters of a section, and what is said of those that are not among the known names.
+/// Returns the parameters of a section and reports those that are unknown.
 fn parameters<'a>(
     subject: &Subject<'a>,
     section: &str,
@@ -184,9 +180,7 @@ fn parameters<'a>(
     for given in params.keys().filter(|given| !known.contains(&given.as_str())) {
         let key = format!("{section}.params.{given}");
         let fix = match nearest(given, known.iter().copied()).filter(|near| !params.contains_key(*near)) {
-            Some(near) => rename(&key, format!("{section}.params.{near}"), params[given].to_string())
-                .remark(format!("did you mean `{near}`?"))
-                .safe(),
+            Some(near) => rename(&key, format_args!("{section}.params.{near}"), &params[given]).meaning(near).safe(),
             None => unset(&key),
         };
         found.key(&[&key], format!("{takes_no} takes no `{given}`"), fix);
@@ -210,20 +204,22 @@ fn optimizer_parameter(subject: &Subject, found: &mut Findings) {
 }
 
 fn untested_optimizer(subject: &Subject, found: &mut Findings) {
-    let untested = |name: &String| matches!(name.as_str(), "lamb" | "musgd") || is_torch(subject, name);
-    let allowed = subject.get("zero_allow_untested_optimizer").is_some_and(schema::is_true);
-    let refused = !allowed && subject.stage_is(&[1, 2, 3]);
-    if let Some(name) = named(subject).filter(|name| refused && untested(name)) {
+    let is_allowed = subject.get("zero_allow_untested_optimizer").is_some_and(schema::is_true);
+    if let Some(name) = named(subject)
+        && (matches!(name.as_str(), "lamb" | "musgd") || is_torch(subject, &name))
+        && subject.stage_is(&[1, 2, 3])
+        && !is_allowed
+    {
         let what = format!("`{name}` is not tested with ZeRO: DeepSpeed refuses it");
         found.key(&["optimizer.type"], what, set("zero_allow_untested_optimizer", true));
     }
 }
 
-/// `--optim` values that keep their meaning: accelerate's CPU Adam is an AdamW, Adagrad and 32-bit Lion have CPU versions.
+/// accelerate's CPU Adam is an AdamW; Adagrad and 32-bit Lion have CPU versions.
 fn survives_offload(optim: &str) -> bool {
-    let adamw =
-        optim.starts_with("adamw") && !optim.contains("8bit") && !optim.contains("bnb_") && !optim.contains("4bit");
-    adamw || matches!(optim, "adagrad" | "lion_32bit" | "paged_lion_32bit" | "paged_adamw_32bit")
+    let is_quantized = ["8bit", "4bit", "bnb_"].iter().any(|sign| optim.contains(sign));
+    optim.starts_with("adamw") && !is_quantized
+        || matches!(optim, "adagrad" | "lion_32bit" | "paged_lion_32bit" | "paged_adamw_32bit")
 }
 
 fn optimizer_replaced(subject: &Subject, found: &mut Findings) {
@@ -258,17 +254,21 @@ fn scheduler_parameter(subject: &Subject, found: &mut Findings) {
     let known: Vec<schema::KeySpec> = schema::parameters("scheduler", name, subject.version()).collect();
     let names: Vec<&str> = known.iter().map(schema::KeySpec::name).collect();
     let params = parameters(subject, "scheduler", name, &names, found);
-    let is_missing = |wanted: &&str| params.is_none_or(|params| !params.contains_key(*wanted));
-    let required = known.iter().filter(|entry| entry.default == "required").map(schema::KeySpec::name);
-    for wanted in required.filter(is_missing) {
-        let value = if subject.is_hf() { "auto" } else { "1000" };
-        let fix = set(format!("scheduler.params.{wanted}"), value);
-        found.key(&["scheduler.type"], format!("{name} needs `{wanted}`"), fix);
+    for entry in known.iter().filter(|entry| entry.default == "required") {
+        let wanted = entry.name();
+        if params.is_none_or(|params| !params.contains_key(wanted)) {
+            let value = if subject.is_hf() { "auto" } else { "1000" };
+            let fix = set(format_args!("scheduler.params.{wanted}"), value);
+            found.key(&["scheduler.type"], format!("{name} needs `{wanted}`"), fix);
+        }
     }
     let key = "scheduler.params.warmup_num_steps";
-    let judged = names.contains(&"warmup_num_steps") && !subject.is_before([0, 19, 3]);
-    let is_wrong = |steps: &&Value| !schema::is_whole(steps) || steps.as_u64().is_none_or(|steps| steps == 0);
-    if let Some(steps) = subject.get(key).filter(|steps| judged && *steps != "auto" && is_wrong(steps)) {
+    let is_right =
+        |steps: &Value| steps == "auto" || schema::is_whole(steps) && steps.as_u64().is_some_and(|steps| steps > 0);
+    if let Some(steps) = subject.get(key).filter(|steps| !is_right(steps))
+        && names.contains(&"warmup_num_steps")
+        && !subject.is_before([0, 19, 3])
+    {
         let what = format!("`{key}` is {steps}, but {name} wants a whole number above 0");
         found.key(&[key], what, set(key, 100));
     }

@@ -1,4 +1,4 @@
-//! fp16, bf16 and what the weights, gradients and optimizer states are kept in.
+//! fp16 and bf16: weights, gradients and optimizer states.
 
 use super::findings::{Check, Findings};
 use super::subject::{STAGE, Subject};
@@ -14,7 +14,7 @@ pub(super) const RULES: &[Check] = &[
             let trainer_decides = subject.job.trainer.sets("fp16.enabled");
             is_enabled(subject, "fp16") && is_enabled(subject, "bf16") && !trainer_decides
         })
-        .says(&["fp16.enabled", "bf16.enabled"], "`fp16` and `bf16` are both enabled", |_| {
+        .says(&["fp16.enabled", "bf16.enabled"], "`fp16` and `bf16` are both enabled", || {
             set("fp16.enabled", false).into()
         }),
     Check::code(Rule::LossScale, Severity::Error, When::Parse, loss_scale)
@@ -29,23 +29,21 @@ pub(super) const RULES: &[Check] = &[
         .says(
             &["data_types.grad_accum_dtype", STAGE],
             "bf16 with gradients accumulated in fp32 is not implemented at stage 0",
-            |_| set(STAGE, 1).or(unset("data_types.grad_accum_dtype")),
+            || set(STAGE, 1).or(unset("data_types.grad_accum_dtype")),
         ),
     Check::code(Rule::PrecisionOfGpu, Severity::Warning, When::Start, precision_of_gpu)
         .doc("bf16 on a GPU that only emulates it, or fp16 on one that DeepSpeed does not support"),
 ];
 
-/// The section of bf16, under either name.
+/// From the section `bf16` or its old name.
 fn bf16(subject: &Subject, key: &str) -> Option<bool> {
-    let section =
-        ["bf16", "bfloat16"].into_iter().find_map(|name| subject.get(name).filter(|section| !section.is_null()))?;
-    section.get(key).and_then(schema::truth)
+    let mut sections = ["bf16", "bfloat16"].into_iter().filter_map(|name| subject.get(name));
+    sections.find(|section| !section.is_null())?.get(key).and_then(schema::truth)
 }
 
-/// Both sections are pydantic's since then. Before, whatever Python takes for true was true, and an "auto" that nobody fills too.
+/// Since then both sections are pydantic models. Before, any value that Python calls true was true, even "auto".
 const MODELS: [u32; 3] = [0, 17, 1];
 
-/// Whether a precision is on.
 fn is_enabled(subject: &Subject, section: &str) -> bool {
     if !subject.is_before(MODELS) {
         return is_on_in(subject, section, "enabled");
@@ -66,16 +64,14 @@ fn loss_scale(subject: &Subject, found: &mut Findings) {
         return;
     }
     for (key, good) in [("fp16.loss_scale_window", 1000), ("fp16.min_loss_scale", 1)] {
-        if let Some(value) = subject.get(key).filter(|value| schema::whole(value).is_some_and(|number| number <= 0.0))
-            && !subject.is_before([0, 19, 3])
-        {
-            let what = format!("`{key}` is {value}: with dynamic loss scaling it must be above 0");
+        if subject.whole(key).is_some_and(|number| number <= 0.0) && !subject.is_before([0, 19, 3]) {
+            let what = format!("`{key}` is {}: with dynamic loss scaling it must be above 0", subject.shown(key));
             found.key(&[key], what, set(key, good));
         }
     }
 }
 
-/// Once DeepSpeed computed 2 to the power of it as it stood there.
+/// Old versions computed 2 to the power of the value without checking it.
 fn initial_scale(subject: &Subject, found: &mut Findings) {
     let key = "fp16.initial_scale_power";
     let Some(power) = subject.get(key).filter(|_| is_enabled(subject, "fp16")) else { return };
@@ -89,13 +85,12 @@ fn initial_scale(subject: &Subject, found: &mut Findings) {
 const MASTERS: [(&str, &str); 2] =
     [("fp16", "fp16_master_weights_and_grads"), ("bf16", "bf16_master_weights_and_grads")];
 
-/// A key of either section, which it has by two names.
 fn is_on_in(subject: &Subject, section: &str, key: &str) -> bool {
     let on = if section == "bf16" { bf16(subject, key) } else { subject.is_on(&format!("{section}.{key}")) };
     on == Some(true)
 }
 
-/// Whether a key of either section is on and read: those of bf16 came later, and that of fp16 once counted only where fp16 is on.
+/// On, and read by this version. Before the models, the key of fp16 only counted if fp16 was on, and bf16 had none.
 fn counts(subject: &Subject, section: &str, key: &str) -> bool {
     if !subject.is_before(MODELS) {
         return is_on_in(subject, section, key) && subject.reads(&format!("{section}.{key}"));
@@ -104,7 +99,7 @@ fn counts(subject: &Subject, section: &str, key: &str) -> bool {
     section == "fp16" && is_enabled(subject, section) && value.is_some_and(schema::is_true)
 }
 
-/// Since then the stages 1 and 3 can keep master weights in 16 bits too.
+/// Since then stages 1 and 3 can keep 16-bit master weights, too.
 const ALL_STAGES: [u32; 3] = [0, 18, 3];
 
 fn master_weights(subject: &Subject, found: &mut Findings) {
@@ -136,14 +131,13 @@ fn master_weights_offload(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// bf16 is on, and gradients are accumulated in fp32.
 fn accumulates_fp32(subject: &Subject) -> bool {
     let wide = ["fp32", "float32", "float", "torch.float32"];
     bf16(subject, "enabled") == Some(true)
         && subject.text("data_types.grad_accum_dtype").is_some_and(|dtype| wide.contains(&dtype))
 }
 
-/// GPUs before Ampere have no bf16, those before Volta no fp16 that DeepSpeed takes.
+/// GPUs before Ampere have no bf16; DeepSpeed supports no fp16 on those before Volta.
 pub const WITHOUT_BF16: &[&str] =
     &["V100", "T4", "RTX 2060", "RTX 2070", "RTX 2080", "TITAN RTX", "TITAN V", "GTX 1650", "GTX 1660", "Quadro RTX"];
 pub const WITHOUT_FP16: &[&str] =
@@ -160,7 +154,9 @@ fn precision_of_gpu(subject: &Subject, found: &mut Findings) {
         ("fp16", WITHOUT_FP16.to_vec(), "is too old for DeepSpeed's fp16"),
     ] {
         let lacks = |name: &&String| lacking.iter().any(|model| is_model(name, model));
-        if let Some(name) = gpus.iter().find(lacks).filter(|_| wants(precision)) {
+        if wants(precision)
+            && let Some(name) = gpus.iter().find(lacks)
+        {
             let key = format!("{precision}.enabled");
             let what = format!("`{key}` is true, but this machine's {name} {why}");
             found.key(&[&key], what, set(&key, false));

@@ -1,5 +1,4 @@
-//! What a trainer refuses once its arguments are read, though its parser took them: the rows of `refusals.txt`, which says
-//! how it is written.
+//! Arguments that a trainer's parser takes and the trainer then refuses: the blocks of `refusals.txt`.
 
 use super::subject::Subject;
 use crate::base::rows;
@@ -11,33 +10,16 @@ use crate::report::{nearest, reading};
 
 const TABLE: &str = include_str!("refusals.txt");
 
-/// Who refuses what all that use it refuse.
+/// Blocks of this name are for every trainer that uses transformers.
 const TRANSFORMERS: &str = "transformers";
 
-/// One block of the table. Its lines are read when they are asked for: most blocks are about arguments that are not given.
+/// One block of the table, parsed on demand: most are about arguments that are not given.
 #[derive(Clone, Copy)]
 pub(super) struct Refusal {
     trainer: &'static str,
     lines: &'static str,
 }
 
-enum Condition {
-    On(&'static str),
-    Given(&'static str),
-    Is(&'static str, &'static str),
-    /// The installed file, or the first of them that is there, does not list the value.
-    Unlisted(&'static str, &'static str),
-    LeftOut(&'static str),
-    /// None of these modules is installed.
-    Missing(&'static str),
-    WithoutKey(&'static str),
-    FewerRanks(&'static str),
-    Deepspeed,
-    Zero3(bool),
-    Says(&'static str, &'static str),
-}
-
-/// Everything that a trainer may refuse.
 pub(super) fn all(trainer: &Trainer) -> impl Iterator<Item = Refusal> {
     let is_of = |block: &&str, name: &str| block.strip_prefix(name).is_some_and(|rest| rest.starts_with('\n'));
     let blocks = rows::blocks(TABLE).filter(move |block| is_of(block, TRANSFORMERS) || is_of(block, trainer.name));
@@ -49,49 +31,48 @@ impl Refusal {
         self.lines.lines().filter_map(|line| line.split_once(' ')).map(|(name, text)| (name, text.trim_start()))
     }
 
-    fn field(self, name: &str) -> &'static str {
-        self.fields().find(|(field, _)| *field == name).map_or("", |(_, text)| text)
-    }
-
-    /// All must hold.
+    /// All must hold, as `refusals.txt` explains them.
     fn conditions(self) -> impl Iterator<Item = Condition> {
         let conditions = self.fields().take_while(|(name, _)| matches!(*name, "if" | "and"));
-        conditions.map(|(_, text)| Condition::read(text))
+        conditions.map(|(_, text)| {
+            let mut words = text.splitn(3, ' ');
+            Condition { text, words: [(); 3].map(|()| words.next().unwrap_or_default()) }
+        })
     }
 
     pub(super) fn why(self) -> &'static str {
-        self.field("why")
+        self.fields().find(|(name, _)| *name == "why").map_or("", |(_, text)| text)
     }
 
-    /// Whether the parser must have the arguments of transformers.
     pub(super) fn is_of_transformers(self) -> bool {
         self.trainer == TRANSFORMERS
     }
 
-    /// The argument that must not be left out.
     pub(super) fn needed(self) -> Option<&'static str> {
-        self.conditions().next().and_then(|first| if let Condition::LeftOut(name) = first { Some(name) } else { None })
+        match self.conditions().next()?.words {
+            ["no", name, ""] => Some(name),
+            _ => None,
+        }
     }
 
-    /// Whether this is what the trainer will see. `is_left_out`: whether no abbreviation may mean an argument.
+    /// `is_left_out`: the argument is not given, not even abbreviated.
     pub(super) fn holds(self, subject: &Subject, is_left_out: impl Fn(&str) -> bool) -> bool {
         self.conditions().all(|condition| condition.holds(subject, &is_left_out))
     }
 
-    /// Those of the table; where the values are listed, the nearest one.
+    /// The nearest of the listed values, or the fixes of the table.
     pub(super) fn fixes(self, subject: &Subject, option: &str, value: &str) -> Fixes {
-        let known = match self.conditions().next() {
-            Some(Condition::Unlisted(_, files)) => listed(subject, files),
-            _ => Vec::new(),
-        };
-        if let Some(near) = nearest(value, known.iter().map(String::as_str)) {
+        if let Some(first) = self.conditions().next()
+            && let [_, "unlisted", files] = first.words
+            && let Some(near) = nearest(value, listed(subject, files).iter().map(String::as_str))
+        {
             return give(option, near).into();
         }
         let fixes = self.fields().filter(|(name, _)| *name == "fix").filter_map(|(_, text)| text.split_once(' '));
         Fixes(fixes.map(|(kind, text)| fix(kind, text)).collect())
     }
 
-    /// The argument as it is given and its value, if it is refused.
+    /// The refused option and its value.
     pub(super) fn refuses(self, subject: &Subject) -> Option<(String, String)> {
         let (option, values) = subject.job.args.list(self.conditions().next()?.given_argument()?)?;
         let value = values.first().map_or_else(String::new, |value| value.to_string_lossy().into_owned());
@@ -108,73 +89,66 @@ fn fix(kind: &str, text: &str) -> Fix {
     }
 }
 
+fn installed(subject: &Subject, file: &str) -> Option<String> {
+    reading::text_if_any(&subject.job.installed_file(file)?)
+}
+
 /// The names that the first of these files that is there assigns: `qwen2 = 'qwen2'`.
 fn listed(subject: &Subject, files: &str) -> Vec<String> {
-    let text = files.split('|').find_map(|file| reading::text_if_any(&subject.job.installed_file(file)?));
-    let text = text.unwrap_or_default();
+    let text = files.split('|').find_map(|file| installed(subject, file)).unwrap_or_default();
     text.split(" = '").skip(1).filter_map(|rest| rest.split('\'').next()).map(str::to_string).collect()
 }
 
-impl Condition {
-    fn read(text: &'static str) -> Self {
-        let (first, rest) = text.split_once(' ').unwrap_or((text, ""));
-        match (first, rest.split_once(' ').unwrap_or((rest, ""))) {
-            (files, ("says", said)) => Condition::Says(files, said),
-            (name, ("unlisted", files)) => Condition::Unlisted(name, files),
-            ("ranks", ("<", name)) => Condition::FewerRanks(name),
-            ("no", (name, _)) => Condition::LeftOut(name),
-            ("missing", (modules, _)) => Condition::Missing(modules),
-            ("without", (key, _)) => Condition::WithoutKey(key),
-            ("given", (name, _)) => Condition::Given(name),
-            ("not", ("zero3", _)) => Condition::Zero3(false),
-            ("zero3", _) => Condition::Zero3(true),
-            ("deepspeed", _) => Condition::Deepspeed,
-            _ => text.split_once('=').map_or(Condition::On(text), |(name, value)| Condition::Is(name, value)),
-        }
-    }
+struct Condition {
+    text: &'static str,
+    words: [&'static str; 3],
+}
 
+impl Condition {
     fn given_argument(&self) -> Option<&'static str> {
-        match self {
-            Condition::On(name)
-            | Condition::Given(name)
-            | Condition::Is(name, _)
-            | Condition::Unlisted(name, _)
-            | Condition::FewerRanks(name) => Some(name),
-            _ => None,
+        match self.words {
+            [_, "says", _] | ["no" | "missing" | "without" | "not", ..] | ["zero3" | "deepspeed", ..] => None,
+            ["ranks", "<", name] | ["given", name, ""] | [name, "unlisted", _] => Some(name),
+            _ => Some(self.text.split('=').next().unwrap_or(self.text)),
         }
     }
 
     fn holds(&self, subject: &Subject, is_left_out: impl Fn(&str) -> bool) -> bool {
         let given = |name: &str| subject.job.args.list(name).map(|(_, values)| values.first()?.to_str());
-        // Something that is not seen may put a value there.
+        // It may get a value from something that zlaunch does not see.
         let seen = |name: &str| !subject.job.unread.iter().any(|unread| unread == name);
         let value =
             |name| given(name).map(|value| value.unwrap_or("true")).filter(|text| seen(name) && !text.contains('$'));
-        match self {
-            Condition::On(name) => value(name).and_then(hf_bool) == Some(true),
-            Condition::Given(name) => value(name).is_some_and(|value| value != "None"),
-            Condition::Unlisted(name, files) => value(name).is_some_and(|value| {
+        match self.words {
+            ["script", "says", text] => subject.script_says(text),
+            [files, "says", text] => {
+                let mut files = files.split('|').filter_map(|file| installed(subject, file));
+                files.any(|source| source.contains(text))
+            }
+            [name, "unlisted", files] => value(name).is_some_and(|value| {
                 let known = listed(subject, files);
                 !known.is_empty() && !known.iter().any(|known| known == value)
             }),
-            Condition::Is(name, wanted) => value(name).is_some_and(|value| match wanted.strip_suffix('*') {
-                Some(start) => value.starts_with(start),
-                None => value == *wanted,
-            }),
-            Condition::LeftOut(name) => given(name).is_none() && seen(name) && is_left_out(name),
-            Condition::Missing(modules) => subject.job.python.as_ref().is_some_and(|python| {
-                let is_missing = |module| python.seek(module, subject.host) == Presence::Missing;
-                subject.runs_here() && modules.split('|').all(is_missing)
-            }),
-            Condition::WithoutKey(key) => subject.get(key).is_none(),
-            Condition::FewerRanks(name) => {
+            ["ranks", "<", name] => {
                 let size = value(name).and_then(|size| size.parse::<u64>().ok());
                 size.zip(subject.world()).is_some_and(|(size, world)| world < size)
             }
-            Condition::Deepspeed => !subject.config.is_null(),
-            Condition::Zero3(wanted) => subject.stage_is(&[3]) == *wanted,
-            Condition::Says("script", text) => subject.script_says(text),
-            Condition::Says(files, text) => files.split('|').any(|file| subject.installed_says(file, text)),
+            ["no", name, _] => given(name).is_none() && seen(name) && is_left_out(name),
+            ["missing", modules, _] => subject.job.python.as_ref().is_some_and(|python| {
+                let mut found = modules.split('|').map(|module| python.seek(module, subject.host));
+                subject.runs_here() && found.all(|presence| presence == Presence::Missing)
+            }),
+            ["without", key, _] => subject.get(key).is_none(),
+            ["given", name, _] => value(name).is_some_and(|value| value != "None"),
+            ["not", "zero3", _] => !subject.stage_is(&[3]),
+            ["zero3", ..] => subject.stage_is(&[3]),
+            ["deepspeed", ..] => !subject.config.is_null(),
+            _ => match self.text.split_once('=') {
+                Some((name, wanted)) => value(name).is_some_and(|value| {
+                    wanted.strip_suffix('*').map_or(value == wanted, |start| value.starts_with(start))
+                }),
+                None => value(self.text).and_then(hf_bool) == Some(true),
+            },
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What the rules look at: the config, the command, the ranks and the environment of one launch.
+//! The input of the rules: config, command, ranks and environment of one launch.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -13,19 +13,17 @@ use crate::command::argv::hf_bool;
 use crate::command::script_source::ScriptSource;
 use crate::command::target::Target;
 use crate::command::trainer::Job;
-use crate::config::auto;
 use crate::config::schema::{self, KeySpec, Known, UnknownKeys, ValueFault};
 use crate::config::zero::Zero;
 use crate::host::Host;
 use crate::ranks::launcher::Launcher;
 use crate::ranks::topology::{Role, Topology};
-use crate::report::{Place, Severity, reading};
+use crate::report::{Place, Severity};
 
 pub(super) const STAGE: &str = "zero_optimization.stage";
 
-/// What the rules may look at.
 pub(crate) struct Subject<'a> {
-    /// The final config; null where there is none.
+    /// The final config, or null.
     pub(crate) config: &'a Value,
     pub(crate) job: &'a Job,
     pub(crate) topology: Option<&'a Topology>,
@@ -34,18 +32,18 @@ pub(crate) struct Subject<'a> {
     pub(crate) host: &'a Host,
     /// Variables of the template that are set where the user has none.
     pub(crate) template_env: &'a [(String, String)],
-    /// Where a key of the config was written.
+    /// The place where a key of the config was written.
     pub(crate) place: &'a dyn Fn(&str) -> Place,
-    /// Whether somebody reads more than the problems that are printed. Of the others, rule and severity are enough.
+    /// All problems are needed in full, not only the first fifty of each rule.
     pub(crate) in_full: bool,
     pub(crate) derived: Derived<'a>,
 }
 
-/// What follows from the config, and what is only looked up when a rule asks for it.
+/// What is derived from the config, or looked up on demand.
 pub(crate) struct Derived<'a> {
     keys: Vec<Key<'a>>,
     zero: Zero<'a>,
-    judge: VersionMatch,
+    pub(super) judge: VersionMatch,
     script: OnceCell<Option<String>>,
 }
 
@@ -107,7 +105,6 @@ impl<'a> Subject<'a> {
         &self.derived.zero
     }
 
-    /// A dotted key.
     pub(super) fn get(&self, key: &str) -> Option<&'a Value> {
         json::get(self.config, key)
     }
@@ -118,12 +115,11 @@ impl<'a> Subject<'a> {
         section.get(key).or_else(|| section.get(key.strip_prefix("stage3_")?))
     }
 
-    /// The value of a key for a message; nothing if it is missing.
     pub(super) fn shown(&self, key: &str) -> String {
         self.get(key).map(Value::to_string).unwrap_or_default()
     }
 
-    /// A bool as DeepSpeed understands it; an "auto" or a wrong value says nothing.
+    /// As DeepSpeed reads it. `None` for "auto" and for wrong values.
     pub(super) fn is_on(&self, key: &str) -> Option<bool> {
         self.get(key).and_then(schema::truth)
     }
@@ -135,10 +131,6 @@ impl<'a> Subject<'a> {
 
     pub(super) fn whole(&self, key: &str) -> Option<f64> {
         self.get(key).and_then(schema::whole)
-    }
-
-    pub(super) fn zero_is_on(&self, key: &str) -> Option<bool> {
-        self.zero_key(key).and_then(schema::truth)
     }
 
     pub(super) fn stage_is(&self, stages: &[u8]) -> bool {
@@ -161,7 +153,7 @@ impl<'a> Subject<'a> {
         self.topology?.world_size.as_ref().map(|world| world.value)
     }
 
-    /// The recorded DeepSpeed whose rules count; the newest if none is found.
+    /// The recorded version whose rules apply; the newest if DeepSpeed is not found.
     pub(super) fn version(&self) -> Version {
         self.derived.judge.version()
     }
@@ -170,27 +162,18 @@ impl<'a> Subject<'a> {
         self.version().is_before(version)
     }
 
-    pub(super) fn judge(&self) -> VersionMatch {
-        self.derived.judge
-    }
-
-    /// A key as this version knows it.
-    pub(super) fn spec(&self, key: &str) -> Option<KeySpec> {
-        schema::find(key, self.version())
-    }
-
-    /// Whether this version reads the key, and the sections around it.
+    /// This version knows the key and the sections around it.
     pub(super) fn reads(&self, key: &str) -> bool {
-        let ends = key.match_indices('.').map(|(end, _)| end).chain([key.len()]);
-        ends.into_iter().all(|end| self.spec(&key[..end]).is_some_and(|entry| entry.known() == Known::Yes))
+        let mut ends = key.match_indices('.').map(|(end, _)| end).chain([key.len()]);
+        let entry = |end: usize| schema::find(&key[..end], self.version());
+        ends.all(|end| entry(end).is_some_and(|entry| entry.known() == Known::Yes))
     }
 
-    /// How sure it is that DeepSpeed refuses a key: less so where nobody recorded the installed version.
+    /// Less certain if the installed version was not recorded.
     pub(super) fn severity_of_keys(&self) -> Severity {
-        if matches!(self.derived.judge, VersionMatch::Nearest(_)) { Severity::Warning } else { Severity::Error }
+        Severity::error_if(!matches!(self.derived.judge, VersionMatch::Nearest(_)))
     }
 
-    /// Whether another package is installed and older than that.
     pub(super) fn has_before(&self, package: &str, version: [u32; 3]) -> bool {
         self.package(package).is_some_and(|found| found.is_before(version))
     }
@@ -199,80 +182,55 @@ impl<'a> Subject<'a> {
         self.job.python.as_ref()?.version(name)
     }
 
-    /// Whether a file of an installed package has this text: what is installed speaks for itself.
-    pub(super) fn installed_says(&self, file: &str, text: &str) -> bool {
-        let source = self.job.installed_file(file).and_then(|file| reading::text_if_any(&file));
-        source.is_some_and(|source| source.contains(text))
-    }
-
-    /// Where the model is that the command names, if it is on this machine.
+    /// The folder of the model, if it is on this machine.
     pub(super) fn model_folder(&self) -> Option<PathBuf> {
         let model = self.job.args.raw(self.job.trainer.model.argument)?;
         Some(self.host.cwd.join(model.value)).filter(|folder| folder.is_dir())
     }
 
-    /// `DeepSpeed`, with versions only where another one judges.
-    pub(super) fn judging_deepspeed(&self) -> String {
-        if matches!(self.derived.judge, VersionMatch::Exact(_)) { "DeepSpeed".to_string() } else { self.deepspeed() }
-    }
-
-    /// `DeepSpeed 0.16.9`, and which version judges for it if that is another.
+    /// `DeepSpeed 0.16.9`, and the version whose rules are used if it is another.
     pub(super) fn deepspeed(&self) -> String {
         let judge = self.version();
-        match (self.derived.judge, self.package("deepspeed")) {
-            (VersionMatch::Exact(_), Some(installed)) => format!("DeepSpeed {installed}"),
-            (_, None) => format!("DeepSpeed {judge}"),
-            (_, Some(installed)) => format!("DeepSpeed {judge} ({installed} is installed, which is not recorded)"),
+        match self.package("deepspeed") {
+            Some(installed) if matches!(self.derived.judge, VersionMatch::Exact(_)) => format!("DeepSpeed {installed}"),
+            Some(installed) => format!("DeepSpeed {judge} ({installed} is installed, which is not recorded)"),
+            None => format!("DeepSpeed {judge}"),
         }
     }
 
-    /// The text of the script that is run, if it can be seen. Read only when a rule is in doubt.
+    /// The text of the script, read on demand.
     pub(super) fn script(&self) -> Option<&str> {
-        let read = || match &self.job.target {
-            Target::Script { path, .. } => ScriptSource::of_script(path, self.host).map(|source| source.text),
-            _ => None,
-        };
-        let known = self.job.source.as_ref().map(|source| source.text.as_str());
-        known.or_else(|| self.derived.script.get_or_init(read).as_deref())
+        if let Some(source) = &self.job.source {
+            return Some(&source.text);
+        }
+        let Target::Script { path, .. } = &self.job.target else { return None };
+        let read = || ScriptSource::of_script(path, self.host).map(|source| source.text);
+        self.derived.script.get_or_init(read).as_deref()
     }
 
     pub(super) fn script_says(&self, text: &str) -> bool {
         self.script().is_some_and(|script| script.contains(text))
     }
 
-    /// The model's hidden size, where its config.json is at hand. Read only when a rule needs it.
-    pub(super) fn hidden_size(&self) -> Option<u64> {
-        auto::hidden_size(self.job, self.host).ok().map(|hidden| hidden.value)
-    }
-
-    /// Whether the ranks run on this machine: `srun` and DeepSpeed's runner start them on others.
+    /// `srun` and DeepSpeed's runner start ranks on other machines.
     pub(super) fn runs_here(&self) -> bool {
-        let several = self.topology.is_some_and(Topology::has_several_nodes);
-        let through_runner = several && self.launcher == Some(Launcher::Deepspeed);
-        let through_srun = self.topology.is_some_and(|topology| matches!(topology.role, Role::Shell { .. }));
-        !through_runner && !through_srun
+        self.topology.is_none_or(|topology| {
+            let by_runner = topology.has_several_nodes() && self.launcher == Some(Launcher::Deepspeed);
+            !by_runner && !matches!(topology.role, Role::Shell { .. })
+        })
     }
 
-    /// Whether the arguments or the environment say that no GPU is used.
     pub(super) fn trains_on_cpu(&self) -> bool {
         let on = |value: &str| hf_bool(value) == Some(true);
-        let is_switch = |name: &&str| {
-            let given = self.job.args.list(name);
-            given.is_some_and(|(_, values)| values.first().is_none_or(|value| value.to_str().is_some_and(on)))
-        };
+        let mut switches = ["use_cpu", "no_cuda"].into_iter().filter_map(|name| self.job.args.list(name));
         self.host.var("DS_ACCELERATOR") == Some("cpu")
             || self.host.var("ACCELERATE_USE_CPU").is_some_and(on)
-            || ["use_cpu", "no_cuda"].iter().any(is_switch)
+            || switches.any(|(_, values)| values.first().is_none_or(|value| value.to_str().is_some_and(on)))
     }
 
-    /// Whether an option has this value.
-    pub(super) fn argument_is(&self, name: &str, value: &str) -> bool {
-        self.job.args.list(name).is_some_and(|(_, values)| values.first().is_some_and(|given| *given == value))
-    }
-
-    /// The value a rank will see, including those of the template.
+    /// The value that the ranks get, possibly from the template.
     pub(super) fn variable(&self, name: &str) -> Option<&OsStr> {
-        let in_template = || self.template_env.iter().find(|(known, _)| known == name);
-        self.host.var_os(name).or_else(|| in_template().map(|(_, value)| OsStr::new(value)))
+        let mut in_template = self.template_env.iter().filter(|(known, _)| known == name);
+        self.host.var_os(name).or_else(|| in_template.next().map(|(_, value)| OsStr::new(value)))
     }
 }

@@ -28,33 +28,33 @@ pub(super) const RULES: &[Check] = &[
 
 fn judge(subject: &Subject, found: &mut Findings, kind: ValueFault) {
     for key in subject.keys().iter().filter(|key| key.fault == Some(kind)) {
-        if let Some(entry) = key.entry {
-            let (path, wanted) = (&key.path, entry.wanted());
-            let value =
-                if found.are_many() { key.value.to_string() } else { as_typed(key.value, &(subject.place)(path)) };
-            let what = format!("`{path}` is {value}, but DeepSpeed wants {wanted}");
-            found.key_with_severity(subject.severity_of_keys(), &[path], what, advice(key, &entry));
-        }
+        let Some(entry) = key.entry else { continue };
+        let (path, wanted) = (&key.path, entry.wanted());
+        let value = if found.are_many() { key.value.to_string() } else { as_typed(key.value, &(subject.place)(path)) };
+        let what = format!("`{path}` is {value}, but DeepSpeed wants {wanted}");
+        found.key(&[path], what, advice(key, &entry)).severity = subject.severity_of_keys();
     }
 }
 
-/// Keys of a section that a single value is probably meant for.
 const MEANT: &[&str] = &["stage", "device", "enabled", "type"];
 
-/// The key inside of a section that takes the value that stands in the place of the section.
+/// The key that is meant by a value in place of a section: `"fp16": true`.
 fn key_inside(key: &Key, entry: &KeySpec) -> Option<String> {
+    if !entry.is_section() {
+        return None;
+    }
     let is_truth = truth(key.value).is_some();
     let takes = |inner: &KeySpec| is_truth == inner.key.ends_with(".enabled") && inner.fault(key.value).is_none();
-    let inside = |name: &&str| schema::find(&format!("{}.{name}", key.path), entry.version).filter(takes);
-    MEANT.iter().find_map(inside).filter(|_| entry.is_section()).map(|inner| inner.key.to_string())
+    let mut inside = MEANT.iter().filter_map(|name| schema::find(&format!("{}.{name}", key.path), entry.version));
+    inside.find(takes).map(|inner| inner.key.to_string())
 }
 
-/// Of `true`, and of `True` as Python writes it.
+/// Also reads `True`, as Python writes it.
 fn truth(value: &Value) -> Option<bool> {
     value.as_bool().or_else(|| value.as_str()?.to_lowercase().parse().ok())
 }
 
-/// The number that a text means: one between quotes, or as people write it.
+/// `"16"`, `"200M"`.
 pub(super) fn number_in(text: &Value, entry: &KeySpec) -> Option<Value> {
     let takes = |number: &Value| number.is_number() && entry.fault(number).is_none();
     let unquoted = serde_json::from_str::<Value>(text.as_str()?.trim()).ok().filter(takes);
@@ -71,55 +71,51 @@ fn advice(key: &Key, entry: &KeySpec) -> Fixes {
     }
     if let Some(inner) = key_inside(key, entry) {
         let value = truth(key.value).map_or_else(|| key.value.clone(), Value::from);
-        return rename(path, inner, value.as_str().map_or_else(|| value.to_string(), str::to_string)).safe().into();
+        return rename(path, inner, value.as_str().unwrap_or(&value.to_string())).safe().into();
     }
     let choices = entry.choices();
-    let word = key.value.as_str();
-    let choice = word.and_then(|word| nearest(word, choices.iter().copied()));
-    // Of stages and the like, the nearest one.
-    let nearest_number = || {
-        let (given, numbers) = (key.value.as_i64()?, choices.iter().map(|word| word.parse::<i64>().ok()));
-        numbers.collect::<Option<Vec<i64>>>()?.into_iter().min_by_key(|number| number.abs_diff(given))
-    };
-    let meant = number_in(key.value, entry).or_else(|| choice.map(Value::from));
-    let default =
-        Some(entry.default).filter(|value| !matches!(*value, "-" | "null" | "\"\"" | "{}" | "[]" | "required"));
-    match (meant, nearest_number(), default) {
-        (Some(meant), ..) => set_json(path, &meant).safe().or(unset(path)),
-        (None, Some(number), _) => set(path, number).or(unset(path)),
-        (None, None, Some(default)) => unset(path).remark(format!("the default is {default}")).into(),
-        (None, None, None) => unset(path).into(),
+    let choice = key.value.as_str().and_then(|word| nearest(word, choices.iter().copied()));
+    if let Some(meant) = number_in(key.value, entry).or_else(|| choice.map(Value::from)) {
+        return set_json(path, &meant).safe().or(unset(path));
+    }
+    // The nearest stage, for example.
+    let numbers = choices.iter().map(|word| word.parse().ok()).collect::<Option<Vec<i64>>>();
+    if let (Some(given), Some(numbers)) = (key.value.as_i64(), numbers)
+        && let Some(number) = numbers.into_iter().min_by_key(|number| number.abs_diff(given))
+    {
+        return set(path, number).or(unset(path));
+    }
+    match entry.default {
+        "-" | "null" | "\"\"" | "{}" | "[]" | "required" => unset(path).into(),
+        default => unset(path).remark(format!("the default is {default}")).into(),
     }
 }
 
-/// A key, the expression DeepSpeed evaluates with it, and which values make that fail.
-type Unlisted = (&'static str, &'static str, fn(&Subject) -> Option<String>);
+/// A key that DeepSpeed reads without a schema, what it does with it, and the value if that fails.
+type Unlisted = (&'static str, &'static str, for<'a> fn(&Subject<'a>) -> Option<&'a Value>);
 
-/// Failures in code that reads a key without a schema.
 const UNLISTED: &[Unlisted] = &[
     // `wall_clock_breakdown | flops_profiler.enabled`
     (CLOCK, "wants true or false", |subject| only_object(subject, CLOCK, FLOPS)),
     (FLOPS, "wants true or false", |subject| only_object(subject, FLOPS, CLOCK)),
-    ("optimizer.params", "wants an object", |subject| {
-        optimizer_params(subject).filter(|params| !params.is_object()).map(Value::to_string)
-    }),
+    ("optimizer.params", "wants an object", |subject| optimizer_params(subject).filter(|params| !params.is_object())),
     ("optimizer.params.max_grad_norm", "compares it with 0", |subject| {
-        optimizer_params(subject)?.get("max_grad_norm").filter(|norm| number(norm).is_none()).map(Value::to_string)
+        optimizer_params(subject)?.get("max_grad_norm").filter(|norm| number(norm).is_none())
     }),
     ("bfloat16", "wants an object", |subject| {
-        let read = subject.get("bf16").is_none_or(Value::is_null);
-        subject.get("bfloat16").filter(|section| read && *section == "auto").map(Value::to_string)
+        let is_read = subject.get("bf16").is_none_or(Value::is_null);
+        subject.get("bfloat16").filter(|section| is_read && **section == "auto")
     }),
     ("vocabulary_size", "divides it", |subject| {
-        let wrong = |size: &&Value| schema::is_true(size) && *size != "auto" && number(size).is_none();
-        subject.get("vocabulary_size").filter(wrong).map(Value::to_string)
+        subject
+            .get("vocabulary_size")
+            .filter(|size| schema::is_true(size) && **size != "auto" && number(size).is_none())
     }),
-    // The old form of ZeRO takes its one size from the top.
+    // With `"zero_optimization": true`, this key is ZeRO's bucket size.
     ("allgather_size", "wants a whole number, 0 or more", |subject| {
         subject.get("zero_optimization").filter(|zero| **zero == Value::Bool(true))?;
-        let entry = subject.spec("zero_optimization.allgather_bucket_size")?;
-        let wrong = |size: &&Value| *size != "auto" && entry.fault(size).is_some();
-        subject.get("allgather_size").filter(wrong).map(Value::to_string)
+        let entry = schema::find("zero_optimization.allgather_bucket_size", subject.version())?;
+        subject.get("allgather_size").filter(|size| **size != "auto" && entry.fault(size).is_some())
     }),
 ];
 
@@ -129,18 +125,17 @@ const FLOPS: &str = "flops_profiler.enabled";
 fn unlisted(subject: &Subject, found: &mut Findings) {
     for (key, does, wrong) in UNLISTED {
         if let Some(value) = wrong(subject) {
-            found.key(&[key], format!("`{key}` is {value}, but DeepSpeed {does}"), unset(*key));
+            let value = if value.is_object() { "an object".to_string() } else { value.to_string() };
+            found.key(&[key], format!("`{key}` is {value}, but DeepSpeed {does}"), unset(key));
         }
     }
 }
 
 /// `a | b` also works for two objects.
-fn only_object(subject: &Subject, key: &str, other: &str) -> Option<String> {
-    let is_object = |key: &str| subject.get(key).is_some_and(Value::is_object);
-    (is_object(key) && !is_object(other)).then(|| "an object".to_string())
+fn only_object<'a>(subject: &Subject<'a>, key: &str, other: &str) -> Option<&'a Value> {
+    subject.get(key).filter(|value| value.is_object() && !subject.get(other).is_some_and(Value::is_object))
 }
 
-/// Read only where an optimizer is named.
 fn optimizer_params<'a>(subject: &Subject<'a>) -> Option<&'a Value> {
     subject.get("optimizer.type").filter(|name| !name.is_null())?;
     subject.get("optimizer.params").filter(|params| !params.is_null())
@@ -150,7 +145,7 @@ fn odd_value(subject: &Subject, found: &mut Findings) {
     for key in subject.keys() {
         let is_odd = |entry: &KeySpec| !entry.checked && entry.known() == Known::Yes && entry.is_odd(key.value);
         let Some(entry) = key.entry.filter(is_odd) else { continue };
-        // "auto" and the batch sizes have rules of their own; accelerate overwrites the third.
+        // "auto" and batch sizes have rules of their own, and accelerate overwrites steps_per_print.
         let overwritten = key.path == "steps_per_print" && subject.is_hf();
         if key.value == "auto" || SIZES.contains(&&*key.path) || overwritten {
             continue;

@@ -191,7 +191,7 @@ fn not_found(word: &OsStr, host: &Host) -> Problem {
     };
     let path = host.var_os(vars::PATH).unwrap_or_default();
     Problem::error(Rule::NotFound, format!("`{name}` is not on PATH"))
-        .at(Place::variable(vars::PATH, path.to_string_lossy()))
+        .at(Place::variable(vars::PATH, path))
         .fix(help)
         .status(NOT_FOUND)
 }

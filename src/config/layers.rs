@@ -99,7 +99,7 @@ pub fn remove(config: &mut Value, keys: &[Sourced<String>]) -> Vec<Problem> {
     for (at, key) in missing.into_iter().enumerate() {
         let compared = if at < COMPARED { &known[..] } else { &[] };
         let fixes = match nearest(&key.value, compared.iter().map(String::as_str)) {
-            Some(near) => give_as(&key.from, near).remark(format!("did you mean `{near}`?")).into(),
+            Some(near) => give_as(&key.from, near).meaning(near).into(),
             None => Fixes::from("`zlaunch templates NAME` shows the keys"),
         };
         let what = format!("the config has no key `{}` to remove", key.value);

@@ -29,7 +29,7 @@ pub(super) fn can_hand_over(spec: &Sourced<String>, understood: &UnderstoodLaunc
     Err(job.blocker.clone().unwrap_or_else(|| {
         let runs = print::what_runs(job, understood.command());
         let known = trainer::commands_of(runs.split(' ').next().unwrap_or_default());
-        report::no_way_to_hand_over(spec, &runs, known, &understood.right_order())
+        report::no_way_to_hand_over(spec, &runs, known, understood.right_order())
     }))
 }
 

@@ -20,7 +20,7 @@ use crate::ranks::launcher::Launcher;
 use crate::ranks::launcher::local::{LocalRanks, PER_RANK};
 use crate::ranks::topology::Role;
 use crate::report::secrets::{Names, Piece, Secrets};
-use crate::report::{Place, Problem, When};
+use crate::report::{Place, Problem};
 use crate::request::Format;
 
 /// Columns a command may take.
@@ -298,7 +298,7 @@ pub(crate) fn diagnostics_json(problems: &[Problem]) -> Value {
             "places": problem.places,
             "help": problem.help(),
             "fixes": problem.fixes.json(),
-            "when": problem.when.map(When::word),
+            "when": problem.when,
             "allowable": problem.allowable,
         })
     });

@@ -119,7 +119,7 @@ fn folder(asked: &Sourced<PathBuf>, job: &Job, host: &Host) -> Result<PathBuf, P
     if asked.value.as_os_str().is_empty() {
         return Err(Problem::error(Rule::Record, "the name of the folder for the launch record is empty")
             .at(Place::option(asked.from.to_string(), "''"))
-            .fix(give("--record", "DIR").remark("is the variable set that should name it?")));
+            .fix(give("--record", "DIR").lead("is the variable set that should name it?")));
     }
     if asked.value.as_os_str() != "auto" {
         return Ok(host.absolute(&asked.value));

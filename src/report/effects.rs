@@ -17,12 +17,10 @@ use crate::base::shell;
 use crate::base::source::Sourced;
 
 pub(crate) fn would_overwrite_an_input(out: &Sourced<PathBuf>, file: &Path) -> Problem {
-    Problem::error(
-        Rule::ConfigOut,
-        format!("the resolved config would overwrite `{}`, which this launch reads", file.display()),
-    )
-    .at(&out.clone().map(|path| path.display().to_string()))
-    .fix(give_as(&out.from, "resolved.json"))
+    let what = format!("the resolved config would overwrite `{}`, which this launch reads", file.display());
+    Problem::error(Rule::ConfigOut, what)
+        .at(&out.clone().map(|path| path.display().to_string()))
+        .fix(give_as(&out.from, "resolved.json"))
 }
 
 pub(crate) fn no_such_folder(path: &Path) -> Problem {
@@ -31,7 +29,7 @@ pub(crate) fn no_such_folder(path: &Path) -> Problem {
         .fix(run(shell::text(&["mkdir".into(), "-p".into(), path.parent().unwrap_or(path).into()])))
 }
 
-/// What is written, and how to have it written elsewhere.
+/// A kind of file, and how to have it written elsewhere.
 #[derive(Clone, Copy)]
 pub(crate) struct OutputFile(&'static str, &'static str);
 
@@ -57,7 +55,7 @@ pub(crate) fn folder_not_ours(folder: &Path) -> Problem {
         .fix("set HOME or XDG_CACHE_HOME to a folder you own, or use --config-out PATH")
 }
 
-/// `part`: what of the cache others can replace. `folder`: where the configs are instead.
+/// `folder` is used instead of the cache, because others can change `part` of it.
 pub(crate) fn cache_not_ours(part: &Path, folder: &Path) -> Problem {
     let what = format!("others can change `{}`, so resolved configs are kept elsewhere", part.display());
     let chmod = run(shell::text(&["chmod".into(), "go-w".into(), part.into()]));
@@ -65,32 +63,33 @@ pub(crate) fn cache_not_ours(part: &Path, folder: &Path) -> Problem {
 }
 
 pub(crate) fn port_in_use(port: &Sourced<u16>) -> Problem {
-    Problem::error(Rule::Port, format!("port {} on this machine is already in use", port.value)).at(port).fix(
-        drop_word(&port.from)
-            .remark("one machine takes a free port")
-            .or(give_as(&port.from, "PORT").remark("the same on every machine")),
-    )
+    let other = give_as(&port.from, "PORT").remark("the same on every machine");
+    Problem::error(Rule::Port, format!("port {} on this machine is already in use", port.value))
+        .at(port)
+        .fix(drop_word(&port.from).remark("one machine takes a free port").or(other))
 }
 
 pub(crate) fn cannot_execute(program: &OsStr, why: &io::Error) -> Problem {
     let name = program.to_string_lossy();
-    let (what, status) = match why.kind() {
-        io::ErrorKind::NotFound => ("was not found".to_string(), NOT_FOUND),
-        io::ErrorKind::PermissionDenied => ("is not executable".to_string(), NOT_EXECUTABLE),
-        io::ErrorKind::ArgumentListTooLong => ("got more arguments than the system allows".to_string(), NOT_EXECUTABLE),
-        _ => (format!("cannot be executed: {why}"), NOT_EXECUTABLE),
+    let what = match why.kind() {
+        io::ErrorKind::NotFound => "was not found",
+        io::ErrorKind::PermissionDenied => "is not executable",
+        io::ErrorKind::ArgumentListTooLong => "got more arguments than the system allows",
+        _ => &format!("cannot be executed: {why}"),
     };
     Problem::error(Rule::Exec, format!("`{name}` {what}"))
         .at(name.as_ref())
         .fix("check the command, and that its environment is active")
-        .status(status)
+        .status(if why.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { NOT_EXECUTABLE })
 }
+
+const OTHER_LAUNCHER: &str = "`ulimit -a` shows the limits of this session; --launcher torchrun does not need this";
 
 pub(crate) fn cannot_start_ranks(rank: u32, count: u32, why: &io::Error) -> Problem {
     let help = match why.kind() {
         io::ErrorKind::WouldBlock => "`ulimit -u` limits the processes of a user, pids.max those of a container",
         io::ErrorKind::OutOfMemory => "there is no memory left on this machine",
-        _ => "`ulimit -a` shows the limits of this session; --launcher torchrun does not need this",
+        _ => OTHER_LAUNCHER,
     };
     Problem::error(Rule::Ranks, format!("rank {rank} of {count} cannot be started: {why}"))
         .at(format!("rank {rank}"))
@@ -100,7 +99,7 @@ pub(crate) fn cannot_start_ranks(rank: u32, count: u32, why: &io::Error) -> Prob
 pub(crate) fn cannot_watch_ranks(why: &io::Error) -> Problem {
     Problem::error(Rule::Ranks, format!("the ranks cannot be supervised: {why}"))
         .at(Place::option("--launcher", "local"))
-        .fix("`ulimit -a` shows the limits of this session; --launcher torchrun does not need this")
+        .fix(OTHER_LAUNCHER)
 }
 
 pub(crate) fn endings_are_hidden() -> Problem {

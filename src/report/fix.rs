@@ -5,70 +5,43 @@ use std::ffi::OsStr;
 use std::fmt;
 use std::path::Path;
 
-use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use crate::base::json::Edit;
 use crate::base::shell;
 use crate::base::source::Source;
 
-/// One thing to change. As JSON it has the names of these fields.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(untagged)]
+/// One thing to change.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// A key of the config gets a value, written as `--set` takes it.
-    #[rustfmt::skip]
-    Set { set: String, #[serde(serialize_with = "as_json")] value: String },
-    Unset {
-        unset: String,
-    },
-    /// A key of the config gets another name, which may be in another section, and keeps its value.
-    #[rustfmt::skip]
-    Rename { rename: String, to: String, #[serde(serialize_with = "as_json")] value: String },
-    /// An option of zlaunch, of the trainer or of the launcher. In a run file it has no dashes.
-    Give {
-        give: String,
-        value: String,
-    },
-    Drop {
-        drop: String,
-    },
-    RenameOption {
-        rename: String,
-        to: String,
-    },
+    /// A key of the config, and its value as `--set` takes it.
+    Set(String, String),
+    Unset(String),
+    /// A key of the config, its new name, which may be in another section, and its value.
+    Rename(String, String, String),
+    /// An option of zlaunch, of the trainer or of the launcher, and its value. In a run file it has no dashes.
+    Give(String, String),
+    Drop(String),
+    RenameOption(String, String),
     /// An option of zlaunch that stands after the command.
-    Move {
-        r#move: String,
-        to: &'static str,
-    },
-    SetVariable {
-        set_env: String,
-        value: String,
-    },
-    UnsetVariable {
-        unset_env: String,
-    },
+    MoveToFront(String),
+    SetVariable(String, String),
+    UnsetVariable(String),
     /// A whole command line.
-    Run {
-        run: String,
-    },
+    Run(String),
     /// Nothing can be pasted.
-    Say {
-        say: String,
-    },
-    /// What helps to choose: a list of names, or the command that prints it.
-    See {
-        #[serde(rename = "say")]
-        see: String,
-    },
+    Say(String),
+    /// A list of names to choose from, or the command that prints it.
+    See(String),
 }
 
 /// Changes that belong together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fix {
     pub(crate) changes: Vec<Change>,
-    /// Printed before the changes if it ends with `?` or `:`, else in parentheses after them.
+    /// Printed before the changes.
+    lead: String,
+    /// Printed after them, in parentheses.
     remark: String,
     /// `check --fix` makes it without asking: it keeps what was meant, and nothing else can have been meant.
     is_safe: bool,
@@ -78,78 +51,76 @@ pub(crate) struct Fix {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Fixes(pub(crate) Vec<Fix>);
 
-pub(crate) fn set(key: impl Into<String>, value: impl fmt::Display) -> Fix {
-    Change::Set { set: key.into(), value: value.to_string() }.into()
+pub(crate) fn set(key: impl fmt::Display, value: impl fmt::Display) -> Fix {
+    Change::Set(key.to_string(), value.to_string()).into()
 }
 
 /// Sets a key to a JSON value.
-pub(crate) fn set_json(key: impl Into<String>, value: &Value) -> Fix {
+pub(crate) fn set_json(key: impl fmt::Display, value: &Value) -> Fix {
     set(key, value.as_str().map_or_else(|| value.to_string(), str::to_string))
 }
 
-pub(crate) fn unset(key: impl Into<String>) -> Fix {
-    Change::Unset { unset: key.into() }.into()
+pub(crate) fn unset(key: impl fmt::Display) -> Fix {
+    Change::Unset(key.to_string()).into()
 }
 
-pub(crate) fn rename(key: impl Into<String>, to: impl Into<String>, value: impl Into<String>) -> Fix {
-    Change::Rename { rename: key.into(), to: to.into(), value: value.into() }.into()
+pub(crate) fn rename(key: impl fmt::Display, to: impl fmt::Display, value: impl fmt::Display) -> Fix {
+    Change::Rename(key.to_string(), to.to_string(), value.to_string()).into()
 }
 
-pub(crate) fn give(option: impl Into<String>, value: impl fmt::Display) -> Fix {
-    Change::Give { give: option.into(), value: value.to_string() }.into()
+pub(crate) fn give(option: impl fmt::Display, value: impl fmt::Display) -> Fix {
+    Change::Give(option.to_string(), value.to_string()).into()
 }
 
 /// The same option or variable with another value.
 pub(crate) fn give_as(source: &Source, value: impl fmt::Display) -> Fix {
     match source {
-        Source::Variable(name) => run(format!("export {}", pasted(&format!("{name}={value}")))),
-        Source::Operand(_) => give(value.to_string(), ""),
-        option => give(option.to_string(), value),
+        Source::Variable(name) => run(format_args!("export {}", assignment(name, &value.to_string()))),
+        Source::Operand(_) => give(value, ""),
+        option => give(option, value),
     }
 }
 
 pub(crate) fn drop_word(word: impl fmt::Display) -> Fix {
-    Change::Drop { drop: word.to_string() }.into()
+    Change::Drop(word.to_string()).into()
 }
 
-pub(crate) fn rename_option(option: impl Into<String>, to: impl Into<String>) -> Fix {
-    Change::RenameOption { rename: option.into(), to: to.into() }.into()
+pub(crate) fn rename_option(option: impl fmt::Display, to: impl fmt::Display) -> Fix {
+    Change::RenameOption(option.to_string(), to.to_string()).into()
 }
 
-/// An option of zlaunch that stands after the command.
-pub(crate) fn move_to_front(option: impl Into<String>) -> Fix {
-    Change::Move { r#move: option.into(), to: "before the command" }.into()
+pub(crate) fn move_to_front(option: impl fmt::Display) -> Fix {
+    Change::MoveToFront(option.to_string()).into()
 }
 
-pub(crate) fn set_variable(name: impl Into<String>, value: impl fmt::Display) -> Fix {
-    Change::SetVariable { set_env: name.into(), value: value.to_string() }.into()
+pub(crate) fn set_variable(name: impl fmt::Display, value: impl fmt::Display) -> Fix {
+    Change::SetVariable(name.to_string(), value.to_string()).into()
 }
 
-pub(crate) fn unset_variable(name: impl Into<String>) -> Fix {
-    Change::UnsetVariable { unset_env: name.into() }.into()
+pub(crate) fn unset_variable(name: impl fmt::Display) -> Fix {
+    Change::UnsetVariable(name.to_string()).into()
 }
 
-pub(crate) fn run(line: impl Into<String>) -> Fix {
-    Change::Run { run: line.into() }.into()
+pub(crate) fn run(line: impl fmt::Display) -> Fix {
+    Change::Run(line.to_string()).into()
 }
 
-pub(crate) fn say(text: impl Into<String>) -> Fix {
-    Change::Say { say: text.into() }.into()
+pub(crate) fn say(text: impl fmt::Display) -> Fix {
+    Change::Say(text.to_string()).into()
 }
 
 /// The word that was probably meant, where there is nothing more to say than that.
 pub(crate) fn meant(word: impl fmt::Display) -> Fix {
-    say(format!("did you mean `{word}`?"))
+    say(format_args!("did you mean `{word}`?"))
 }
 
 impl From<Change> for Fix {
     fn from(change: Change) -> Self {
-        Fix { changes: vec![change], remark: String::new(), is_safe: false }
+        Fix { changes: vec![change], lead: String::new(), remark: String::new(), is_safe: false }
     }
 }
 
 impl Fix {
-    /// Belongs to the same fix.
     pub(crate) fn and(mut self, other: Fix) -> Self {
         self.changes.extend(other.changes);
         self
@@ -161,11 +132,24 @@ impl Fix {
     }
 
     /// With what helps to choose another one.
-    pub(crate) fn see(self, text: impl Into<String>) -> Fixes {
-        self.or(Fix::from(Change::See { see: text.into() }))
+    pub(crate) fn see(self, text: impl fmt::Display) -> Fixes {
+        self.or(Fix::from(Change::See(text.to_string())))
     }
 
-    /// "did you mean `stage`?", "it is inferred".
+    /// Nothing but a command line.
+    pub(crate) fn is_command(&self) -> bool {
+        matches!(self.changes[..], [Change::Run(_)]) && self.lead.is_empty()
+    }
+
+    pub(crate) fn lead(self, lead: impl Into<String>) -> Self {
+        Fix { lead: lead.into(), ..self }
+    }
+
+    /// The fix is for those who meant this word.
+    pub(crate) fn meaning(self, word: impl fmt::Display) -> Self {
+        self.lead(format!("did you mean `{word}`?"))
+    }
+
     pub(crate) fn remark(self, remark: impl Into<String>) -> Self {
         Fix { remark: remark.into(), ..self }
     }
@@ -174,45 +158,44 @@ impl Fix {
         Fix { is_safe: true, ..self }
     }
 
-    /// The edits of a config file. None where a part of the fix is not one.
+    /// The edits of a config file. None if a part of the fix is not one.
     pub(crate) fn edits(&self) -> Vec<Edit> {
         let edits = self.changes.iter().map(Change::edits).collect::<Option<Vec<_>>>();
         edits.unwrap_or_default().into_iter().flatten().collect()
     }
 
-    /// As text about the config file that `check` was given.
-    fn text_in(&self, file: Option<&Path>) -> String {
+    /// The line that makes the edits of `file`, if they are safe.
+    fn command(&self, file: &Path) -> Option<String> {
         let edits = self.edits();
-        let Some(file) = file.filter(|_| self.is_safe && !edits.is_empty()) else {
-            return self.text(Change::text_in_file);
-        };
         let edit = match &edits[..] {
+            _ if !self.is_safe => return None,
+            [] => return None,
             [Edit::Rename(_, to)] => format!("did you mean `{to}`?"),
             [Edit::Set(_, to)] => format!("write {to}:"),
             [Edit::Remove(_)] => "remove it:".to_string(),
-            _ => self.text(Change::text_in_file) + ":",
+            _ => self.text(true) + ":",
         };
-        format!("{edit} {}", shell::text(&["zlaunch".into(), "check".into(), "--fix".into(), file.into()]))
+        Some(format!("{edit} {}", shell::text(&["zlaunch".into(), "check".into(), "--fix".into(), file.into()])))
     }
 
-    fn text(&self, text: fn(&Change) -> String) -> String {
+    fn text(&self, in_file: bool) -> String {
         let is_one_line = self.changes.iter().all(Change::is_option_of_zlaunch);
-        let changes: Vec<String> = self.changes.iter().map(text).collect();
+        let changes: Vec<String> = self.changes.iter().map(|change| change.text(in_file)).collect();
         let changes = changes.join(if is_one_line { " " } else { ", and " });
-        match self.remark.as_str() {
-            "" => changes,
-            remark if remark.ends_with(['?', ':']) => format!("{remark} {changes}"),
-            remark => format!("{changes} ({remark})"),
+        match (self.lead.as_str(), self.remark.as_str()) {
+            ("", "") => changes,
+            ("", remark) => format!("{changes} ({remark})"),
+            (lead, _) => format!("{lead} {changes}"),
         }
     }
 
     fn json(&self) -> Value {
-        let mut fix = json!(self.changes[0]);
+        let mut fix = self.changes[0].json();
         if self.changes.len() > 1 {
-            fix["and"] = json!(self.changes[1..]);
+            fix["and"] = self.changes[1..].iter().map(Change::json).collect();
         }
-        if !self.remark.is_empty() {
-            fix["why"] = json!(self.remark);
+        if let Some(why) = [&self.lead, &self.remark].into_iter().find(|why| !why.is_empty()) {
+            fix["why"] = json!(why);
         }
         if self.is_safe {
             fix["safe"] = json!(true);
@@ -222,61 +205,73 @@ impl Fix {
 }
 
 impl Change {
-    /// As it can be pasted before the command.
-    fn text(&self) -> String {
+    /// As it can be pasted before the command, or as it is done in a config file.
+    fn text(&self, in_file: bool) -> String {
         match self {
-            Change::Set { set, value } => format!("--set {}", pasted(&format!("{set}={value}"))),
-            Change::Unset { unset } => format!("--unset {unset}"),
-            Change::Rename { rename, to, value } => {
-                format!("--unset {rename} --set {}", pasted(&format!("{to}={value}")))
-            }
-            Change::Give { give, value } if value.is_empty() => give.clone(),
-            Change::Give { give, value } if give.starts_with('-') => format!("{give} {}", pasted(value)),
-            Change::Give { give, value } => format!("{give}: {value}"),
-            Change::Drop { drop } => format!("drop {drop}"),
-            Change::RenameOption { to, .. } => format!("did you mean `{to}`?"),
-            Change::Move { r#move: option, to } => format!("put {option} {to}: it is an option of zlaunch"),
-            Change::SetVariable { set_env, value } => format!("--env {}", pasted(&format!("{set_env}={value}"))),
-            Change::UnsetVariable { unset_env } => format!("--unset-env {unset_env}"),
-            Change::Run { run: text } | Change::Say { say: text } | Change::See { see: text } => text.clone(),
+            Change::Set(key, value) if in_file => format!("set {key} to {value}"),
+            Change::Unset(key) if in_file => format!("remove {key}"),
+            Change::Rename(key, to, _) if in_file => format!("rename {key} to {to}"),
+            Change::Set(key, value) => format!("--set {}", assignment(key, value)),
+            Change::Unset(key) => format!("--unset {key}"),
+            Change::Rename(key, to, value) => format!("--unset {key} --set {}", assignment(to, value)),
+            Change::Give(option, value) if value.is_empty() => option.clone(),
+            Change::Give(option, value) if option.starts_with('-') => format!("{option} {}", pasted(value)),
+            Change::Give(option, value) => format!("{option}: {value}"),
+            Change::Drop(word) => format!("drop {word}"),
+            Change::RenameOption(_, to) => format!("did you mean `{to}`?"),
+            Change::MoveToFront(option) => format!("put {option} before the command: it is an option of zlaunch"),
+            Change::SetVariable(name, value) => format!("--env {}", assignment(name, value)),
+            Change::UnsetVariable(name) => format!("--unset-env {name}"),
+            Change::Run(text) | Change::Say(text) | Change::See(text) => text.clone(),
         }
     }
 
-    fn text_in_file(&self) -> String {
+    fn json(&self) -> Value {
         match self {
-            Change::Set { set, value } => format!("set {set} to {value}"),
-            Change::Unset { unset } => format!("remove {unset}"),
-            Change::Rename { rename, to, .. } => format!("rename {rename} to {to}"),
-            other => other.text(),
+            Change::Set(key, value) => json!({ "set": key, "value": read(value) }),
+            Change::Unset(key) => json!({ "unset": key }),
+            Change::Rename(key, to, value) => json!({ "rename": key, "to": to, "value": read(value) }),
+            Change::Give(option, value) => json!({ "give": option, "value": value }),
+            Change::Drop(word) => json!({ "drop": word }),
+            Change::RenameOption(option, to) => json!({ "rename": option, "to": to }),
+            Change::MoveToFront(option) => json!({ "move": option, "to": "before the command" }),
+            Change::SetVariable(name, value) => json!({ "set_env": name, "value": value }),
+            Change::UnsetVariable(name) => json!({ "unset_env": name }),
+            Change::Run(line) => json!({ "run": line }),
+            Change::Say(text) | Change::See(text) => json!({ "say": text }),
         }
     }
 
     /// Can stand beside others before the command. Trainers spell their options with underscores, zlaunch does not.
     fn is_option_of_zlaunch(&self) -> bool {
         match self {
-            Change::Give { give, .. } => give.starts_with('-') && !give.contains('_'),
-            Change::Set { .. } | Change::Unset { .. } | Change::Rename { .. } | Change::SetVariable { .. } => true,
-            other => matches!(other, Change::UnsetVariable { .. }),
+            Change::Give(option, _) => option.starts_with('-') && !option.contains('_'),
+            Change::Set(..) | Change::Unset(_) | Change::Rename(..) => true,
+            other => matches!(other, Change::SetVariable(..) | Change::UnsetVariable(_)),
         }
     }
 
     fn edits(&self) -> Option<Vec<Edit>> {
         let json = |value: &str| read(value).to_string();
         let section = |key: &str| key.rsplit_once('.').map(|(section, _)| section.to_string());
-        match self {
-            Change::Set { set, value } => Some(vec![Edit::Set(set.clone(), json(value))]),
-            Change::Unset { unset } => Some(vec![Edit::Remove(unset.clone())]),
-            Change::Rename { rename, to, .. } if section(rename) == section(to) => {
-                Some(vec![Edit::Rename(rename.clone(), to.rsplit('.').next().unwrap_or(to).to_string())])
+        Some(match self {
+            Change::Set(key, value) => vec![Edit::Set(key.clone(), json(value))],
+            Change::Unset(key) => vec![Edit::Remove(key.clone())],
+            Change::Rename(key, to, _) if section(key) == section(to) => {
+                vec![Edit::Rename(key.clone(), to.rsplit('.').next().unwrap_or(to).to_string())]
             }
-            Change::Rename { rename, to, value } => match to.strip_prefix(&format!("{rename}.")) {
+            Change::Rename(key, to, value) => match to.strip_prefix(&format!("{key}.")) {
                 // The value belongs into a section of that name: `"fp16": true`.
-                Some(inner) => Some(vec![Edit::Set(rename.clone(), json!({ inner: read(value) }).to_string())]),
-                None => Some(vec![Edit::Remove(rename.clone()), Edit::Set(to.clone(), json(value))]),
+                Some(inner) => vec![Edit::Set(key.clone(), json!({ inner: read(value) }).to_string())],
+                None => vec![Edit::Remove(key.clone()), Edit::Set(to.clone(), json(value))],
             },
-            _ => None,
-        }
+            _ => return None,
+        })
     }
+}
+
+fn assignment(name: &str, value: &str) -> String {
+    pasted(&format!("{name}={value}"))
 }
 
 /// A word for a shell. A `$` in it is for the shell to expand: `/local/nvme/$USER-$$`.
@@ -299,10 +294,6 @@ fn read(value: &str) -> Value {
     serde_json::from_str(value).unwrap_or_else(|_| Value::from(value))
 }
 
-fn as_json<S: Serializer>(value: &str, serializer: S) -> Result<S::Ok, S::Error> {
-    read(value).serialize(serializer)
-}
-
 impl Fixes {
     pub(crate) fn or(mut self, other: impl Into<Fixes>) -> Self {
         self.0.extend(other.into().0);
@@ -321,28 +312,20 @@ impl Fixes {
     /// The option of zlaunch that stands after the command.
     pub(crate) fn moved(&self) -> Option<&str> {
         self.0.iter().flat_map(|fix| &fix.changes).find_map(|change| match change {
-            Change::Move { r#move: option, .. } => Some(option.as_str()),
+            Change::MoveToFront(option) => Some(option.as_str()),
             _ => None,
         })
     }
 
-    /// The text behind `help:`.
-    pub(crate) fn text(&self) -> String {
-        self.joined(|fix| fix.text(Change::text))
-    }
-
-    /// The text behind `help:` where the config is a file, which is edited instead of adding options.
-    pub(crate) fn text_in(&self, file: Option<&Path>) -> String {
-        self.joined(|fix| fix.text_in(file))
-    }
-
-    fn joined(&self, text: impl Fn(&Fix) -> String) -> String {
+    /// The text behind `help:`. `in_file`: the config is a file, which is edited instead of adding options.
+    pub(crate) fn text(&self, in_file: bool, file: Option<&Path>) -> String {
         let mut all = String::new();
         for fix in &self.0 {
-            let is_hint = matches!(fix.changes[..], [Change::See { .. }]);
+            let is_hint = matches!(fix.changes[..], [Change::See(_)]);
             let separator = if is_hint { "; " } else { ", or " };
             all += if all.is_empty() { "" } else { separator };
-            all += &text(fix);
+            let command = if in_file { file.and_then(|file| fix.command(file)) } else { None };
+            all += &command.unwrap_or_else(|| fix.text(in_file));
         }
         all
     }
@@ -358,14 +341,9 @@ impl From<Fix> for Fixes {
     }
 }
 
-impl From<&str> for Fixes {
-    fn from(text: &str) -> Self {
-        say(text).into()
-    }
-}
-
-impl From<String> for Fixes {
-    fn from(text: String) -> Self {
+/// A sentence.
+impl<T: fmt::Display> From<T> for Fixes {
+    fn from(text: T) -> Self {
         say(text).into()
     }
 }

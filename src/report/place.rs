@@ -1,5 +1,6 @@
 //! Places: where the cause of a problem is. As JSON, a place has the names of these fields.
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -10,7 +11,6 @@ use crate::base::source::{Source, Sourced};
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(untagged)]
 pub enum Place {
-    /// A line of a file.
     Line {
         #[serde(serialize_with = "lossy")]
         file: PathBuf,
@@ -22,31 +22,20 @@ pub enum Place {
         file: PathBuf,
     },
     /// A key of a template, or of a config that is in no file.
-    Key {
-        key: String,
-        of: String,
-    },
+    Key { key: String, of: String },
     /// An option of zlaunch, of the trainer, or of the launcher in the command. In a run file it has no dashes.
     Option {
         option: String,
+        #[serde(skip_serializing_if = "String::is_empty")]
         value: String,
-    },
-    /// An option without its value.
-    BareOption {
-        option: String,
     },
     Variable {
         variable: String,
-        value: String,
-    },
-    /// A variable without its value.
-    BareVariable {
-        variable: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        value: Option<String>,
     },
     /// A word of the command, or the name of a thing that is none of these.
-    Word {
-        word: String,
-    },
+    Word { word: String },
 }
 
 fn lossy<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
@@ -63,18 +52,21 @@ impl Place {
     }
 
     pub(crate) fn option(option: impl Into<String>, value: impl Into<String>) -> Self {
-        match (option.into(), value.into()) {
-            (option, value) if value.is_empty() => Place::BareOption { option },
-            (option, value) => Place::Option { option, value },
-        }
+        Place::Option { option: option.into(), value: value.into() }
     }
 
-    pub(crate) fn variable(variable: impl Into<String>, value: impl Into<String>) -> Self {
-        Place::Variable { variable: variable.into(), value: value.into() }
+    pub(crate) fn variable(variable: impl Into<String>, value: impl AsRef<OsStr>) -> Self {
+        let value = value.as_ref().to_string_lossy().into_owned();
+        Place::Variable { variable: variable.into(), value: Some(value) }
+    }
+
+    /// An option with its value, such as `--set key=value`, not a bare argument of the trainer.
+    pub(crate) fn is_setting(&self) -> bool {
+        matches!(self, Place::Option { value, .. } if !value.is_empty())
     }
 
     pub(crate) fn bare_variable(variable: impl Into<String>) -> Self {
-        Place::BareVariable { variable: variable.into() }
+        Place::Variable { variable: variable.into(), value: None }
     }
 }
 
@@ -84,12 +76,11 @@ impl fmt::Display for Place {
             Place::Line { file, line, column } => write!(f, "{}:{line}:{column}", file.display()),
             Place::File { file } => write!(f, "{}", file.display()),
             Place::Key { key, of } => write!(f, "{of}, {key}"),
+            Place::Option { option, value } if value.is_empty() => f.write_str(option),
             Place::Option { option, value } if option.starts_with('-') => write!(f, "{option} {value}"),
             Place::Option { option, value } => write!(f, "{option}: {value}"),
-            Place::Variable { variable, value } => write!(f, "{variable}={value}"),
-            Place::BareOption { option: word } | Place::BareVariable { variable: word } | Place::Word { word } => {
-                f.write_str(word)
-            }
+            Place::Variable { variable, value: Some(value) } => write!(f, "{variable}={value}"),
+            Place::Variable { variable: word, value: None } | Place::Word { word } => f.write_str(word),
         }
     }
 }
@@ -100,15 +91,15 @@ impl From<&str> for Place {
     }
 }
 
-impl From<String> for Place {
-    fn from(word: String) -> Self {
-        Place::Word { word }
-    }
-}
-
 impl From<&String> for Place {
     fn from(word: &String) -> Self {
         Place::from(word.as_str())
+    }
+}
+
+impl From<String> for Place {
+    fn from(word: String) -> Self {
+        Place::Word { word }
     }
 }
 
@@ -128,8 +119,8 @@ impl From<&PathBuf> for Place {
 impl From<&Source> for Place {
     fn from(source: &Source) -> Self {
         match source {
-            Source::Flag(name) | Source::Argument(name) => Place::BareOption { option: name.clone() },
-            Source::Doubtful(doubtful) => Place::BareOption { option: doubtful.argument.clone() },
+            Source::Flag(name) | Source::Argument(name) => Place::option(name, ""),
+            Source::Doubtful(doubtful) => Place::option(&doubtful.argument, ""),
             Source::Variable(name) => Place::bare_variable(name),
             other => Place::from(other.to_string()),
         }

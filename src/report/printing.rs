@@ -26,22 +26,22 @@ pub(crate) fn choose_colour(asked: Option<&str>, host: &Host) {
     }
 }
 
-/// Nobody reads more of them at once.
+/// Nobody reads more problems at once.
 pub(crate) const MOST: usize = 50;
 
-/// Prints problems to standard error; colour only adds.
 pub(crate) fn report(problems: &[Problem], secrets: &Secrets) {
     if !problems.is_empty() {
         write(problems, secrets, terminal::width_of_stderr(), &mut anstream::stderr().lock());
     }
 }
 
-/// Writes problems where somebody reads them; `width`: the columns of a terminal.
+/// `width`: the columns of the terminal, if it is one.
 pub fn write(problems: &[Problem], secrets: &Secrets, width: Option<usize>, stderr: &mut impl io::Write) {
     let width = width.unwrap_or(usize::MAX);
     let place = Style::new().fg_color(Some(AnsiColor::Blue.into()));
     let bold = Style::new().bold();
-    let mut files = Files::new();
+    // Many problems may be about one file.
+    let mut files = HashMap::new();
     for problem in &problems[..problems.len().min(MOST)] {
         let colour = match problem.severity {
             Severity::Error => AnsiColor::Red,
@@ -49,12 +49,10 @@ pub fn write(problems: &[Problem], secrets: &Secrets, width: Option<usize>, stde
             Severity::Note => AnsiColor::Cyan,
         };
         let word = bold.fg_color(Some(colour.into()));
-        // The name of what `--allow` silences.
         let name = if problem.allowable { format!("[{}]", problem.rule) } else { String::new() };
         // If standard error itself is gone, nobody can be told.
         let head = format!("{}{name}", problem.severity);
-        let what = format!("{head}: {}", secrets.hide_in_text(&problem.what));
-        let what = wrapped(&what, 2, width);
+        let what = wrapped(&format!("{head}: {}", secrets.hide_in_text(&problem.what)), 2, width);
         let _ = write!(stderr, "{word}{head}{word:#}{}", &what.trim_start()[head.len()..]);
         for it in &problem.places {
             let it = wrapped(&secrets.hide_in_text(&it.to_string()), 6, width);
@@ -78,11 +76,13 @@ pub fn write(problems: &[Problem], secrets: &Secrets, width: Option<usize>, stde
     }
 }
 
-/// Those that were read: many problems may be about one.
-type Files<'a> = HashMap<&'a Path, Option<String>>;
-
-/// The line of a file that a place is about: its number, its text, and a mark under what is meant.
-fn excerpt<'a>(place: &'a Place, files: &mut Files<'a>, width: usize, secrets: &Secrets) -> Option<[String; 3]> {
+/// The number of the line that a place is about, its text, and a mark under the word at the column.
+fn excerpt<'a>(
+    place: &'a Place,
+    files: &mut HashMap<&'a Path, Option<String>>,
+    width: usize,
+    secrets: &Secrets,
+) -> Option<[String; 3]> {
     let most = width.saturating_sub(10).clamp(20, 100);
     let Place::Line { file: path, line: number, column } = place else { return None };
     let text = files.entry(path).or_insert_with(|| reading::text_if_any(path)).as_ref()?;

@@ -3,15 +3,15 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use serde::Serialize;
+
 use super::fix::Fixes;
 use super::place::Place;
 use super::rule::Rule;
 
-/// zlaunch refused.
+/// The exit statuses of zlaunch itself.
 pub(crate) const REFUSED: u8 = 125;
-/// Found, but it cannot be executed.
 pub(crate) const NOT_EXECUTABLE: u8 = 126;
-/// Not found.
 pub(crate) const NOT_FOUND: u8 = 127;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,6 +20,12 @@ pub enum Severity {
     Warning,
     /// Worth knowing; only `check` shows it.
     Note,
+}
+
+impl Severity {
+    pub(crate) fn error_if(is_certain: bool) -> Self {
+        if is_certain { Severity::Error } else { Severity::Warning }
+    }
 }
 
 impl fmt::Display for Severity {
@@ -33,32 +39,21 @@ impl fmt::Display for Severity {
 }
 
 /// When the trainer would come upon a problem.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum When {
     /// DeepSpeed reads the config: `DeepSpeedConfig`, under ZeRO-3 already while the model is loaded.
     Parse,
     /// The engine or the trainer is set up.
     Start,
-    /// At the first step, or when the model is saved.
+    /// The first step, or the first save.
     Step,
     /// Never: the training goes on silently.
     Silent,
 }
 
-impl When {
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            When::Parse => "parse",
-            When::Start => "start",
-            When::Step => "step",
-            When::Silent => "silent",
-        }
-    }
-}
-
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// A short name for the kind of problem: `--allow` and `explain` take it.
     pub rule: Rule,
     pub severity: Severity,
     pub what: String,
@@ -69,7 +64,6 @@ pub struct Problem {
     /// More of the same rule and severity that were only counted, because nobody reads that many.
     pub(crate) more: usize,
     pub status: u8,
-    /// Where that is known.
     pub when: Option<When>,
     /// `--allow` silences it.
     pub(crate) allowable: bool,
@@ -114,11 +108,6 @@ impl Problem {
         Problem { asks_for_gpu_count: true, ..self }
     }
 
-    /// `--strict`.
-    pub(crate) fn make_error(&mut self) {
-        self.severity = Severity::Error;
-    }
-
     pub(crate) fn into_warning(self) -> Self {
         let allowable = self.allowable || self.rule.only_warns();
         Problem { severity: Severity::Warning, allowable, ..self }
@@ -129,7 +118,7 @@ impl Problem {
         self
     }
 
-    /// How to fix it; replaces what was said before.
+    /// Replaces the fixes.
     pub(crate) fn fix(mut self, fixes: impl Into<Fixes>) -> Self {
         self.fixes = fixes.into();
         self
@@ -137,14 +126,11 @@ impl Problem {
 
     /// The text behind `help:`.
     pub fn help(&self) -> String {
-        if !self.is_about_file {
-            return self.fixes.text();
-        }
         let file = self.places.iter().find_map(|place| match place {
             Place::Line { file, .. } | Place::File { file } => Some(file),
             _ => None,
         });
-        self.fixes.text_in(file.map(PathBuf::as_path))
+        self.fixes.text(self.is_about_file, file.map(PathBuf::as_path))
     }
 
     pub(crate) fn when(mut self, when: Option<When>) -> Self {

@@ -10,12 +10,8 @@ use super::rule::Rule;
 use crate::base::source::{Source, Sourced};
 
 pub(crate) fn hosts_of_the_command(sourced: &str, program: &str) -> Problem {
-    Problem::error(
-        Rule::Hosts,
-        format!("the command already starts with `{program}`, which has its own options for that"),
-    )
-    .at(sourced)
-    .fix(format!("give it to `{program}`, or drop `{program}`"))
+    let what = format!("the command already starts with `{program}`, which has its own options for that");
+    Problem::error(Rule::Hosts, what).at(sourced).fix(format!("give it to `{program}`, or drop `{program}`"))
 }
 
 pub(crate) fn value_cannot_travel(name: &str) -> Problem {
@@ -34,16 +30,11 @@ pub(crate) fn secrets_may_be_local<'a>(path: &Path, names: impl Iterator<Item = 
 
 /// The runner of an MPI or of Slurm hands `name` on with its value in its arguments.
 pub(crate) fn shown_in_arguments(name: &str, is_secret: bool) -> Problem {
-    let what = if is_secret {
-        format!(
-            "deepspeed's runner puts the value of {name} into the arguments of a program, where every user can read it"
-        )
-    } else {
-        format!(
-            "deepspeed's runner quotes the value of {name} for a shell, and no shell reads it: it arrives with the quotes"
-        )
+    let (does, so) = match is_secret {
+        true => ("puts", "into the arguments of a program, where every user can read it"),
+        false => ("quotes", "for a shell, and no shell reads it: it arrives with the quotes"),
     };
-    Problem::warning(Rule::ShownInArguments, what)
+    Problem::warning(Rule::ShownInArguments, format!("deepspeed's runner {does} the value of {name} {so}"))
         .at(Place::bare_variable(name))
         .fix(unset_variable(name).remark("set it on the machines instead"))
 }
@@ -75,11 +66,8 @@ pub(crate) fn config_not_shared(path: &Path, machines: usize) -> Problem {
 pub(crate) fn config_may_be_local(path: &Path, machines: usize, kind: &str) -> Problem {
     let what =
         format!("{machines} machines must read the config at this path, and it is on {kind}: do they all see it?");
-    Problem::warning(Rule::ConfigNotShared, what).at(path).fix(
-        give("--config-out", "PATH")
-            .remark("in a folder that all machines share")
-            .or(give("--allow", "config-not-shared")),
-    )
+    let elsewhere = give("--config-out", "PATH").remark("in a folder that all machines share");
+    Problem::warning(Rule::ConfigNotShared, what).at(path).fix(elsewhere.or(give("--allow", "config-not-shared")))
 }
 
 pub(crate) fn bad_environment_line(place: &str, line: &str) -> Problem {

@@ -13,11 +13,10 @@ use super::fix::run;
 use super::place::Place;
 use super::problem::Problem;
 use super::rule::Rule;
-use super::trainers;
 use crate::base::json::{SyntaxError, fault_at, parse};
 use crate::host::Host;
 
-/// No `DeepSpeed` config or model config comes near this; a wrong path (a checkpoint, a log) soon does.
+/// Far larger than any config; a checkpoint or a log named by mistake exceeds it.
 const LARGEST_FILE: u64 = 4 << 20;
 
 impl SyntaxError {
@@ -32,81 +31,77 @@ impl SyntaxError {
 
     /// In a file that only the trainer reads.
     pub(crate) fn problem_in_run_file(&self, kind: &str, name: &str) -> Problem {
-        trainers::bad_run_file(kind, name, self.line, self.column, &self.what)
+        Problem::error(Rule::RunFile, format!("not {kind}: {}", self.what))
+            .at(Place::line(name, (self.line, self.column)))
+            .fix("the trainer would refuse it too; check that place")
     }
 }
 
-/// Reads a file the user named. Folders, pipes and devices are refused before they are opened: a pipe would block.
 pub(crate) fn read(path: &Path, host: &Host) -> Result<Value, Problem> {
     let text = read_text(path)?;
     host.has_read(&text);
     parse(&text).map_err(|fault| fault.problem(&path.display().to_string()))
 }
 
-/// The config behind `-` or the name that a shell gives to `<(…)`, read to its end. `None` if the word is neither. Any other
-/// pipe stays closed: nobody may ever write to it.
+/// Reads the config behind `-` or the name that a shell gives to `<(…)`. `None` if the word is neither: another pipe is not
+/// opened, because nobody may ever write to it.
 pub(crate) fn piped(word: &str, host: &Host) -> Option<Result<Value, Problem>> {
-    const STANDARD_INPUT: &str = "standard input";
-    let is_stdin = ["-", "/dev/stdin", "/dev/fd/0"].contains(&word);
-    let is_pipe = || fs::metadata(word).is_ok_and(|seen| seen.file_type().is_fifo());
-    let by_shell = word.starts_with("/dev/fd/") || word.starts_with("/proc/self/fd/");
-    if is_stdin {
+    if ["-", "/dev/stdin", "/dev/fd/0"].contains(&word) {
         let stdin = io::stdin();
         if stdin.is_terminal() {
             let what = "standard input is a terminal: there is no config to read";
             let line = run("zlaunch --deepspeed - … < ds_config.json");
             return Some(Err(Problem::error(Rule::Template, what).at("-").fix(line)));
         }
-        return Some(read_pipe(stdin.lock(), STANDARD_INPUT, host));
+        return Some(read_pipe(stdin.lock(), "standard input", host));
     }
-    (by_shell && is_pipe()).then(|| match fs::File::open(word) {
-        Ok(pipe) => read_pipe(pipe, word, host),
-        Err(why) => Err(unreadable_file(Path::new(word), &why)),
-    })
+    let by_shell = word.starts_with("/dev/fd/") || word.starts_with("/proc/self/fd/");
+    if !by_shell || !fs::metadata(word).is_ok_and(|seen| seen.file_type().is_fifo()) {
+        return None;
+    }
+    let pipe = fs::File::open(word).map_err(|why| unreadable_file(Path::new(word), &why));
+    Some(pipe.and_then(|pipe| read_pipe(pipe, word, host)))
 }
 
 fn read_pipe(pipe: impl Read, name: &str, host: &Host) -> Result<Value, Problem> {
     let mut text = String::new();
     let size = pipe.take(LARGEST_FILE + 1).read_to_string(&mut text);
     host.has_read(&text);
-    match size.map_err(|why| unreadable_file(Path::new(name), &why))? {
-        size if size as u64 > LARGEST_FILE => Err(too_large(Path::new(name), size as u64)),
-        _ => match parse(&text).map_err(|fault| fault.problem(name))? {
-            config @ Value::Object(_) => Ok(config),
-            _ => Err(not_an_object(name)),
-        },
+    let size = size.map_err(|why| unreadable_file(Path::new(name), &why))? as u64;
+    if size > LARGEST_FILE {
+        return Err(too_large(Path::new(name), size));
     }
+    let config = parse(&text).map_err(|fault| fault.problem(name))?;
+    if config.is_object() { Ok(config) } else { Err(not_an_object(name)) }
 }
 
-/// The text of a file that may be missing, or be none of those that are read.
+/// `None` if the file is missing or cannot be read.
 pub(crate) fn text_if_any(path: &Path) -> Option<String> {
     path.is_file().then(|| read_text(path).ok())?
 }
 
-/// The file's text, read under these precautions.
 pub(crate) fn read_text(path: &Path) -> Result<String, Problem> {
-    let unreadable = |why: &io::Error| unreadable_file(path, why);
-    let (file, size) = open(path).map_err(|why| unreadable(&why))?.ok_or_else(|| not_a_file(path))?;
+    let unreadable = |why: io::Error| unreadable_file(path, &why);
+    let (file, size) = open(path).map_err(unreadable)?.ok_or_else(|| not_a_file(path))?;
     if size > LARGEST_FILE {
         return Err(too_large(path, size));
     }
     let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
     // One byte more: some files do not say how large they are, or grow.
-    file.take(LARGEST_FILE + 1).read_to_end(&mut bytes).map_err(|why| unreadable(&why))?;
+    file.take(LARGEST_FILE + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.len() as u64 > LARGEST_FILE {
         return Err(too_large(path, bytes.len() as u64));
     }
     String::from_utf8(bytes).map_err(|why| {
-        let good = &why.as_bytes()[..why.utf8_error().valid_up_to()];
-        let fault = fault_at(good, String::new());
+        let fault = fault_at(&why.as_bytes()[..why.utf8_error().valid_up_to()], String::new());
         Problem::error(Rule::File, "this byte is not UTF-8 text")
             .at(Place::line(path, (fault.line, fault.column)))
             .fix("is this the right file? save it as UTF-8")
     })
 }
 
-/// Opens a regular file, with its size. `None` if it is none. Nothing here waits: a pipe is not opened, and some files that
-/// seem to be regular, such as `/proc/kmsg`, would wait for what comes next.
+/// Opens a regular file and returns its size. Nothing here blocks: a folder, pipe or device gives `None` and is not opened,
+/// and a file such as `/proc/kmsg` fails instead of waiting.
 pub(crate) fn open(path: &Path) -> io::Result<Option<(fs::File, u64)>> {
     let seen = fs::metadata(path)?;
     if !seen.is_file() {
@@ -120,7 +115,7 @@ pub(crate) fn unreadable_file(path: &Path, why: &io::Error) -> Problem {
     let what = match why.kind() {
         io::ErrorKind::NotFound => "does not exist".to_string(),
         io::ErrorKind::PermissionDenied => "cannot be read: permission denied".to_string(),
-        // `/proc/kmsg`: more comes when the kernel has more to say.
+        // `/proc/kmsg`
         io::ErrorKind::WouldBlock => "cannot be read: it has no end".to_string(),
         _ => format!("cannot be read: {why}"),
     };

@@ -1,5 +1,5 @@
-//! The names of everything that zlaunch can find wrong. `--allow` and `explain` take them. What a rule of `check` looks
-//! for, its severity and its sentence stand beside the check.
+//! The names of everything that zlaunch can find wrong. `--allow` and `explain` take them. Severity and sentence of a rule of
+//! `check` stand beside its code.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ macro_rules! rules {
                 match self { $($(Rule::$rule => RuleSubject::$group,)*)* }
             }
 
-            /// One sentence. Those of the rules about configs stand beside their checks.
+            /// `None` for a rule of `check`.
             pub(crate) fn about(self) -> Option<&'static str> {
                 match self { $($($(Rule::$rule => Some($about),)?)*)* _ => None }
             }
@@ -200,20 +200,17 @@ rules! {
         LargeBucket "large-bucket"; PinnedMemory "pinned-memory";
         // operators.rs
         FirstCompile "first-compile";
-        // environment.rs
+        // variables.rs
         DeadVariable "dead-variable"; AllocatorConf "allocator-conf"; TwoAllocatorConfs "two-allocator-confs";
         MaxConnections "max-connections"; NcclContradiction "nccl-contradiction"; EnvFileUnread "env-file-unread";
         IncompleteRanks "incomplete-ranks"; NohupUndone "nohup-undone";
         ExtensionsFolder "extensions-folder";
-        // devices.rs
         VisibleDevices "visible-devices"; RanksShareGpus "ranks-share-gpus";
-        // inputs.rs
+        // files.rs
         ScriptMissing "script-missing"; ModuleMissing "module-missing"; PathMissing "path-missing";
         ModelUnreadable "model-unreadable"; WeightsMissing "weights-missing";
         DatasetUnreadable "dataset-unreadable";
-        // arguments.rs
-        Argument "argument"; ArgumentMissing "argument-missing";
-        // texts.rs
-        TextForNumber "text-for-number";
+        // rejections.rs
+        Argument "argument"; ArgumentMissing "argument-missing"; TextForNumber "text-for-number";
     }
 }

@@ -2,7 +2,6 @@
 
 use std::cmp::Reverse;
 
-/// What people call options and values, as the file says.
 const OTHER_NAMES: &str = include_str!("other_names.txt");
 
 /// The known word that was probably meant: another name of it, or at most three slips away, and no more than a third of the
@@ -13,17 +12,17 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     let same = lower.replace('-', "_");
     let rows = OTHER_NAMES.lines().filter(|row| !row.starts_with('#') && row.split(' ').any(|name| name == same));
     let other = rows.flat_map(|row| row.split(' ')).find_map(|name| known.iter().find(|known| **known == name));
-    let near = || known.iter().filter_map(|candidate| Some((slips(&lower, candidate)?, candidate)));
     let alike = |candidate: &str| lower.chars().zip(candidate.chars()).take_while(|(a, b)| a == b).count();
-    let near = || near().min_by_key(|(slips, candidate)| (*slips, Reverse(alike(candidate)))).map(|(_, found)| found);
+    let rank = |candidate: &&&str| Some((slips(&lower, candidate)?, Reverse(alike(candidate))));
+    let near = || known.iter().filter(|candidate| rank(candidate).is_some()).min_by_key(rank);
     other.or_else(near).copied()
 }
 
-/// How far a known word is from one in lower case, if it is near.
+/// The edits between a known word and one in lower case, if they are few.
 fn slips(word: &str, candidate: &str) -> Option<usize> {
     let length = word.chars().count();
     let most = 3.min((length + 1) / 3);
-    // Each slip makes it longer or shorter by one at most, and comparing takes the time of both lengths multiplied.
+    // The length differs by one per slip at most. Comparing is slow: it takes the product of both lengths.
     let near = candidate.chars().count().abs_diff(length) <= most;
     near.then(|| strsim::damerau_levenshtein(word, &candidate.to_lowercase())).filter(|slips| *slips <= most)
 }

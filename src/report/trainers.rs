@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
-use super::fix::{drop_word, give, meant, rename_option, run, say};
+use super::fix::{Fix, drop_word, give, meant, rename_option, say};
 use super::place::Place;
 use super::problem::Problem;
 use super::rule::Rule;
@@ -12,14 +12,14 @@ use crate::base::size::number_meant;
 use crate::base::source::Sourced;
 
 /// `known`: sub-commands of the program.
-pub(crate) fn no_way_to_hand_over(spec: &Sourced<String>, command: &str, known: &[&str], right_order: &str) -> Problem {
+pub(crate) fn no_way_to_hand_over(spec: &Sourced<String>, command: &str, known: &[&str], right_order: Fix) -> Problem {
     let (program, word) = command.split_once(' ').unwrap_or((command, ""));
     let help = match nearest(word, known.iter().copied()) {
         Some(near) => meant(format_args!("{program} {near}")),
-        None if !known.is_empty() && !right_order.starts_with("zlaunch ") => {
+        None if !known.is_empty() && !right_order.is_command() => {
             say(format!("give the config to `{program} {}`, with its arguments on the command line", known[0]))
         }
-        None => run(right_order),
+        None => right_order,
     };
     Problem::error(Rule::HandOver, format!("zlaunch does not know how `{command}` takes a DeepSpeed config"))
         .at(spec)
@@ -45,7 +45,7 @@ pub(crate) fn two_configs(flag: &Sourced<String>, own: &Sourced<String>) -> Prob
         .fix(drop_word(flag.spelling()).remark("to resolve the command's own").or(drop_word(own.spelling())))
 }
 
-/// `keys`: where they differ.
+/// `keys`: those that differ.
 pub(crate) fn own_config_differs(
     spec: &Sourced<String>,
     name: &str,
@@ -54,8 +54,7 @@ pub(crate) fn own_config_differs(
     keys: &[String],
 ) -> Problem {
     const SHOWN: usize = 3;
-    let more = keys.len().saturating_sub(SHOWN);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let more = if keys.len() > SHOWN { format!(" and {} more", keys.len() - SHOWN) } else { String::new() };
     let keys = keys.iter().take(SHOWN).map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ");
     let what =
         format!("zlaunch's `{name}` is used, which differs from the one that comes with {trainer}: {keys}{more}");
@@ -70,7 +69,7 @@ pub(crate) fn trainer_has_no_config(spec: &Sourced<String>, trainer: &str) -> Pr
     Problem::warning(Rule::OwnConfigDiffers, what).at(spec)
 }
 
-/// `tolerant`: how this trainer is made to tolerate such options.
+/// `tolerant`: how to make this trainer tolerate such options.
 pub(crate) fn trainer_has_no_option(trainer: &str, word: &str, meant: Option<&str>, tolerant: &str) -> Problem {
     let fixes = match meant {
         Some(meant) => rename_option(word, meant).into(),
@@ -80,7 +79,6 @@ pub(crate) fn trainer_has_no_option(trainer: &str, word: &str, meant: Option<&st
     Problem::error(Rule::Argument, format!("{trainer} has no option `{word}`")).at(Place::option(word, "")).fix(fixes)
 }
 
-/// What an argument takes.
 #[derive(Clone, Copy)]
 pub(crate) enum Wanted<'a> {
     Bool,
@@ -110,17 +108,17 @@ impl fmt::Display for Wanted<'_> {
 }
 
 impl<'a> Wanted<'a> {
-    /// The value that was probably meant.
     pub(crate) fn meant(self, name: &str, value: &str) -> Option<String> {
         match self {
             Wanted::Bool => nearest(value, ["true", "false"]).map(str::to_string),
             Wanted::Int => number_meant(value, name).map(|number| number.to_string()),
-            // A comma of another language, a percentage, or a word.
             Wanted::Number => {
                 let with_point = value.replacen(',', ".", 1);
-                let percent = || Some((value.strip_suffix('%')?.parse::<f64>().ok()? / 100.0).to_string());
-                let number = || percent().or_else(|| number_meant(value, name).map(|number| number.to_string()));
-                if with_point.parse::<f64>().is_ok() { Some(with_point) } else { number() }
+                if with_point.parse::<f64>().is_ok() {
+                    return Some(with_point);
+                }
+                let percent = value.strip_suffix('%').and_then(|percent| percent.parse::<f64>().ok());
+                percent.map(|percent| (percent / 100.0).to_string()).or_else(|| Wanted::Int.meant(name, value))
             }
             Wanted::OneOf(choices) => nearest(value, choices.iter().copied()).map(str::to_string),
             Wanted::Text | Wanted::Mapping => None,
@@ -142,7 +140,7 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// The same in a run file, where the option has no dashes.
+/// In a run file the option has no dashes.
 pub(crate) fn argument_of_wrong_type(option: &str, value: &str, wanted: Wanted) -> Problem {
     let place = Place::option(option, value);
     let fix = match wanted.meant(option, value) {
@@ -163,10 +161,4 @@ pub(crate) fn argument_without_value(option: &str, wanted: Wanted) -> Problem {
     Problem::error(Rule::Argument, format!("the trainer refuses `{option}` without a value: it wants {wanted}"))
         .at(Place::option(option, ""))
         .fix(fixes)
-}
-
-pub(crate) fn bad_run_file(kind: &str, name: &str, line: usize, column: usize, what: &str) -> Problem {
-    Problem::error(Rule::RunFile, format!("not {kind}: {what}"))
-        .at(Place::line(name, (line, column)))
-        .fix("the trainer would refuse it too; check that place")
 }

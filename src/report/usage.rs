@@ -40,26 +40,25 @@ pub(crate) fn not_text(from: &str, value: &OsStr) -> Problem {
 }
 
 pub(crate) fn not_one_of(sourced: &Sourced<String>, known: &[&str]) -> Problem {
-    /// So many are named at once.
-    const MOST: usize = 20;
-    let shown = if known.len() > MOST { &known[..MOST / 2] } else { known };
-    let more = if known.len() > MOST { format!(" and {} more", known.len() - shown.len()) } else { String::new() };
-    let all = format!("one of {}{more}", shown.join(", "));
+    let all = match known.len() {
+        count if count > 20 => format!("one of {} and {} more", known[..10].join(", "), count - 10),
+        _ => format!("one of {}", known.join(", ")),
+    };
     let fixes = match word_meant(&sourced.value, known) {
-        Some(word) => give_as(&sourced.from, word).remark(format!("did you mean `{word}`?")).see(all),
+        Some(word) => give_as(&sourced.from, word).meaning(word).see(all),
         None => Fixes::from(all),
     };
     Problem::error(Rule::Usage, format!("`{}` does not know `{}`", sourced.from, sourced.value)).at(sourced).fix(fixes)
 }
 
-/// The known word that means the same, is spelt almost like it, or has it as its beginning or end.
+/// The known word that is nearest, or has it as its beginning or end.
 fn word_meant<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     let is_part = |part: &str, whole: &str| part.len() >= 4 && (whole.starts_with(part) || whole.ends_with(part));
     let part = || known.iter().find(|known| is_part(word, known) || is_part(known, word)).copied();
     nearest(word, known.iter().copied()).or_else(part)
 }
 
-/// A value is not what it must be: `a dotted key`.
+/// `wanted`: `a dotted key`.
 pub(crate) fn is_not(wanted: &str, sourced: &Sourced<String>, example: &str) -> Problem {
     Problem::error(Rule::Usage, format!("`{}` is not {wanted}", sourced.value))
         .at(sourced)
@@ -67,16 +66,16 @@ pub(crate) fn is_not(wanted: &str, sourced: &Sourced<String>, example: &str) -> 
 }
 
 pub(crate) fn not_a_number(sourced: &Sourced<String>, least: u64, most: u64, example: &str) -> Problem {
-    let wanted = if most >= u64::from(u32::MAX) {
-        format!("a whole number of at least {least}")
-    } else {
-        format!("a whole number from {least} to {most}")
+    let wanted = match most >= u64::from(u32::MAX) {
+        true => format!("a whole number of at least {least}"),
+        false => format!("a whole number from {least} to {most}"),
     };
     // torchrun takes a range of machines, `1:2`.
     let last = sourced.value.rsplit_once(':').map(|(_, last)| last).filter(|last| last.parse::<u32>().is_ok());
-    let meant =
-        number_meant(&sourced.value, &sourced.from.to_string()).filter(|number| (least..=most).contains(number));
-    is_not(&wanted, sourced, &meant.map_or(last.unwrap_or(example).to_string(), |number| number.to_string()))
+    match number_meant(&sourced.value, &sourced.from.to_string()) {
+        Some(meant) if (least..=most).contains(&meant) => is_not(&wanted, sourced, &meant.to_string()),
+        _ => is_not(&wanted, sourced, last.unwrap_or(example)),
+    }
 }
 
 /// `8gpus`, `all`.
@@ -92,16 +91,18 @@ pub(crate) fn not_a_number_of_ranks(sourced: &Sourced<String>) -> Problem {
     is_not("a number of ranks: a whole number of at least 1, `gpu` or `cpu`", sourced, &meant)
 }
 
-/// A text without `=` where a key or a variable gets a value; `next` is a word behind it that is not an option.
+/// `next`: the word behind it, if that is not an option.
 pub(crate) fn not_an_assignment(sourced: &Sourced<String>, form: &str, next: Option<&str>) -> Problem {
     let (name, _) = form.split_once('=').unwrap_or((form, ""));
     // `key: value`, also as JSON.
     let inner = sourced.value.trim_matches(['{', '}', ' ']);
-    if let Some((key, value)) =
-        inner.split_once([':', '=']).filter(|(key, value)| !key.is_empty() && !value.is_empty() && !value.contains('{'))
+    if let Some((key, value)) = inner.split_once([':', '='])
+        && !key.is_empty()
+        && !value.is_empty()
+        && !value.contains('{')
     {
-        let bare = |text: &str| text.trim().trim_matches('"').to_string();
-        let meant = format!("{}={}", bare(key), bare(value));
+        let [key, value] = [key, value].map(|text| text.trim().trim_matches('"'));
+        let meant = format!("{key}={value}");
         if meant != sourced.value {
             return is_not(form, sourced, &meant);
         }
@@ -124,12 +125,10 @@ pub(crate) fn unknown_subject(words: &str, nearest: Option<&str>, containing: &[
         .fix(did_you_mean(nearest, &help))
 }
 
-/// `line`: the command line that was probably meant.
 pub(crate) fn meant(word: &str, what: &str, line: &str) -> Problem {
     Problem::error(Rule::Usage, format!("`{word}` is {what}")).at(word).fix(run(line))
 }
 
-/// `usage` is that of a sub-command.
 pub(crate) fn missing_argument(name: &str, usage: &str) -> Problem {
     let command = sub_command(usage);
     Problem::error(Rule::Usage, format!("`{command}` needs {name}")).at(command).fix(run(usage))
@@ -152,4 +151,37 @@ pub(crate) fn would_overwrite(path: &Path) -> Problem {
 
 pub(crate) fn contradicting_options(one: &str, two: &str, help: &str) -> Problem {
     Problem::error(Rule::Usage, format!("`{one}` cannot be used with `{two}`")).at(format!("{one} {two}")).fix(help)
+}
+
+pub(crate) fn nothing_to_fit() -> Problem {
+    Problem::error(Rule::Usage, "no model is given").at("zlaunch fit").fix(
+        run("zlaunch fit --params 8B --gpu H100x8")
+            .or(run("zlaunch fit --gpus 8 -- swift sft --model Qwen/Qwen3-8B").remark("with the training command")),
+    )
+}
+
+/// A number of nvidia-smi is in MiB; what people know of a machine is in GiB.
+pub(crate) fn size_without_unit(size: &Sourced<String>) -> Problem {
+    let is_large = size.value.trim().parse::<f64>().is_ok_and(|number| number >= 4096.0);
+    without_unit(size, if is_large { "MiB" } else { "GiB" })
+}
+
+pub(crate) fn count_without_unit(count: &Sourced<String>) -> Problem {
+    without_unit(count, "B")
+}
+
+fn without_unit(given: &Sourced<String>, unit: &str) -> Problem {
+    let number = given.value.trim();
+    let fix = give_as(&given.from, format!("{number}{unit}"));
+    Problem::error(Rule::Usage, format!("`{number}` has no unit")).at(given).fix(fix)
+}
+
+pub(crate) fn unknown_card(name: &Sourced<String>, nearest: Option<&str>) -> Problem {
+    let memory = give("--gpus", 8).and(give("--gpu-memory", "80GiB")).remark("its memory instead of its name");
+    let fixes = match nearest {
+        _ if name.value.trim().parse::<u32>().is_ok() => give("--gpus", name.value.trim()).meaning("--gpus").into(),
+        Some(nearest) => give("--gpu", nearest).meaning(nearest).or(memory),
+        None => memory.into(),
+    };
+    Problem::error(Rule::Usage, format!("zlaunch does not know a GPU named `{}`", name.value)).at(name).fix(fixes)
 }

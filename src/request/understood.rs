@@ -16,7 +16,7 @@ use crate::host::Host;
 use crate::ranks::launcher::srun::SrunPrefix;
 use crate::ranks::launcher::{self, ExistingLauncher, Launcher};
 use crate::ranks::topology::Topology;
-use crate::report::fix::run;
+use crate::report::fix::{Fix, run, say};
 use crate::report::{self, Place, Problem, Rule};
 use crate::request::Launch;
 
@@ -266,7 +266,7 @@ impl<'a> UnderstoodLaunch<'a> {
             return Vec::new();
         }
         let first = self.launch.command.first().map_or(OsStr::new(""), OsString::as_os_str);
-        let (program, line) = (base_name(first), run(self.right_order()));
+        let (program, line) = (base_name(first), self.right_order());
         let places = self.several_machines(trainer::is_console(first));
         if !places.is_empty() {
             let what = format!("zlaunch does not know `{program}`, so it cannot place it on several machines");
@@ -365,7 +365,7 @@ impl<'a> UnderstoodLaunch<'a> {
     }
 
     /// Advice instead of running a command that is not understood.
-    pub(crate) fn right_order(&self) -> String {
+    pub(crate) fn right_order(&self) -> Fix {
         let launch = self.launch;
         let command = &launch.command;
         let trains =
@@ -377,7 +377,7 @@ impl<'a> UnderstoodLaunch<'a> {
         let program = if is_python(&command[0]) { of_python(&command[1..]).map_or(0, |(_, used)| used) } else { 0 };
         if let Some(at) = (program + 1..command.len()).find(starts) {
             let words = [&command[..at], &launch.words_with(&[], &command[at..])].concat();
-            return format!("if it starts a training, put zlaunch after it: {}", shell::text(&words));
+            return run(shell::text(&words)).lead("if it starts a training, put zlaunch after it:");
         }
         // The sub-command that trains.
         let needed = match base_name(&command[0]) {
@@ -390,16 +390,17 @@ impl<'a> UnderstoodLaunch<'a> {
             && !command.iter().any(|given| given == word)
         {
             let command = [&command[..1], &[word.into()], &command[1..]].concat();
-            return shell::text(&launch.words_with(&[], &command));
+            return run(shell::text(&launch.words_with(&[], &command)));
         }
         if let [python] = &command[..]
             && is_python(python)
         {
-            return format!("name the script: {} train.py", python.to_string_lossy());
+            return run(format_args!("{} train.py", python.to_string_lossy())).lead("name the script:");
         }
-        "put zlaunch in front of the training command inside it, or let the shims do that (zlaunch shims install); \
-         --trainer hf or deepspeed says that it is a training itself"
-            .to_string()
+        say(
+            "put zlaunch in front of the training command inside it, or let the shims do that (zlaunch shims install); \
+             --trainer hf or deepspeed says that it is a training itself",
+        )
     }
 }
 

@@ -31,7 +31,7 @@ impl Tool for HelpArgs {
             Some(name) if tools.names().any(|known| known == name) => help::page(&name, host, tools),
             Some(name) => {
                 let help = match report::nearest(&name, tools.names()) {
-                    Some(near) => run(format!("zlaunch help {near}")).remark(format!("did you mean `{near}`?")),
+                    Some(near) => run(format!("zlaunch help {near}")).meaning(near),
                     None => say(format!(
                         "`zlaunch help` lists the commands, `zlaunch --help` the launch options; try `zlaunch explain {name}`"
                     )),

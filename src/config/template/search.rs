@@ -183,8 +183,7 @@ impl Search {
             return refused(what, give("--deepspeed", "zero3").see(lists));
         }
         let what = format!("no DeepSpeed template is named `{name}`");
-        let meant_template =
-            |meant: &str| give_as(&spec.from, meant).remark(format!("did you mean `{meant}`?")).see(lists);
+        let meant_template = |meant: &str| give_as(&spec.from, meant).meaning(meant).see(lists);
         let known = self.names();
         if let Some((stage, meant)) = stage_meant(name)
             && known.contains(&meant)

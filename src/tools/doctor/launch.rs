@@ -7,7 +7,7 @@ use super::examination::Examination;
 use super::page::DoctorRow;
 use crate::base::source::Sourced;
 use crate::base::vars;
-use crate::check::{devices, machine};
+use crate::check::{machine, variables};
 use crate::command::trainer;
 use crate::plan::{Plan, PlannedConfig};
 use crate::ranks::topology::{Role, Topology};
@@ -98,5 +98,5 @@ fn ranks_row(ranks: &Topology, alone: bool) -> DoctorRow {
         Role::Task(task) => format!("rank {} of {}", task.rank.value, task.world_size.value),
         Role::Starter | Role::Shell { .. } => ranks.in_words(),
     };
-    DoctorRow::checked("ranks", Some(text), devices::shared_gpus(ranks).filter(|_| alone))
+    DoctorRow::checked("ranks", Some(text), variables::shared_gpus(ranks).filter(|_| alone))
 }

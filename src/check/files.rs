@@ -1,5 +1,5 @@
-//! What a command names and what is not there, or cannot be loaded: its script, its module, the models and datasets of its
-//! arguments. Only where the ranks run on this machine.
+//! Scripts, modules, models and datasets of the command that are missing or cannot be loaded. Only checked if the ranks run
+//! on this machine.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use crate::command::python::Presence;
 use crate::command::target::Target;
 use crate::command::trainer::Datasets;
 use crate::ranks::topology::Topology;
-use crate::report::fix::{Fix, give, give_as, meant, run, say, unset_variable};
+use crate::report::fix::{Fix, give, give_as, meant, rename_option, run, say, unset_variable};
 use crate::report::{Place, Rule, Severity, When, nearest, reading};
 
 pub(super) const RULES: &[Check] = &[
@@ -55,10 +55,9 @@ fn script_missing(subject: &Subject, found: &mut Findings) {
     }
     let (word, path) = (path.to_string_lossy(), subject.host.cwd.join(path));
     if is_missing(&path) {
-        // Where the ranks exist already, Python itself says so at once.
-        let is_rank = subject.topology.is_some_and(Topology::ranks_exist);
-        let severity = if is_rank { Severity::Warning } else { Severity::Error };
-        found.at_with_severity(severity, [Place::from(&path)], format!("`{word}` does not exist"), advice(&path));
+        // If the ranks exist already, Python reports it at once.
+        let severity = Severity::error_if(!subject.topology.is_some_and(Topology::ranks_exist));
+        found.at([Place::from(&path)], format!("`{word}` does not exist"), advice(&path)).severity = severity;
     } else if path.is_dir() && !["py", "pyc"].iter().any(|end| path.join("__main__").with_extension(end).is_file()) {
         let what = format!("`{word}` is a folder without `__main__.py`, which Python cannot run");
         found.at([Place::from(&path)], what, format!("name a script in it: {word}/train.py"));
@@ -72,11 +71,11 @@ fn module_missing(subject: &Subject, found: &mut Findings) {
         return;
     }
     let what = format!("{} has no module `{name}`", python.program.display());
-    let help = match name.strip_suffix(".py") {
+    let fix = match name.strip_suffix(".py") {
         Some(module) => give("-m", module).remark("without .py"),
         None => say("check the name; `-m` looks in the current folder, PYTHONPATH and the installed packages"),
     };
-    found.at([Place::option("-m", name)], what, help);
+    found.at([Place::option("-m", name)], what, fix);
 }
 
 fn path_missing(subject: &Subject, found: &mut Findings) {
@@ -85,51 +84,57 @@ fn path_missing(subject: &Subject, found: &mut Findings) {
     }
     for missing in inputs::missing(subject.job.trainer.arguments.inputs, &subject.job.args, subject.host) {
         let MissingInput { option, value, path, certain, expanded } = missing;
-        let place = subject.job.place_in_run_file(&value, subject.host);
-        let place = place.unwrap_or_else(|| Place::option(&option, &value));
-        let (what, help) = match expanded {
+        let in_file = subject.job.place_in_run_file(&value, subject.host);
+        let place = in_file.unwrap_or_else(|| Place::option(&option, &value));
+        let (what, fix) = match expanded {
             Some(expanded) => (format!("nothing expands the `~` in `{value}`"), give(option, expanded.display())),
             None => (format!("`{value}` does not exist"), advice(&path)),
         };
-        let what = if certain { what } else { format!("{what}: the training ends there if the script reads it") };
-        let severity = if certain { Severity::Error } else { Severity::Warning };
-        found.at_with_severity(severity, [place], what, help);
+        let doubt = if certain { "" } else { ": the training ends there if the script reads it" };
+        found.at([place], what + doubt, fix).severity = Severity::error_if(certain);
     }
 }
 
-/// A name beside it that is close, or as far as the path is there.
+/// A similar name in the same folder, or the part of the path that exists.
 fn advice(path: &Path) -> Fix {
     let there = path.ancestors().skip(1).find(|folder| folder.exists()).unwrap_or(Path::new("/"));
     let wanted = path.strip_prefix(there).ok().and_then(|rest| rest.iter().next()?.to_str()).unwrap_or_default();
-    // Nobody waits for the listing of a folder with millions of files.
-    let entries = std::fs::read_dir(there).into_iter().flatten().flatten().take(10_000);
-    let names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
-    match nearest(wanted, names.iter().map(String::as_str)) {
+    match nearest_in(there, wanted, |_| true) {
         Some(near) => meant(there.join(near).display()),
         None => say(format!("check the path: there is no `{wanted}` in {}", there.display())),
     }
+}
+
+fn nearest_in(folder: &Path, wanted: &str, is_it: fn(&Path) -> bool) -> Option<String> {
+    // A folder may have millions of files.
+    let entries = std::fs::read_dir(folder).ok()?.flatten().take(10_000).filter(|entry| is_it(&entry.path()));
+    let names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    nearest(wanted, names.iter().map(String::as_str)).map(str::to_string)
 }
 
 fn model_unreadable(subject: &Subject, found: &mut Findings) {
     const NAME_FOLDER: &str = "name the folder that has the model's config.json";
     let model = subject.job.args.text(subject.job.trainer.model.argument).filter(|_| subject.runs_here());
     let Some(model) = model else { return };
-    let (is_script, value) = (subject.job.trainer.launch.consoles.is_empty(), &model.value);
-    let severity = if is_script { Severity::Warning } else { Severity::Error };
+    let value = &model.value;
+    let severity = Severity::error_if(!subject.job.trainer.launch.consoles.is_empty());
     let Some(folder) = subject.model_folder() else {
         let path = subject.host.cwd.join(value);
         if path.is_file() {
             let what = format!("the model `{value}` is a file, not a folder with a model");
-            found.at_with_severity(severity, [Place::from(&model)], what, NAME_FOLDER);
-        } else if let Some(near) = folder_beside(&path).filter(|_| !value.contains(['/', '$']) && !path.exists()) {
+            found.at([Place::from(&model)], what, NAME_FOLDER).severity = severity;
+        } else if !value.contains(['/', '$'])
+            && !path.exists()
+            && let Some(near) = nearest_in(&subject.host.cwd, value, Path::is_dir)
+        {
             let what = format!("there is no folder `{value}`, so a model of that name is looked for on the hub");
-            let fix = give_as(&model.from, &near).remark(format!("did you mean `{near}`?"));
-            found.at_with_severity(Severity::Warning, [Place::from(&model)], what, fix);
+            let fix = give_as(&model.from, &near).meaning(near);
+            found.at([Place::from(&model)], what, fix).severity = Severity::Warning;
         } else if let Some(variable) = keeps_from_download(subject, value) {
             let what = format!("`{value}` is not in the Hugging Face cache, and {variable} keeps it from being loaded");
             let download = run(format!("hf download {value}")).remark("where there is a network");
             let place = Place::variable(variable, subject.host.var(variable).unwrap_or_default());
-            found.at_with_severity(severity, [Place::from(&model), place], what, download.or(unset_variable(variable)));
+            found.at([Place::from(&model), place], what, download.or(unset_variable(variable))).severity = severity;
         }
         return;
     };
@@ -139,64 +144,56 @@ fn model_unreadable(subject: &Subject, found: &mut Findings) {
     let file = folder.join("config.json");
     let Some(text) = reading::text_if_any(&file) else {
         let what = format!("the folder `{value}` has no config.json, so it is not a model");
-        return found.at_with_severity(Severity::Warning, [Place::from(&model)], what, NAME_FOLDER);
+        return found.at([Place::from(&model)], what, NAME_FOLDER).severity = Severity::Warning;
     };
     // Python takes NaN, too.
     if serde_json::from_str::<Value>(&text).is_err() && !text.contains("NaN") && !text.contains("Infinity") {
         let what = format!("the config.json of the model `{value}` is not JSON");
-        found.at_with_severity(severity, [Place::from(&file)], what, "download it again, or fix the file");
+        found.at([Place::from(&file)], what, "download it again, or fix the file").severity = severity;
     }
 }
 
-/// A folder whose name is close.
-fn folder_beside(path: &Path) -> Option<String> {
-    let (around, name) = (path.parent()?, path.file_name()?.to_str()?);
-    let entries = std::fs::read_dir(around).ok()?.flatten().take(10_000).filter(|entry| entry.path().is_dir());
-    let names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
-    nearest(name, names.iter().map(String::as_str)).map(str::to_string)
-}
-
-/// The variable because of which a model cannot come from the hub, if it must.
+/// The variable that forbids the download, if the model must be downloaded.
 fn keeps_from_download(subject: &Subject, model: &str) -> Option<&'static str> {
     let Subject { job, host, .. } = subject;
     let is_name = model.split('/').count() == 2 && !model.starts_with(['.', '/', '~']) && !model.contains('$');
-    let cached = || Some(Hub::HuggingFace.cache(host)?.join(format!("models--{}", model.replace('/', "--"))).exists());
-    let is_needed = is_name && (job.trainer.model.hub)(&job.args, host) == Hub::HuggingFace;
     // The first that is not empty counts.
-    let variable =
-        ["HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"].into_iter().find(|name| host.nonempty_var(name).is_some())?;
-    let is_true = |text: &str| ["1", "ON", "YES", "TRUE"].contains(&text.to_uppercase().as_str());
-    let is_offline = host.var(variable).is_some_and(is_true) && job.args.list("cache_dir").is_none();
-    (is_needed && is_offline && cached() == Some(false)).then_some(variable)
+    let mut variables = ["HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"].into_iter();
+    let variable = variables.find(|name| host.nonempty_var(name).is_some())?;
+    let is_offline = ["1", "ON", "YES", "TRUE"].contains(&host.var(variable)?.to_uppercase().as_str());
+    let is_cached =
+        || Some(Hub::HuggingFace.cache(host)?.join(format!("models--{}", model.replace('/', "--"))).exists());
+    let is_needed = is_name
+        && is_offline
+        && job.args.list("cache_dir").is_none()
+        && (job.trainer.model.hub)(&job.args, host) == Hub::HuggingFace
+        && is_cached() == Some(false);
+    is_needed.then_some(variable)
 }
 
-/// A folder with this file has an adapter, and its model elsewhere.
+/// A folder with this file is an adapter; the model is elsewhere.
 const ADAPTER: &str = "adapter_config.json";
-/// How files with weights end, in every format.
 const WEIGHTS: &[&str] = &["safetensors", "bin", "pt", "pth", "gguf", "h5", "msgpack", "index"];
 
 fn weights_missing(subject: &Subject, found: &mut Findings) {
     let loads = subject.job.trainer.model.needs_weights && subject.job.args.list("train_from_scratch").is_none();
     let Some(folder) = subject.model_folder().filter(|_| loads && subject.runs_here()) else { return };
-    let has_file = |name: &&str| folder.join(name).is_file();
-    // Nobody waits for the listing of a folder with millions of files.
+    let has = |name: &str| folder.join(name).is_file();
+    // A folder with config.json alone may be made for planning.
+    let is_model = (has("tokenizer.json") || has("tokenizer_config.json")) && has("config.json") && !has(ADAPTER);
     let has_weights = || match std::fs::read_dir(&folder) {
         Ok(files) => files.flatten().take(10_000).any(|file| is_called(&file.path(), WEIGHTS)),
         Err(_) => true,
     };
-    let usual = ["model.safetensors", "model.safetensors.index.json"].iter().any(|name| folder.join(name).exists());
-    // A config.json alone may be there for the plan, and the model come later.
-    let has_tokenizer = || ["tokenizer.json", "tokenizer_config.json"].iter().any(has_file);
-    if !usual && has_tokenizer() && has_file(&"config.json") && !has_file(&ADAPTER) && !has_weights() {
+    if is_model && !has("model.safetensors") && !has("model.safetensors.index.json") && !has_weights() {
         let what = format!("`{}` has a tokenizer but no weights", folder.display());
         found.at([Place::from(&folder)], what, "download the model again, without leaving out its *.safetensors");
     }
 }
 
 const INFO: &str = "dataset_info.json";
-/// Entries of it that name something to download.
+/// Entries with one of these keys are downloaded.
 const ELSEWHERE: &[&str] = &["hf_hub_url", "ms_hub_url", "om_hub_url", "script_url", "cloud_file_name"];
-/// How data files end.
 const ENDINGS: &[&str] = &["jsonl", "json", "csv", "parquet", "txt", "arrow"];
 
 fn value<'a>(subject: &'a Subject, name: &str) -> Option<&'a str> {
@@ -205,15 +202,15 @@ fn value<'a>(subject: &'a Subject, name: &str) -> Option<&'a str> {
 
 /// Every dataset is an entry of `dataset_info.json` in `dataset_dir`.
 fn listed_datasets(subject: &Subject, found: &mut Findings) {
-    let unread = subject.job.unread.iter().any(|name| name == "dataset_dir");
+    let is_unread = subject.job.unread.iter().any(|name| name == "dataset_dir");
     let folder = value(subject, "dataset_dir").unwrap_or("data");
-    // Data that are tokenized already are read instead.
+    // Tokenized data are read instead.
     let is_tokenized = value(subject, "tokenized_path").is_some_and(|path| subject.host.cwd.join(path).exists());
-    if unread || folder == "ONLINE" || folder.starts_with("REMOTE:") || is_tokenized {
+    if is_unread || folder == "ONLINE" || folder.starts_with("REMOTE:") || is_tokenized {
         return;
     }
-    let names = ["dataset", "eval_dataset"].into_iter().filter_map(|name| value(subject, name));
-    let names: Vec<&str> = names.flat_map(|names| names.split(',')).map(str::trim).collect();
+    let lists = ["dataset", "eval_dataset"].into_iter().filter_map(|name| value(subject, name));
+    let names: Vec<&str> = lists.flat_map(|names| names.split(',')).map(str::trim).collect();
     let folder = subject.host.cwd.join(folder);
     if names.is_empty() || folder.to_string_lossy().contains('$') || names.iter().any(|name| name.contains('$')) {
         return;
@@ -223,19 +220,22 @@ fn listed_datasets(subject: &Subject, found: &mut Findings) {
     let info = reading::text_if_any(&file).and_then(|text| serde_json::from_str::<Value>(&text).ok());
     let Some(info) = info.as_ref().and_then(Value::as_object) else {
         let what = format!("`{}` is missing or not JSON, so no dataset is known", file.display());
-        return found.at([place(names[0])], what, give("dataset_dir", "FOLDER"));
+        found.at([place(names[0])], what, give("dataset_dir", "FOLDER"));
+        return;
     };
     for name in names {
         let Some(entry) = info.get(name) else {
-            let help = match nearest(name, info.keys().map(String::as_str)) {
-                Some(near) => meant(near),
-                None => say(format!("add it to {}", file.display())),
+            let fix = match nearest(name, info.keys().map(String::as_str)) {
+                Some(near) => rename_option(name, near),
+                None => say(format_args!("add it to {}", file.display())),
             };
-            found.at([place(name)], format!("{INFO} has no dataset `{name}`"), help);
+            found.at([place(name)], format!("{INFO} has no dataset `{name}`"), fix);
             continue;
         };
-        let local = entry["file_name"].as_str().filter(|_| !ELSEWHERE.iter().any(|key| entry.get(key).is_some()));
-        if let Some(data) = local.map(|local| folder.join(local)).filter(|data| is_missing(data)) {
+        if let Some(data) = entry["file_name"].as_str().map(|local| folder.join(local))
+            && !ELSEWHERE.iter().any(|key| entry.get(key).is_some())
+            && is_missing(&data)
+        {
             let what = format!("the dataset `{name}` is in `{}`, which does not exist", data.display());
             found.at([place(name)], what, format!("mend its file_name in {}", file.display()));
         }
@@ -251,7 +251,7 @@ fn dataset_folder(subject: &Subject, found: &mut Findings) {
     let path = subject.host.cwd.join(name);
     let place = Place::option("--dataset_name", name);
     if path.is_file() && !is_called(&path, &["py"]) {
-        let folder = path.parent().map(|folder| folder.display().to_string()).unwrap_or_default();
+        let folder = path.parent().unwrap_or(&path).display();
         let what = format!("`{name}` is a file, and TRL wants the folder that has the data, or a name of the hub");
         found.at([place], what, give("--dataset_name", folder));
     } else {
@@ -268,7 +268,7 @@ fn dataset_files(subject: &Subject, found: &mut Findings) {
     }
     for value in values.iter().filter_map(|value| value.to_str()) {
         let name = value.split('#').next().unwrap_or(value);
-        // Names of the hub have no such ending. Before 3.0 commas stood between several.
+        // Names on the hub have no such ending. Before 3.0, commas separated datasets.
         if !is_called(Path::new(name), ENDINGS) || name.contains("::") || name.contains(',') {
             continue;
         }
@@ -282,11 +282,10 @@ fn dataset_files(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// A file without a folder in front of it could be a name of the hub, though none ends like that.
 fn report_missing(name: &str, path: &Path, place: Place, found: &mut Findings) {
     if !name.contains('/') && is_called(path, ENDINGS) && is_missing(path) {
         let what = format!("there is no file `{name}` here, so the trainer looks for it on the hub");
-        found.at_with_severity(Severity::Warning, [place], what, "check the path");
+        found.at([place], what, "check the path").severity = Severity::Warning;
     }
 }
 

@@ -1,6 +1,5 @@
-//! Variables that nothing reads, that contradict each other, or that stop torch, accelerate or DeepSpeed.
-
-use std::path::Path;
+//! Variables that nothing reads, that contradict each other, or that stop torch, accelerate or DeepSpeed; visible devices
+//! that do not exist, and ranks that would share a GPU.
 
 use serde_json::Value;
 
@@ -9,9 +8,9 @@ use super::subject::Subject;
 use crate::base::vars;
 use crate::host::can_be_written;
 use crate::ranks::launcher::Launcher;
-use crate::ranks::topology::Role;
+use crate::ranks::topology::{DeviceFault, Role, Topology};
 use crate::report::fix::{give, set_variable, unset_variable};
-use crate::report::{Place, Rule, Severity, When};
+use crate::report::{Place, Problem, Rule, Severity, When};
 
 pub(super) const RULES: &[Check] = &[
     Check::code(Rule::DeadVariable, Severity::Warning, When::Silent, dead_variable)
@@ -44,19 +43,20 @@ const DEAD: &[&str] = &["DS_PIPE_RESERVE", "DS_SKIP_UNUSED_PARAMETERS", "DS_REUS
 fn dead_variable(subject: &Subject, found: &mut Findings) {
     for name in DEAD {
         if let Some(value) = subject.variable(name) {
-            found.variable(name, value, format!("nothing reads `{name}`"), unset_variable(*name));
+            found.at([Place::variable(*name, value)], format!("nothing reads `{name}`"), unset_variable(name));
         }
     }
     let (old, new) = ALLOCATOR_CONF;
     let torch = subject.package("torch").filter(|torch| torch.is_before(NEW_ALLOCATOR_CONF));
     if let (Some(value), None, Some(torch)) = (subject.variable(new), subject.variable(old), torch) {
         let what = format!("torch {torch} does not read `{new}`: it came with 2.9");
-        found.variable(new, value, what, unset_variable(new).and(set_variable(old, value.to_string_lossy())));
+        let fix = unset_variable(new).and(set_variable(old, value.to_string_lossy()));
+        found.at([Place::variable(new, value)], what, fix);
     }
 }
 
 const ALLOCATOR_CONF: (&str, &str) = (vars::PYTORCH_CUDA_ALLOC_CONF, vars::PYTORCH_ALLOC_CONF);
-/// torch reads the second since then, and only where the first is not set.
+/// Since then torch reads the new name, if the old one is not set.
 const NEW_ALLOCATOR_CONF: [u32; 3] = [2, 9, 0];
 
 fn allocator_conf(subject: &Subject, found: &mut Findings) {
@@ -68,12 +68,12 @@ fn allocator_conf(subject: &Subject, found: &mut Findings) {
         let what = format!("`{item}` in {name} is not name:value, and torch stops on it");
         let fixes = set_variable(name, "expandable_segments:True").or(unset_variable(name));
         // A template serves more than one torch, and not every one stops.
-        let severity = if subject.host.var_os(name).is_some() { Severity::Error } else { Severity::Warning };
-        found.at_with_severity(severity, [Place::variable(name, value.to_string_lossy())], what, fixes);
+        found.at([Place::variable(name, value)], what, fixes).severity =
+            Severity::error_if(subject.host.var_os(name).is_some());
     }
 }
 
-/// The first item that is no `name:value`; empty ones are skipped. A value may be a list in brackets.
+/// The first item that is not `name:value`. A value may be a list in brackets.
 fn wrong_item(text: &str) -> Option<&str> {
     let mut depth = 0;
     let mut items = text.split(|c: char| {
@@ -84,11 +84,10 @@ fn wrong_item(text: &str) -> Option<&str> {
         }
         c == ',' && depth == 0
     });
-    let good = |item: &str| {
-        item.trim().is_empty()
-            || item.split_once(':').is_some_and(|(name, value)| !name.trim().is_empty() && !value.trim().is_empty())
-    };
-    items.find(|item| !good(item))
+    items.find(|item| match item.split_once(':') {
+        Some((name, value)) => name.trim().is_empty() || value.trim().is_empty(),
+        None => !item.trim().is_empty(),
+    })
 }
 
 fn two_allocator_confs(subject: &Subject, found: &mut Findings) {
@@ -96,7 +95,7 @@ fn two_allocator_confs(subject: &Subject, found: &mut Findings) {
     if let (Some(one), Some(two)) = (subject.variable(old), subject.variable(new))
         && one != two
     {
-        let places = [(old, one), (new, two)].map(|(name, value)| Place::variable(name, value.to_string_lossy()));
+        let places = [(old, one), (new, two)].map(|(name, value)| Place::variable(name, value));
         found.at(places, format!("torch follows {old} and ignores {new}"), unset_variable(new));
     }
 }
@@ -105,15 +104,15 @@ fn max_connections(subject: &Subject, found: &mut Findings) {
     let name = "CUDA_DEVICE_MAX_CONNECTIONS";
     let is_split = |key: &&str| subject.get(key).and_then(Value::as_u64).is_some_and(|size| size > 1);
     let parallel = ["tensor_parallel.autotp_size", "sequence_parallel_size"];
-    // What the template sets is its author's choice.
+    // A template may set it on purpose.
     if subject.host.var(name) == Some("1") && !parallel.iter().any(is_split) {
         let what =
             format!("{name}=1 keeps communication from overlapping: it is meant for Megatron's tensor parallelism");
-        found.variable(name, "1", what, unset_variable(name));
+        found.at([Place::variable(name, "1")], what, unset_variable(name));
     }
 }
 
-/// (what switches it off, its value, what chooses it, why).
+/// (switch, its value, the variable that has no effect then, reason)
 const NCCL: &[(&str, &str, &str, &str)] = &[
     ("NCCL_IB_DISABLE", "1", "NCCL_IB_HCA", "InfiniBand is off, so no adapter is used"),
     ("NCCL_IB_DISABLE", "1", "NCCL_IB_GID_INDEX", "InfiniBand is off, so no index is used"),
@@ -127,7 +126,7 @@ fn nccl_contradiction(subject: &Subject, found: &mut Findings) {
         let switched = subject.host.var(off) == Some(value);
         if let Some(chosen) = subject.host.var(chooses).filter(|_| switched) {
             let places = [Place::variable(*off, *value), Place::variable(*chooses, chosen)];
-            found.at(places, *why, unset_variable(*off).or(unset_variable(*chooses)));
+            found.at(places, *why, unset_variable(off).or(unset_variable(chooses)));
         }
     }
     if subject.host.var("NCCL_NET") == Some("IB") && subject.host.var("NCCL_IB_DISABLE") == Some("1") {
@@ -135,10 +134,10 @@ fn nccl_contradiction(subject: &Subject, found: &mut Findings) {
         let what = "NCCL is told to use InfiniBand and not to use it";
         found.at(places, what, unset_variable("NCCL_IB_DISABLE"));
     }
-    let several = subject.topology.and_then(|topology| topology.nnodes.as_ref()).is_some_and(|nodes| nodes.value > 1);
-    if several && subject.host.var("NCCL_SOCKET_IFNAME") == Some("lo") {
-        let name = "NCCL_SOCKET_IFNAME";
-        found.variable(name, "lo", "no other machine is reached through `lo`", unset_variable(name));
+    let name = "NCCL_SOCKET_IFNAME";
+    if subject.topology.is_some_and(Topology::has_several_nodes) && subject.host.var(name) == Some("lo") {
+        let what = "no other machine is reached through `lo`";
+        found.at([Place::variable(name, "lo")], what, unset_variable(name));
     }
 }
 
@@ -155,7 +154,7 @@ fn env_file_unread(subject: &Subject, found: &mut Findings) {
 
 fn incomplete_ranks(subject: &Subject, found: &mut Findings) {
     const MPI: &[&str] = &["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"];
-    // zlaunch sets them for a task that an engine started.
+    // zlaunch itself sets them for an engine's task.
     let is_rank = subject.topology.is_some_and(|topology| matches!(topology.role, Role::Rank { .. }));
     if !is_rank || MPI.iter().any(|name| subject.host.var_os(name).is_some()) {
         return;
@@ -172,12 +171,14 @@ fn incomplete_ranks(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// From 2.10 on, torchrun is told to leave SIGHUP as it finds it.
+/// Since torch 2.10, zlaunch tells torchrun not to handle SIGHUP.
 fn nohup_undone(subject: &Subject, found: &mut Findings) {
     let by_torchrun = matches!(subject.launcher, Some(Launcher::Torchrun | Launcher::Existing(_)));
     let by_torchrun = by_torchrun || subject.job.trainer.launch.has_own_launcher;
-    let torch = || subject.package("torch").filter(|torch| torch.is_before([2, 10, 0]));
-    if let Some(torch) = (subject.host.ignores_hangup && by_torchrun).then(torch).flatten() {
+    if subject.host.ignores_hangup
+        && by_torchrun
+        && let Some(torch) = subject.package("torch").filter(|torch| torch.is_before([2, 10, 0]))
+    {
         let what = format!("SIGHUP is ignored here (nohup), but torchrun of torch {torch} handles it anyway and ends");
         found.at([Place::from("SIGHUP")], what, give("--launcher", "local").or("use `setsid` instead of `nohup`"));
     }
@@ -185,11 +186,58 @@ fn nohup_undone(subject: &Subject, found: &mut Findings) {
 
 fn extensions_folder(subject: &Subject, found: &mut Findings) {
     let Some(folder) = subject.host.path(vars::TORCH_EXTENSIONS_DIR).filter(|_| subject.runs_here()) else { return };
-    let kernel = ["/proc", "/sys"].iter().any(|root| folder.starts_with(Path::new(root)));
-    if kernel || !can_be_written(&folder) {
+    if folder.starts_with("/proc") || folder.starts_with("/sys") || !can_be_written(&folder) {
         let (name, shown) = (vars::TORCH_EXTENSIONS_DIR, folder.display());
         let what = format!("`{shown}` cannot be made or written, and DeepSpeed's operations are compiled there");
         let fixes = set_variable(name, "/tmp/torch_extensions").or(unset_variable(name));
-        found.variable(name, folder.as_os_str(), what, fixes);
+        found.at([Place::variable(name, &folder)], what, fixes);
     }
+}
+
+pub(super) const DEVICES: &[Check] = &[
+    Check::code(Rule::VisibleDevices, Severity::Error, When::Start, visible_devices)
+        .doc("CUDA_VISIBLE_DEVICES (or ROCm's) names a GPU twice, one that this machine does not have, or none at all"),
+    Check::code(Rule::RanksShareGpus, Severity::Error, When::Start, ranks_share_gpus).doc(
+        "more ranks on this machine than GPUs, which NCCL refuses (a warning where only a variable counts the \
+             GPUs)",
+    ),
+];
+
+fn visible_devices(subject: &Subject, found: &mut Findings) {
+    let Some(topology) = subject.topology.filter(|_| subject.runs_here()) else { return };
+    let (devices, nproc) = (&topology.devices, topology.nproc_per_node.as_ref());
+    let Some(fault) = devices.fault.as_ref().filter(|_| !subject.trains_on_cpu()) else { return };
+    let seen = devices.names.as_ref().map_or(0, Vec::len);
+    let needed = nproc.filter(|_| !topology.ranks_exist()).map_or(1, |nproc| nproc.value as usize);
+    // The faulty list may have given the number of ranks.
+    let enough = seen >= needed && nproc.is_none_or(|nproc| !devices.counted(nproc));
+    let place = Place::variable(devices.variable, subject.host.var(devices.variable).unwrap_or_default());
+    let problem = found.at([place], fault.what(seen), fault.fix(devices.variable));
+    if enough || matches!(fault, DeviceFault::MoreThanANumber(_)) {
+        problem.severity = Severity::Warning;
+    }
+}
+
+fn ranks_share_gpus(subject: &Subject, found: &mut Findings) {
+    let Some(topology) = subject.topology.filter(|_| subject.runs_here()) else { return };
+    let Some(problem) = shared_gpus(topology).filter(|_| !subject.trains_on_cpu()) else { return };
+    let mut backends =
+        ["ddp_backend", "backend", "dist_backend"].into_iter().filter_map(|name| subject.job.args.list(name));
+    if backends.any(|(_, values)| values.first().is_some_and(|backend| *backend == "gloo")) {
+        return;
+    }
+    // Without a count from the driver there may be no GPU at all, and a launcher's file or the script may choose the CPU.
+    let counted = subject.host.nvidia_gpus.is_some_and(|count| count > 0);
+    let perhaps_cpu = matches!(subject.launcher, Some(Launcher::Existing(_))) || subject.script_says("gloo");
+    found.problem(Severity::error_if(counted && !perhaps_cpu), problem);
+}
+
+pub(crate) fn shared_gpus(topology: &Topology) -> Option<Problem> {
+    let starts = matches!(topology.role, Role::Starter) && topology.pool.is_none() && topology.devices.fault.is_none();
+    let gpus = topology.devices.names.as_ref().map(Vec::len).filter(|gpus| starts && *gpus > 0)?;
+    let nproc = topology.nproc_per_node.as_ref().filter(|nproc| nproc.value as usize > gpus)?;
+    let word = if gpus == 1 { "GPU" } else { "GPUs" };
+    let what = format!("{} ranks would share {gpus} {word}, which NCCL refuses", nproc.value);
+    let fixes = give("--nproc-per-node", gpus).or(format!("name more GPUs in {}", vars::CUDA_VISIBLE_DEVICES));
+    Some(Problem::found(Rule::RanksShareGpus, Severity::Warning, When::Start, what).at(nproc).fix(fixes))
 }

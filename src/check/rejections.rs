@@ -1,0 +1,285 @@
+//! Arguments that the trainer's parser would refuse: unknown options, values of another type, choices that do not exist,
+//! texts in a run file where it converts nothing.
+//! `command::arguments` has the recorded parsers.
+
+use std::borrow::Cow;
+use std::ffi::OsString;
+
+use super::findings::{Check, Findings};
+use super::refusals::{self, Refusal};
+use super::subject::Subject;
+use crate::base::options::{flag, launch_option};
+use crate::command::arguments::{ArgType, Parser, Rejected, Rejection, Versions};
+use crate::command::argv::hf_bool;
+use crate::command::defaults::TRAINING_ARGUMENTS;
+use crate::command::target::base_name;
+use crate::command::trainer::{ArgumentParser, UnknownOptions};
+use crate::report::fix::{drop_word, give, move_to_front, rename_option, say};
+use crate::report::{self, Place, Problem, Rule, Severity, Wanted, When, nearest};
+
+pub(super) const RULES: &[Check] = &[
+    Check::code(Rule::Argument, Severity::Error, When::Start, argument).doc(
+        "the trainer refuses one of its own arguments, minutes later (a warning where its version or its script \
+         leaves a doubt)",
+    ),
+    Check::code(Rule::ArgumentMissing, Severity::Error, When::Start, argument_missing).doc(
+        "the command leaves out what the trainer cannot do without: its model, its data (only where the sources of \
+         the trainer are there and say so)",
+    ),
+    Check::code(Rule::TextForNumber, Severity::Error, When::Start, text_for_number).doc(
+        "a run file has a text where the trainer counts and converts nothing, such as `1e-5` in YAML 1.1 (a warning \
+         where not every training uses it)",
+    ),
+];
+
+struct Reading<'a> {
+    parser: Parser,
+    words: Cow<'a, [OsString]>,
+    /// How to make the trainer tolerate unknown options. `None`: they are no error.
+    tolerant: Option<&'static str>,
+    /// transformers gets the arguments as they were read.
+    plain: bool,
+}
+
+fn argument(subject: &Subject, found: &mut Findings) {
+    let last = subject.job.command_line().last().and_then(|word| word.to_str());
+    if last.is_some_and(|word| !word.is_empty() && word.trim().is_empty()) {
+        let is_closed = matches!(subject.job.trainer.arguments.parser, ArgumentParser::Recorded { .. });
+        found.problem(Severity::error_if(is_closed), report::only_a_space());
+    }
+    let Some(reading) = reading(subject) else { return };
+    let versions = reading.parser.versions(subject.job.python.as_ref());
+    for rejected in reading.parser.rejected(&reading.words, &versions) {
+        report_rejection(&reading, &rejected, &versions, subject, found);
+    }
+    // argparse reads no options after it.
+    let dashes = reading.words.iter().position(|word| word == "--").filter(|_| !reading.parser.mapping);
+    if dashes.is_some_and(|at| at + 1 < reading.words.len()) {
+        let what = format!("{} reads no option behind `--`", versions.first());
+        let severity = Severity::error_if(reading.tolerant.is_some() && versions.certain());
+        found.at([Place::option("--", "")], what, move_to_front("--")).severity = severity;
+    }
+    if reading.plain {
+        report_refusals(&reading.parser, &versions, subject, found);
+    }
+}
+
+fn report_refusals(parser: &Parser, versions: &Versions, subject: &Subject, found: &mut Findings) {
+    for refusal in refusals::all(subject.job.trainer) {
+        let Some((option, value)) = refusal.refuses(subject) else { continue };
+        if refusal.is_of_transformers() && !versions.all_within("transformers", [0; 3], [u32::MAX; 3]) {
+            continue;
+        }
+        let name = if parser.mapping { &option[2..] } else { &option };
+        let given = match value.as_str() {
+            "True" | "False" if parser.mapping => Place::option(name, value.to_ascii_lowercase()),
+            _ => Place::option(name, &value),
+        };
+        let what = format!("the trainer refuses `{given}`: {}{}", refusal.why(), doubt(versions));
+        let in_file = parser.mapping.then(|| subject.job.place_in_run_file(name, subject.host)).flatten();
+        let fixes = refusal.fixes(subject, name, &value);
+        found.at([in_file.unwrap_or(given)], what, fixes).severity = Severity::error_if(versions.certain());
+    }
+}
+
+fn argument_missing(subject: &Subject, found: &mut Findings) {
+    let is_missing = |refusal: &Refusal| refusal.needed().is_some_and(|name| subject.job.args.list(name).is_none());
+    let mut missing = refusals::all(subject.job.trainer).filter(is_missing).peekable();
+    if missing.peek().is_none() {
+        return;
+    }
+    let Some(Reading { parser, .. }) = reading(subject) else { return };
+    let versions = parser.versions(subject.job.python.as_ref());
+    let is_left_out = |name: &str| parser.is_left_out(name, subject.job.args.words());
+    for refusal in missing.filter(|refusal| versions.certain() && refusal.holds(subject, is_left_out)) {
+        let name = refusal.needed().unwrap_or_default();
+        let name = if parser.mapping { name.to_string() } else { format!("--{name}") };
+        let what = format!("{} needs `{name}`: {}", versions.first(), refusal.why());
+        found.at([Place::from(subject.job.trainer.name)], what, refusal.fixes(subject, &name, ""));
+    }
+}
+
+fn doubt(versions: &Versions) -> String {
+    if versions.certain() { String::new() } else { format!(" ({})", versions.doubt()) }
+}
+
+fn reading<'a>(subject: &'a Subject) -> Option<Reading<'a>> {
+    let job = subject.job;
+    match job.trainer.arguments.parser {
+        ArgumentParser::Recorded { class, unknown } => {
+            let mut parser = Parser::new(&[class(&job.target, subject.host)?]);
+            parser.own.extend(job.trainer.arguments.besides.iter().chain(&["help"]).map(ToString::to_string));
+            let words = if job.reads_mapping() {
+                parser.mapping = true;
+                let unread = job.unread.iter().map(|name| OsString::from(format!("--{name}")));
+                job.args.words().iter().cloned().chain(unread).collect()
+            } else {
+                Cow::Borrowed(job.command_line())
+            };
+            let tolerant = match unknown {
+                UnknownOptions::Refused { unless, tolerant } => (!unless(&job.args, subject.host)).then_some(tolerant),
+                UnknownOptions::Ignored => None,
+            };
+            Some(Reading { parser, words, tolerant, plain: true })
+        }
+        ArgumentParser::Script if job.trainer.is_hf() && job.run_file.is_none() => of_script(subject),
+        ArgumentParser::Script | ArgumentParser::Unrecorded => None,
+    }
+}
+
+fn of_script<'a>(subject: &'a Subject) -> Option<Reading<'a>> {
+    let words = Cow::Borrowed(subject.job.command_line());
+    let flow = subject.job.flow()?;
+    let script = flow.parser()?;
+    let mut parser = Parser::new(&script.classes);
+    // A bool that is true by default also has `--no_NAME`.
+    let off = script.own.iter().map(|own| format!("no_{own}"));
+    parser.own = script.own.iter().map(ToString::to_string).chain(off).chain(["help".to_string()]).collect();
+    parser.closed = script.closed;
+    Some(Reading { parser, words, tolerant: script.closed.then_some(""), plain: script.plain })
+}
+
+fn report_rejection(
+    reading: &Reading,
+    rejected: &Rejected,
+    versions: &Versions,
+    subject: &Subject,
+    found: &mut Findings,
+) {
+    let option = &rejected.option;
+    let name = option.trim_start_matches('-').replace('-', "_");
+    let mapping = reading.parser.mapping;
+    let shown = if mapping { &name } else { option };
+    let mut sought = &name;
+    let (mut problem, is_certain) = match &rejected.why {
+        Rejection::Unknown => match unknown_option(reading, shown, &name, versions, subject) {
+            Some(problem) => (problem, reading.tolerant.is_some()),
+            None => return,
+        },
+        Rejection::Ambiguous(names) => {
+            let listed: Vec<String> = names.iter().take(4).map(|name| format!("--{name}")).collect();
+            let what = format!("the trainer refuses `{option}`: it may mean {}", listed.join(" or "));
+            let fix = match suggestion(&name, &reading.parser, versions) {
+                Some(new) => rename_option(option, format_args!("--{new}")),
+                None => say("write the whole name"),
+            };
+            (Problem::error(Rule::Argument, what).at(Place::option(option, "")).fix(fix), reading.parser.closed)
+        }
+        Rejection::NoValue(kind) => {
+            (report::argument_without_value(option, kind.wanted(&kind.choices(versions))), true)
+        }
+        Rejection::Leftover(_) if reading.tolerant.is_none() => return,
+        // The words reach the trainer unchanged, and it decides.
+        Rejection::Leftover(words) => {
+            let (word, whole) = (&words[1], words.join(" "));
+            let what = format!("the trainer refuses `{word}`: `{option}` takes one value");
+            let (place, fix) = match reading.parser.has(word, versions) {
+                true => (Place::from(word), rename_option(word, format_args!("--{word}"))),
+                false => (Place::option(option, &whole), give(option, &whole)),
+            };
+            (Problem::error(Rule::Argument, what).at(place).fix(fix), false)
+        }
+        Rejection::WrongValue(value, kind) => {
+            sought = value;
+            let choices = kind.choices(versions);
+            let wanted = kind.wanted(&choices);
+            let problem = report::argument_of_wrong_type(shown, value, wanted);
+            match wanted {
+                Wanted::Mapping => (problem.fix(drop_word(shown)), false),
+                Wanted::OneOf(choices) if wanted.meant(&name, value).is_none() => {
+                    (problem.fix(format!("it takes {}", choices.join(", "))), true)
+                }
+                _ => (problem, true),
+            }
+        }
+    };
+    if let Some(in_file) = mapping.then(|| subject.job.place_in_run_file(sought, subject.host)).flatten() {
+        problem.places = vec![in_file];
+    }
+    problem.what += &doubt(versions);
+    found.problem(Severity::error_if(is_certain && versions.certain()), problem);
+}
+
+fn unknown_option(
+    reading: &Reading,
+    shown: &str,
+    name: &str,
+    versions: &Versions,
+    subject: &Subject,
+) -> Option<Problem> {
+    let Reading { parser, tolerant, .. } = reading;
+    let is_recorded = matches!(subject.job.trainer.arguments.parser, ArgumentParser::Recorded { .. });
+    let once = parser.names().any(|known| known == name);
+    let suggestion = suggestion(name, parser, versions);
+    // The script may have more options, so only those that were dropped or are misspelled are reported.
+    let is_told = once && !parser.closed || is_recorded && suggestion.is_some();
+    if tolerant.is_none() && !is_told {
+        return None;
+    }
+    let meant = suggestion.map(|near| if parser.mapping { near } else { format!("--{near}") });
+    let mut problem =
+        report::trainer_has_no_option(&versions.first(), shown, meant.as_deref(), tolerant.unwrap_or_default());
+    if parser.mapping {
+        problem.what = format!("{} has no argument `{shown}`", versions.first());
+    } else if !is_recorded {
+        let script = base_name(subject.job.target.word());
+        problem.what = format!("neither {script} nor {} has an option `{shown}`", versions.first());
+    }
+    match launch_option(shown.trim_start_matches('-')).filter(|_| !parser.mapping && !once) {
+        Some(ours) => Some(problem.fix(move_to_front(flag(ours)))),
+        None if meant.is_none() && name == "config" => {
+            Some(problem.fix("give the file without --config, right after the sub-command"))
+        }
+        None => Some(problem),
+    }
+}
+
+fn suggestion(name: &str, parser: &Parser, versions: &Versions) -> Option<String> {
+    nearest(name, parser.names().filter(|known| parser.has(known, versions))).map(str::to_string)
+}
+
+/// A text in one of these was seen to end every run.
+const ALWAYS_USED: &str = "learning_rate weight_decay max_grad_norm num_train_epochs max_steps warmup_steps \
+                           gradient_accumulation_steps per_device_train_batch_size seed";
+
+fn text_for_number(subject: &Subject, found: &mut Findings) {
+    let job = subject.job;
+    if job.texts.is_empty() {
+        return;
+    }
+    let class = match job.trainer.arguments.parser {
+        ArgumentParser::Recorded { class, .. } => class(&job.target, subject.host),
+        _ => Some(TRAINING_ARGUMENTS),
+    };
+    let Some(class) = class else { return };
+    let parser = Parser::new(&[class]);
+    for (name, text) in &job.texts {
+        let (wanted, fix, is_certain) = if parser.takes(name, ArgType::is_number) {
+            // A script may convert the values itself.
+            let is_certain = ALWAYS_USED.split(' ').any(|used| used == name) && job.version().is_some();
+            ("a number and converts nothing", give(name, number_meant(text)), is_certain)
+        } else if parser.takes(name, ArgType::is_mapping) && parser.has(name, &parser.versions(job.python.as_ref())) {
+            ("a mapping", drop_word(name), false)
+        } else if hf_bool(text).is_none() && parser.takes(name, ArgType::is_bool) {
+            ("true or false", give(name, true), false)
+        } else {
+            continue;
+        };
+        let place = job.place_in_run_file(name, subject.host).unwrap_or_else(|| Place::option(name, text));
+        let what = format!("`{name}` is the text `{text}` to the trainer, which wants {wanted}");
+        found.at([place], what, fix).severity = Severity::error_if(is_certain);
+    }
+}
+
+/// In YAML 1.1 a number with an exponent needs a dot and a sign.
+fn number_meant(text: &str) -> String {
+    match text.split_once(['e', 'E']) {
+        _ if text.parse::<f64>().is_err() => "NUMBER".to_string(),
+        Some((digits, exponent)) => {
+            let dot = if digits.contains('.') { "" } else { ".0" };
+            let sign = if exponent.starts_with(['+', '-']) { "" } else { "+" };
+            format!("{digits}{dot}e{sign}{exponent}")
+        }
+        None => text.to_string(),
+    }
+}
