@@ -22,7 +22,7 @@ use clap::error::ErrorKind;
 use clap::{Command, FromArgMatches, Subcommand};
 
 use crate::base::options::launch_option;
-use crate::command::arguments;
+use crate::command::argument_class;
 use crate::config::template::Search;
 use crate::fit::FitRequest;
 use crate::host::Host;
@@ -149,7 +149,7 @@ fn dashes_of_documents(words: &mut [OsString]) -> Option<Problem> {
         let Some(text) = word.to_str().map(str::to_string) else { continue };
         let bare = text.trim_start_matches(['-', '‐', '‑', '‒', '–', '—', '―', '−']);
         let name = bare.split('=').next().unwrap_or_default();
-        let is_option = || launch_option(name).is_some() || arguments::is_recorded(&name.replace('-', "_"));
+        let is_option = || launch_option(name).is_some() || argument_class::is_recorded(&name.replace('-', "_"));
         if !text[..text.len() - bare.len()].is_ascii() && is_option() {
             *word = format!("--{bare}").into();
             first.get_or_insert(text);

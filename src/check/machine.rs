@@ -10,7 +10,7 @@ use super::operators;
 use crate::base::size::size;
 use crate::base::{shell, vars};
 use crate::command::python::Python;
-use crate::command::trainer::Job;
+use crate::command::job::Job;
 use crate::config::zero::{Device, Zero};
 use crate::host::machine::{Limit, Lock, Memory, locks_in};
 use crate::host::{Host, can_be_written};

@@ -9,7 +9,7 @@ use super::findings::{Check, Findings};
 use super::subject::Subject;
 use crate::base::{json, vars};
 use crate::command::python::Python;
-use crate::command::trainer::Job;
+use crate::command::job::Job;
 use crate::config::schema;
 use crate::config::zero::{Device, Zero};
 use crate::host::Host;

@@ -12,7 +12,7 @@ use crate::base::recorded::{Version, VersionMatch};
 use crate::command::argv::hf_bool;
 use crate::command::script_source::ScriptSource;
 use crate::command::target::Target;
-use crate::command::trainer::Job;
+use crate::command::job::Job;
 use crate::config::auto;
 use crate::config::schema::{self, KeySpec, Known, UnknownKeys, ValueFault};
 use crate::config::zero::Zero;

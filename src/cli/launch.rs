@@ -12,6 +12,7 @@ use crate::base::options::{AnyValue, Given, LaunchOptions, flag, launch_options,
 use crate::base::size::parse_bytes;
 use crate::base::source::Sourced;
 use crate::check;
+use crate::command::job::Trainer;
 use crate::command::trainer;
 use crate::config::template::Search;
 use crate::config::template::search::BUILT_IN;
@@ -103,7 +104,7 @@ const FORMATS: Words<Format> = || vec![("text", Format::Text), ("json", Format::
 pub(super) const REPORT_FORMATS: Words<Format> = || vec![("text", Format::Text), ("json", Format::Json)];
 pub(super) const COLORS: Words<()> = || vec![("auto", ()), ("always", ()), ("never", ())];
 const LAUNCHERS: Words<Option<Launcher>> = || Launcher::NAMES.to_vec();
-const TRAINERS: Words<&trainer::Trainer> = || trainer::ALL.iter().map(|trainer| (trainer.name, *trainer)).collect();
+const TRAINERS: Words<&Trainer> = || trainer::ALL.iter().map(|trainer| (trainer.name, *trainer)).collect();
 const RULES: Words<Rule> = || check::allowable().into_iter().map(|rule| (rule.name(), rule)).collect();
 
 /// What is done with the launch.

@@ -7,7 +7,7 @@ use clap::Arg;
 use super::commands::{command_of, place_of};
 use super::foreign_options::{Replacement, replacement};
 use crate::base::options::{flag, launch_option, option_named, takes_value};
-use crate::command::arguments;
+use crate::command::argument_class;
 use crate::config::template::Search;
 use crate::host::Host;
 use crate::ranks::launcher;
@@ -90,7 +90,7 @@ fn meant(given: &str, name: &str, place: &str) -> Option<Replacement> {
     if let Some(takes_value) = launcher::torchrun_option(name).filter(|_| place.is_empty()) {
         return Some(Replacement::Words(format!("--launcher-arg {given}{}", if takes_value { "={}" } else { "" })));
     }
-    if arguments::is_recorded(name) {
+    if argument_class::is_recorded(name) {
         return None;
     }
     let command = command_of(place);

@@ -7,17 +7,15 @@ use std::os::unix::ffi::OsStrExt;
 use crate::base::python_value;
 use crate::base::recorded::Table;
 use crate::base::source::{Source, Sourced};
-use crate::command::option_names::{self, is_spelling, starts_dashed};
 use crate::report::{self, Problem, Wanted};
 
 /// How many words follow an option, as argparse's `nargs` says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nargs {
-    /// Exactly one word.
     One,
     /// One word or none; none means true (HF's `bool` fields).
     Optional,
-    /// Nothing (`store_true`).
+    /// `store_true`
     Nothing,
 }
 
@@ -33,7 +31,7 @@ pub fn fields(list: &'static str) -> impl Iterator<Item = Field> {
 /// The options of a front end. argparse accepts an abbreviation that fits one of them only.
 #[derive(Clone, Copy)]
 pub enum OptionList<'a> {
-    /// All of them, in one list or several, one a line (`option_names`).
+    /// All of them, in one recorded list or several: sorted, one name with underscores a line.
     Known(&'a [Table]),
     /// The script may define more than we know, so an abbreviation cannot be resolved.
     Open,
@@ -42,18 +40,17 @@ pub enum OptionList<'a> {
 /// Why an argument that is given has no value of its type.
 #[derive(Debug)]
 pub enum ArgumentError {
-    /// Something else will put the value there: an interpolation of OmegaConf, or `$(expr 16 / 8)` in a command copied
-    /// out of a script. Holds the argument as it is written.
+    /// An interpolation of OmegaConf, or `$(expr 16 / 8)` in a command copied out of a script: the argument as it is
+    /// written.
     Unresolved(String),
     /// The trainer would refuse it.
     Refused(Problem),
 }
 
-/// An option as it occurs in the command.
 #[derive(Clone, Debug)]
 struct Occurrence {
     name: &'static str,
-    /// As it is written, without `=value`.
+    /// Without `=value`.
     spelled: String,
     value: Option<OsString>,
     /// `--name=value` is one word.
@@ -122,7 +119,7 @@ impl Args {
             self.unclear.extend(fitting.map(|(name, _)| (at, format!("--{prefix}"), *name)));
             return None;
         };
-        let names = all.iter().flat_map(|list| option_names::all(*list));
+        let names = all.iter().flat_map(|list| all_options(*list));
         let mut matches = names.filter(|name| strings(name) > 0);
         let (only, more) = (matches.next()?, matches.next());
         (more.is_none() && strings(only) == 1).then(|| fitting.find(|(name, _)| *name == only).copied())?
@@ -133,7 +130,7 @@ impl Args {
         self.occurrences.iter().any(Occurrence::is_dashed)
     }
 
-    /// As a parser reads them that knows the names with underscores only.
+    /// For a parser that knows only the names with underscores.
     pub fn without_dashes(mut self) -> Self {
         self.occurrences.retain(|occurrence| !occurrence.is_dashed());
         self
@@ -150,7 +147,6 @@ impl Args {
         self.last(name).is_some()
     }
 
-    /// Whether the option stands there without a value.
     pub fn is_bare(&self, name: &str) -> bool {
         self.last(name).is_some_and(|option| option.value.is_none())
     }
@@ -203,7 +199,7 @@ impl Args {
         }
     }
 
-    /// The option of this name as it is spelled, and all the words that belong to it. Of several, the last counts.
+    /// The last option of this name as it is spelled, and all the words that belong to it.
     pub fn list(&self, name: &str) -> Option<(String, Vec<&OsStr>)> {
         let words = &self.words[..options_end(&self.words)];
         let is_it = |word: &OsString| {
@@ -243,7 +239,7 @@ impl Args {
         let words = self.words[..options_end(&self.words)].iter().filter_map(|word| word.to_str());
         let options = words.filter(|word| word.starts_with("--") && !word.contains(' '));
         let given = options.map(|word| word.split('=').next().unwrap_or(word));
-        given.filter(move |name| !lists.iter().any(|list| option_names::any_starts_with(*list, &name[2..])))
+        given.filter(move |name| !lists.iter().any(|list| any_starts_with(*list, &name[2..])))
     }
 
     pub fn words(&self) -> &[OsString] {
@@ -275,4 +271,35 @@ pub fn hf_bool(text: &str) -> Option<bool> {
         "no" | "false" | "f" | "n" | "0" => Some(false),
         _ => None,
     }
+}
+
+/// The names in a list.
+pub fn all_options(list: Table) -> impl Iterator<Item = &'static str> {
+    list.lines().map(option_name)
+}
+
+/// A line of a list without its mark: ` !` behind an option that takes no value, ` ?` behind one that may take one.
+pub(crate) fn option_name(line: &str) -> &str {
+    line.split(' ').next().unwrap_or(line)
+}
+
+pub fn has_option(list: Table, name: &str) -> bool {
+    list.from(name).next().is_some_and(|line| option_name(line) == name)
+}
+
+/// Whether a name in the list starts like this, with underscores or with dashes.
+pub fn any_starts_with(list: Table, prefix: &str) -> bool {
+    let prefix = if prefix.contains('_') { prefix.to_string() } else { prefix.replace('-', "_") };
+    list.from(&prefix).next().is_some_and(|line| line.starts_with(&prefix))
+}
+
+/// `--a_b` or `--a-b`, never a mixture.
+pub(crate) fn is_spelling(word: &str, name: &str) -> bool {
+    word == name || (word.len() == name.len() && !word.contains('_') && starts_dashed(name, word))
+}
+
+/// Whether the name, written with dashes, starts like this.
+pub(super) fn starts_dashed(name: &str, prefix: &str) -> bool {
+    let dashed = name.bytes().map(|b| if b == b'_' { b'-' } else { b });
+    name.len() >= prefix.len() && dashed.zip(prefix.bytes()).all(|(one, two)| one == two)
 }

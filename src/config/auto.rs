@@ -13,7 +13,7 @@ use super::schema;
 use crate::base::json;
 use crate::base::python_value::number;
 use crate::base::source::Source;
-use crate::command::trainer::Trainer;
+use crate::command::job::Trainer;
 use crate::report::fix::{set, unset};
 use crate::report::{Place, Problem, Rule, Severity, When};
 

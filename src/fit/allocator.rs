@@ -1,7 +1,7 @@
 //! torch's allocator: how much it loses to gaps between allocations, and whether it can be told to lose less.
 
 use crate::base::vars;
-use crate::command::trainer::Job;
+use crate::command::job::Job;
 use crate::host::Host;
 
 /// What makes gaps small: `torch` grows its segments instead of taking new ones.

@@ -10,7 +10,7 @@ use super::strategy::Strategy;
 use super::{FitInputs, TrainingArgs, Tuner, cluster_of, remedies};
 use crate::base::size::Size;
 use crate::base::source::{Source, Sourced};
-use crate::command::trainer::Job;
+use crate::command::job::Job;
 use crate::host::Host;
 use crate::ranks::topology::Topology;
 use crate::report::fix::{give, run};

@@ -4,7 +4,9 @@
 use super::algorithm::{Algorithm, FINE_TUNING};
 use super::optimizer::Optimizer;
 use crate::base::source::Sourced;
-use crate::command::trainer::{HF_DEFAULTS, Trainer, TrainingDefaults};
+use crate::command::front_end::TrainingDefaults;
+use crate::command::job::Trainer;
+use crate::command::trainer::HF_DEFAULTS;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tuner {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::base::hash::fnv1a;
 use crate::base::json;
 use crate::base::source::Sourced;
-use crate::command::trainer::Job;
+use crate::command::job::Job;
 use crate::config::auto::{Fill, LeftAuto, Resolved};
 use crate::config::template::Template;
 use crate::host::Host;

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::base::source::Sourced;
-use crate::command::trainer::Job;
+use crate::command::job::Job;
 use crate::config::template::Template;
 use crate::host::Host;
 use crate::report::{self, Problem};

@@ -16,8 +16,9 @@ mod torchrun;
 use std::ffi::OsString;
 
 use crate::base::source::Sourced;
-use crate::command::option_names::name_of;
-use crate::command::trainer::{self, Job};
+use crate::command::argv::option_name;
+use crate::command::job::Job;
+use crate::command::trainer;
 use crate::ranks::topology::{Role, Topology, alone, tasks_are_ranks};
 use crate::report::fix::{Fixes, drop_word, give, run};
 use crate::report::{Place, Problem, Rule};
@@ -30,7 +31,7 @@ pub(crate) use output::OutputFlags;
 
 /// Whether an option of torchrun, by its name with `_`, takes a value; `None` where torchrun has no such option.
 pub(crate) fn torchrun_option(name: &str) -> Option<bool> {
-    let option = torchrun::SPEC.options.lines().find(|option| name_of(option) == name)?;
+    let option = torchrun::SPEC.options.lines().find(|option| option_name(option) == name)?;
     Some(!option.ends_with('!'))
 }
 

@@ -185,7 +185,7 @@ mod target {
 
 mod nested {
     use std::ffi::{OsStr, OsString};
-    use zlaunch::testing::nested::*;
+    use zlaunch::testing::section_option::*;
 
     #[test]
     fn the_option_of_a_section_is_found_and_replaced() {
@@ -235,7 +235,7 @@ mod shipped {
 }
 
 mod option_names {
-    use zlaunch::testing::option_names::*;
+    use zlaunch::testing::argv::{all_options, any_starts_with, has_option};
     use zlaunch::testing::recorded::Table;
 
     #[test]
@@ -248,12 +248,12 @@ mod option_names {
         ]
         .map(Table)
         {
-            for name in all(list) {
-                assert!(contains(list, name) && any_starts_with(list, &name[..1]), "{name}");
+            for name in all_options(list) {
+                assert!(has_option(list, name) && any_starts_with(list, &name[..1]), "{name}");
                 assert!(any_starts_with(list, name) && any_starts_with(list, &name.replace('_', "-")), "{name}");
-                assert!(!contains(list, &format!("{name}~")) && !any_starts_with(list, &format!("{name}~")), "{name}");
+                assert!(!has_option(list, &format!("{name}~")) && !any_starts_with(list, &format!("{name}~")), "{name}");
             }
-            assert!(!contains(list, "") && !contains(list, "zzz") && !any_starts_with(list, "zzz"));
+            assert!(!has_option(list, "") && !has_option(list, "zzz") && !any_starts_with(list, "zzz"));
         }
     }
 }

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use super::kind::PARSERS;
 use super::tokens::{Kind, Token, calls, in_parentheses, keyword, tokens};
-use crate::command::defaults::{ArgumentClass, TRAINING_ARGUMENTS};
+use crate::command::argument_class::{ArgumentClass, TRAINING_ARGUMENTS};
 use crate::command::python::is_standard;
 use crate::command::script_source::ScriptSource;
 

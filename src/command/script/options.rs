@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::flow::{ArgumentFlow, Reader, is_hf_parser, is_in};
 use super::kind::HANDBOOK;
 use super::tokens::{Kind, Token, calls, keyword};
-use crate::command::defaults::{ArgumentClass, TRAINING_ARGUMENTS};
+use crate::command::argument_class::{ArgumentClass, TRAINING_ARGUMENTS};
 
 /// Packages that refuse an option which no function or decorator of the script names.
 const STRICT: &str = "fire click typer";

@@ -9,8 +9,7 @@ use super::hf;
 use crate::base::recorded::Version;
 use crate::base::vars;
 use crate::base::yaml::Dialect;
-use crate::command::arguments;
-use crate::command::defaults::ArgumentClass;
+use crate::command::argument_class::ArgumentClass;
 use crate::command::front_end::{
     ArgumentParser, ArgumentTraits, ConfigTraits, DefaultArguments, HandOver, LaunchTraits, ModelTraits,
     TrainingDefaults, Variable, python_of,
@@ -126,7 +125,7 @@ fn kind_of(name: &str, version: Option<&str>) -> Option<&'static str> {
     if name.contains('_') {
         return None;
     }
-    arguments::written_type(COMMAND, &name.replace('-', "_"), version.map(Version::parse))
+    COMMAND.written_type(&name.replace('-', "_"), version.map(Version::parse))
 }
 
 /// It is spelt with underscores.

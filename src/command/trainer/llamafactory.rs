@@ -8,7 +8,7 @@ use crate::base::recorded::Version;
 use crate::base::vars;
 use crate::base::yaml::{Dialect, scalar};
 use crate::command::argv::Args;
-use crate::command::defaults::ArgumentClass;
+use crate::command::argument_class::ArgumentClass;
 use crate::command::front_end::{
     ArgumentParser, ArgumentTraits, ConfigTraits, Datasets, DefaultArguments, HandOver, LaunchTraits, ModelTraits,
     TrainingDefaults, UnknownOptions, Variable, python_of,

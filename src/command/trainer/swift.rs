@@ -10,7 +10,7 @@ use crate::base::recorded::{Table, Version};
 use crate::base::vars;
 use crate::base::yaml::{Dialect, python_str};
 use crate::command::argv::{Args, Nargs, OptionList, hf_bool};
-use crate::command::defaults::ArgumentClass;
+use crate::command::argument_class::ArgumentClass;
 use crate::command::front_end::{
     ArgumentParser, ArgumentTraits, ConfigTraits, Datasets, DefaultArguments, LaunchTraits, ModelTraits, Precision,
     TrainingDefaults, UnknownOptions, Variable, python_of,

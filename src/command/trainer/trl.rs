@@ -5,7 +5,7 @@ use super::hf;
 use crate::base::vars;
 use crate::base::yaml::{Dialect, python_str};
 use crate::command::argv::{Args, Field, Nargs, OptionList};
-use crate::command::defaults::ArgumentClass;
+use crate::command::argument_class::ArgumentClass;
 use crate::command::front_end::{
     ArgumentParser, ArgumentTraits, ConfigTraits, Datasets, DefaultArguments, LaunchTraits, ModelTraits,
     TrainingDefaults, UnknownOptions, Variable, python_of,

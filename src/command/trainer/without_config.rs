@@ -1,9 +1,10 @@
-//! Front ends that take no DeepSpeed config: they shard in another way, make a config of their own options, or start their
-//! ranks themselves. `without_config.txt` has how their commands are recognised and what is said instead.
+//! Front ends that take no DeepSpeed config: any other command, and trainers that shard in another way, make a config of
+//! their own options, or start their ranks themselves. `without_config.txt` says how the commands of these are recognised
+//! and what is said instead of taking a config.
 
-use super::{hf, passthrough};
+use super::hf;
 use crate::base::rows;
-use crate::command::front_end::{AutoFiller, ConfigTraits, LaunchTraits, NoConfig};
+use crate::command::front_end::{AutoFiller, ConfigTraits, LaunchTraits, ModelTraits, NoConfig, text_of};
 use crate::command::job::{Job, Trainer};
 use crate::command::script::signs::imports;
 use crate::command::target::ParsedCommand;
@@ -11,10 +12,17 @@ use crate::host::Host;
 
 const TABLE: &str = include_str!("without_config.txt");
 
-/// Executed once and as it stands: it starts its ranks itself.
-const ONCE: Trainer = passthrough::TRAINER;
+/// Any command: executed once and as it stands, with the environment of the plan.
+pub(crate) const PASSTHROUGH: Trainer = Trainer {
+    name: "command",
+    distribution: None,
+    recognise: |command, _| Some(Job::of(&PASSTHROUGH, command)),
+    config: ConfigTraits { filler: None, ..hf::TRAINER.config },
+    model: ModelTraits { fp16: |_| Ok(None), bf16: |_| Ok(None), ..hf::TRAINER.model },
+    ..hf::TRAINER
+};
 
-/// Ranks of torchrun.
+/// torchrun starts the ranks of these.
 const RANKS: Trainer = Trainer {
     config: ConfigTraits { filler: Some(AutoFiller::Nobody), ..hf::TRAINER.config },
     arguments: hf::UNRECORDED,
@@ -28,18 +36,18 @@ pub(crate) const MEGATRON: Trainer = Trainer {
         consoles: &["megatron"],
         console_modules: &["swift.cli._megatron.main"],
         has_own_launcher: true,
-        ..ONCE.launch
+        ..PASSTHROUGH.launch
     },
     recognise: |command, host| find(&MEGATRON, command, host),
-    ..ONCE
+    ..PASSTHROUGH
 };
 
 pub(crate) const FABRIC: Trainer = Trainer {
     name: "fabric",
     distribution: Some("lightning"),
-    launch: LaunchTraits { consoles: &["fabric", "lightning"], ..ONCE.launch },
+    launch: LaunchTraits { consoles: &["fabric", "lightning"], ..PASSTHROUGH.launch },
     recognise: |command, host| find(&FABRIC, command, host),
-    ..ONCE
+    ..PASSTHROUGH
 };
 
 /// The next generation of xtuner, as its documents describe it: it is not in a release yet.
@@ -66,13 +74,13 @@ pub(crate) const VERL: Trainer = Trainer {
     ..RANKS
 };
 
-/// There is one driver, and Ray places the workers.
+/// One driver, for which Ray places the workers.
 pub(crate) const RAY: Trainer = Trainer {
     name: "ray",
     distribution: Some("ray"),
-    launch: LaunchTraits { consoles: &["ray"], ..ONCE.launch },
+    launch: LaunchTraits { consoles: &["ray"], ..PASSTHROUGH.launch },
     recognise: |command, host| find(&RAY, command, host),
-    ..ONCE
+    ..PASSTHROUGH
 };
 
 fn find(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) -> Option<Job> {
@@ -89,7 +97,7 @@ pub fn blocks() -> impl Iterator<Item = (&'static str, &'static str)> {
     rows::blocks(TABLE).filter_map(|block| block.split_once('\n'))
 }
 
-/// What stands behind a word at the beginning of a line.
+/// The text behind a word at the beginning of a line.
 pub fn field(block: &'static str, name: &str) -> &'static str {
     block.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')).unwrap_or_default()
 }
@@ -99,11 +107,11 @@ fn is_on(block: &'static str, command: &ParsedCommand, host: &Host) -> bool {
     let (target, text) = (&command.target, field(block, "text"));
     let is_console = words("console").any(|name| target.is_console(name) || target.is_module(name))
         && words("first").all(|first| command.args.first().is_some_and(|word| word == first));
-    let shows = |script: &str| {
-        let imported: Vec<&str> = words("import").collect();
-        let has_text = !text.is_empty() && script.contains(text);
-        imports(script, &imported) || has_text && !words("unless").any(|word| script.contains(word))
-    };
-    let reads_script = || command.source(host).is_some_and(|source| shows(&source.text));
-    is_console || words("module").any(|module| target.is_module(module)) || reads_script()
+    if is_console || words("module").any(|module| target.is_module(module)) {
+        return true;
+    }
+    let Some(script) = text_of(command, host) else { return false };
+    let imported: Vec<&str> = words("import").collect();
+    let has_text = !text.is_empty() && script.contains(text);
+    imports(script, &imported) || has_text && !words("unless").any(|word| script.contains(word))
 }

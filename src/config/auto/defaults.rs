@@ -7,8 +7,8 @@ use super::context::{FillContext, FilledValue};
 use crate::base::recorded::Version;
 use crate::base::source::{Source, Sourced, TrainerDefault};
 use crate::command::argv::hf_bool;
-use crate::command::defaults::{ArgumentClass, RecordedDefault};
-use crate::command::trainer::DefaultArguments;
+use crate::command::argument_class::{ArgumentClass, RecordedDefault};
+use crate::command::front_end::DefaultArguments;
 
 impl FillContext<'_> {
     /// The default of an argument, if it is known and of that type.

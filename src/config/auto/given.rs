@@ -4,8 +4,8 @@
 use super::context::{Answer, FillContext, Unfilled};
 use crate::base::source::{DoubtfulArgument, Source, Sourced};
 use crate::command::argv::{Args, ArgumentError};
-use crate::command::option_names::is_spelling;
-use crate::command::trainer::Precision;
+use crate::command::argv::is_spelling;
+use crate::command::front_end::Precision;
 
 /// Every argument that speaks of half precision.
 const PRECISIONS: &[&str] = &["fp16", "fp16_full_eval", "bf16", "bf16_full_eval"];

@@ -16,7 +16,7 @@ use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::base::yaml::{self, Dialect};
 use crate::command::argv::{Args, Nargs::Nothing, Nargs::One};
-use crate::command::trainer::Job;
+use crate::command::job::Job;
 use crate::host::Host;
 use crate::ranks::topology::{Processes, RankFlags};
 use crate::report::{Problem, Rule, reading};

@@ -8,7 +8,7 @@ use super::output::OutputFlags;
 use crate::base::recorded::Version;
 use crate::command::python::Python;
 use crate::command::target::Target;
-use crate::command::trainer::Job;
+use crate::command::job::Job;
 use crate::host::Host;
 use crate::ranks::topology::{HostFlags, RankFlags, Topology};
 

@@ -9,7 +9,7 @@ use super::kind::Launcher;
 use crate::base::source::Sourced;
 use crate::base::vars;
 use crate::command::target::Target;
-use crate::command::trainer::Job;
+use crate::command::job::Job;
 use crate::host::Host;
 use crate::ranks::topology::Topology;
 use crate::report::fix::give;

@@ -7,7 +7,7 @@ use super::kind::Launcher;
 use crate::base::recorded::Table;
 use crate::base::source::{Source, Sourced};
 use crate::command::argv::{Args, Field, Nargs, OptionList};
-use crate::command::option_names::name_of;
+use crate::command::argv::option_name;
 use crate::command::target::{base_name, is_python, is_script, of_python};
 use crate::host::Host;
 use crate::ranks::topology::RankFlags;
@@ -139,7 +139,7 @@ impl LauncherSpec {
                 None => return false,
             },
         };
-        let exact = self.options.lines().find(|line| name_of(line) == name);
+        let exact = self.options.lines().find(|line| option_name(line) == name);
         match exact.or_else(|| self.options.lines().find(|line| line.starts_with(&name))) {
             Some(line) => !line.ends_with('!'),
             // An option of another version. A script after it is more likely the script than a value.
