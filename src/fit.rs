@@ -28,8 +28,8 @@ use serde_json::Value;
 
 use crate::base::json;
 use crate::base::source::{Source, Sourced};
-use crate::command::model::Hub;
 use crate::command::job::{Job, Trainer};
+use crate::command::model::Hub;
 use crate::config::template;
 use crate::host::Host;
 use crate::host::machine::Machine;

@@ -53,6 +53,6 @@ pub mod launcher {
 }
 
 pub mod prefix {
-    pub use crate::command::prefix::table::{PrefixProgram, all};
-    pub use crate::command::prefix::{Barrier, Prefix};
+    pub use crate::command::prefix::Prefix;
+    pub use crate::command::prefix::program::{Barrier, PrefixProgram, all};
 }

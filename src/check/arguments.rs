@@ -9,8 +9,8 @@ use super::refusals::{self, Refusal};
 use super::subject::Subject;
 use crate::base::options::{flag, launch_option};
 use crate::command::arguments::{Parser, Rejected, Rejection, Versions};
-use crate::command::target::base_name;
 use crate::command::front_end::{ArgumentParser, UnknownOptions};
+use crate::command::target::base_name;
 use crate::report::fix::{Fixes, drop_word, give, move_to_front, rename_option, say};
 use crate::report::{self, Place, Problem, Rule, Severity, Wanted, When, nearest};
 

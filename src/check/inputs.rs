@@ -7,11 +7,11 @@ use serde_json::Value;
 
 use super::findings::{Check, Findings};
 use super::subject::Subject;
+use crate::command::front_end::Datasets;
 use crate::command::inputs::{self, MissingInput, is_missing};
 use crate::command::model::Hub;
 use crate::command::python::Presence;
 use crate::command::target::Target;
-use crate::command::front_end::Datasets;
 use crate::ranks::topology::Topology;
 use crate::report::fix::{Fix, give, give_as, meant, run, say, unset_variable};
 use crate::report::{Place, Rule, Severity, When, nearest, reading};

@@ -19,18 +19,16 @@ const NUMBERS: &str = "per_device_train_batch_size gradient_accumulation_steps l
 /// Arguments that are booleans.
 const SWITCHES: &str = "fp16 bf16 fp16_full_eval bf16_full_eval auto_find_batch_size";
 
-/// The run file that the arguments start with.
 pub(crate) fn first(words: &[OsString]) -> Option<&OsString> {
     let word = words.first().filter(|word| !word.as_encoded_bytes().starts_with(b"-"))?;
     is_one(Path::new(word)).then_some(word)
 }
 
-/// Whether it is called like a run file.
+/// Whether it has the name of a run file.
 pub(crate) fn is_one(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ["json", "yaml", "yml"].iter().any(|known| ending == *known))
 }
 
-/// A run file as it was read.
 pub(crate) struct RunFile {
     text: String,
     is_json: bool,
@@ -46,7 +44,7 @@ impl RunFile {
         Some(RunFile { text, is_json: is_json(&path), entries })
     }
 
-    /// Its text with this entry. Everything else stays as it is written, because the reader has its own idea of types.
+    /// Its text with this entry. Everything else stays as it is written: the reader has its own idea of types.
     pub(crate) fn with(&self, key: &str, value: &str) -> String {
         let mut entries = self.entries.clone();
         entries.insert(key.to_string(), Value::from(value));
@@ -61,7 +59,7 @@ impl RunFile {
     }
 }
 
-/// The text with the line of a key at the top level replaced, and what belongs to it.
+/// The text with the entry of a key at the top level replaced by a line.
 fn replaced(text: &str, key: &str, line: &str) -> Option<String> {
     let names = |text: &str| text.strip_prefix(key).is_some_and(|rest| rest.trim_start().starts_with(':'));
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
@@ -90,11 +88,9 @@ pub(crate) fn read(word: &OsStr, dialect: Dialect, host: &Host) -> Result<Option
 }
 
 fn mapping(text: &str, path: &Path, dialect: Dialect) -> Result<Option<Map<String, Value>>, Problem> {
-    let is_json = is_json(path);
-    let value = if is_json { json::parse_exactly(text) } else { yaml::parse(text, dialect) };
-    match value.map_err(|fault| {
-        fault.problem_in_run_file(if is_json { "JSON" } else { "YAML" }, &path.display().to_string())
-    })? {
+    let (value, format) =
+        if is_json(path) { (json::parse_exactly(text), "JSON") } else { (yaml::parse(text, dialect), "YAML") };
+    match value.map_err(|fault| fault.problem_in_run_file(format, &path.display().to_string()))? {
         Value::Object(object) => Ok(Some(object)),
         Value::Null => Ok(None),
         _ => Err(Problem::error(Rule::RunFile, "a run file must hold `key: value` lines")
@@ -117,7 +113,7 @@ pub(crate) fn words(entries: &Map<String, Value>) -> Vec<OsString> {
     words
 }
 
-/// `--key PATH…` for a list of datasets, each of them with its `path`. The trainer gets the list from the file.
+/// `--key PATH…` for a list of datasets, each with its `path`. The trainer itself gets the list from the file.
 pub(crate) fn paths_of(entries: &Map<String, Value>, key: &str) -> Vec<OsString> {
     let list = entries.get(key).and_then(Value::as_array).into_iter().flatten();
     let paths = list.filter_map(|item| item.get("path")?.as_str()).map(OsString::from);

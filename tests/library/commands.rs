@@ -86,7 +86,7 @@ mod script_source {
 }
 
 mod signs {
-    use zlaunch::testing::script::signs::*;
+    use zlaunch::testing::script::{calls, imports, is_text, keyword, shown};
 
     #[test]
     fn imports_of_all_kinds() {
@@ -103,15 +103,15 @@ mod signs {
     #[test]
     fn calls_and_their_keywords() {
         let text = "# Trainer(a=1)\nclass Trainer(Base):\n    x = L.Trainer(\n        strategy=\"ddp\", n=f(1)[2])\nMyTrainer(b=2)\n";
-        let found: Vec<_> = calls(text, "Trainer").collect();
+        let found = calls(text, "Trainer");
         assert_eq!(found.len(), 1, "{found:?}");
         assert_eq!((keyword(found[0], "strategy"), keyword(found[0], "n")), (Some("\"ddp\""), Some("f(1)[2]")));
         assert_eq!((keyword(found[0], "rategy"), keyword("a==1", "a")), (None, None));
-        assert_eq!(calls("f(1", "f").collect::<Vec<_>>(), ["1"]);
+        assert_eq!(calls("f(1", "f"), ["1"]);
         // Neither a docstring nor a text calls, and what is nested has commas of its own.
         let text = "\"\"\"f(1)\"\"\"\nx = 'f(2)'\na.f(k={'b': 1, 'c': [2, 3]}, m=4)\nother.f(5)\n";
-        assert_eq!(calls(text, "a.f").collect::<Vec<_>>(), ["k={'b': 1, 'c': [2, 3]}, m=4"]);
-        assert_eq!(calls(text, "f").count(), 2);
+        assert_eq!(calls(text, "a.f"), ["k={'b': 1, 'c': [2, 3]}, m=4"]);
+        assert_eq!(calls(text, "f").len(), 2);
         assert_eq!(keyword("k={'b': 1, 'c': [2, 3]}, m=4", "k"), Some("{'b': 1, 'c': [2, 3]}"));
         assert_eq!(keyword("**more, k=1", "k"), None);
         assert!(is_text("\"ddp\"") && !is_text("args.strategy"));
@@ -251,7 +251,10 @@ mod option_names {
             for name in all_options(list) {
                 assert!(has_option(list, name) && any_starts_with(list, &name[..1]), "{name}");
                 assert!(any_starts_with(list, name) && any_starts_with(list, &name.replace('_', "-")), "{name}");
-                assert!(!has_option(list, &format!("{name}~")) && !any_starts_with(list, &format!("{name}~")), "{name}");
+                assert!(
+                    !has_option(list, &format!("{name}~")) && !any_starts_with(list, &format!("{name}~")),
+                    "{name}"
+                );
             }
             assert!(!has_option(list, "") && !has_option(list, "zzz") && !any_starts_with(list, "zzz"));
         }

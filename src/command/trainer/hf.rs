@@ -63,7 +63,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
     },
 };
 
-/// The arguments of a program whose options nobody recorded.
+/// For a program whose options are not recorded.
 pub(super) const UNRECORDED: ArgumentTraits = ArgumentTraits {
     inputs: &[],
     parser: ArgumentParser::Unrecorded,
@@ -94,22 +94,21 @@ const INPUTS: &[Input] = &[
     Input::perhaps("resume_from_checkpoint"),
 ];
 
-/// Any Python program: a script that calls `deepspeed.initialize` itself was job before. A file `script.args`
-/// beside the script holds arguments that `HfArgumentParser` reads first.
+/// Any Python program that no other front end has recognised.
 fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
-    let mut job = Job::of(&TRAINER, command);
     if matches!(command.target, Target::Program(_)) {
         return None;
     }
-    if let Target::Script { path, .. } = &command.target {
-        let file = host.absolute(Path::new(path)).with_extension("args");
-        let text = reading::text_if_any(&file);
-        let words = text.iter().flat_map(|text| text.split_whitespace()).map(OsString::from);
-        job.effective_words = text.as_ref().map(|_| words.chain(command.args.iter().cloned()).collect());
+    let mut job = Job::of(&TRAINER, command);
+    // `HfArgumentParser` first reads the arguments in a file `script.args` beside the script.
+    if let Target::Script { path, .. } = &command.target
+        && let Some(text) = reading::text_if_any(&host.absolute(Path::new(path)).with_extension("args"))
+    {
+        let words = text.split_whitespace().map(OsString::from);
+        job.effective_words = Some(words.chain(command.args.iter().cloned()).collect());
     }
     let source = command.source(host);
     job.takes_config = source.and_then(|source| takes_config(source, &command.args));
-    // A command that names a config in a section is job before.
     if source.is_some_and(|source| source.text.contains("hydra.main")) && job.takes_config.is_none() {
         let why = "hydra reads its arguments, and zlaunch cannot see which key names the config";
         job.no_config = Some(NoConfig::new(why, "name it in the command, as hydra has it: KEY.deepspeed=zero3"));
@@ -120,8 +119,8 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
     Some(job)
 }
 
-/// A JSON or YAML file that is the only argument holds all the others (`parse_json_file`), unless the script shows that
-/// the file is its own. If it cannot be read, the script is not an HF script and the file is its data.
+/// A JSON or YAML file that is the only argument holds all the others (`parse_json_file`), unless the script reads it
+/// itself. If it cannot be read, it is data of a script that is not transformers'.
 fn take_run_file(job: &mut Job, file: &OsStr, alone: bool, source: Option<&ScriptSource>, host: &Host) {
     let reads = source.map_or(RunFileReader::Transformers, run_file_reader);
     // Only the parser of the alignment handbook takes more behind it.
@@ -135,12 +134,11 @@ fn take_run_file(job: &mut Job, file: &OsStr, alone: bool, source: Option<&Scrip
     }
 }
 
-/// The names by which scripts take a config that they hand to `TrainingArguments`.
+/// The usual options of scripts for a config.
 pub(super) fn config_options() -> impl Iterator<Item = &'static str> {
     FIELDS.split(' ').skip(1)
 }
 
-/// The model, and the names of configs.
 const FIELDS: &str = "model_name_or_path deepspeed deepspeed_config ds_config deepspeed_config_file deepspeed_config_path \
     ds_config_path ds_config_file deepspeed_path deepspeed_file";
 
@@ -148,7 +146,7 @@ fn config_argument(args: &Args) -> &'static str {
     config_options().find(|name| args.raw(name).is_some()).unwrap_or("deepspeed")
 }
 
-/// How the script takes the config, where the usual way would not do.
+/// Set where the script does not take the config by an option that `config_argument` finds.
 fn takes_config(source: &ScriptSource, words: &[OsString]) -> Option<TakesConfig> {
     if run_file_reader(source) == RunFileReader::Handbook && run_file::first(words).is_some() {
         return Some(TakesConfig::Joined);
@@ -158,7 +156,7 @@ fn takes_config(source: &ScriptSource, words: &[OsString]) -> Option<TakesConfig
     (named != "deepspeed").then(|| TakesConfig::Named(named.to_string()))
 }
 
-/// The flag or its `_full_eval`. When the *other* precision is on, this one is off: transformers refuses both.
+/// The flag or its `_full_eval`. Where the *other* precision is on, this one is off: transformers refuses both.
 fn precision(args: &Args, name: &str, full_eval: &str, other: &str) -> Precision {
     let own = args.bool(name, true)?;
     let eval = args.bool(full_eval, true)?;
@@ -166,7 +164,7 @@ fn precision(args: &Args, name: &str, full_eval: &str, other: &str) -> Precision
     if let Some(on) = [&own, &eval].into_iter().flatten().find(|sourced| sourced.value) {
         return Ok(Some((true, on.from.to_string())));
     }
-    // A word that may abbreviate it could still turn it on.
+    // A word that may abbreviate it may still turn it on.
     if args.unclear(name).or(args.unclear(full_eval)).is_some() {
         return Ok(None);
     }

@@ -1,7 +1,7 @@
-//! ms-swift. `swift sft …` starts torchrun on a file of its own; we run that file directly, so that nothing is launched
-//! twice. Sub-commands that swift itself runs as one process are passed through.
+//! ms-swift. `swift sft …` starts torchrun on a file of its own; zlaunch runs that file directly, so that nothing is
+//! launched twice. Sub-commands that swift itself runs as one process are passed through.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::ops::Range;
 use std::path::Path;
 
@@ -9,8 +9,8 @@ use super::hf;
 use crate::base::recorded::{Table, Version};
 use crate::base::vars;
 use crate::base::yaml::{Dialect, python_str};
-use crate::command::argv::{Args, Nargs, OptionList, hf_bool};
 use crate::command::argument_class::ArgumentClass;
+use crate::command::argv::{Args, Nargs, OptionList, hf_bool};
 use crate::command::front_end::{
     ArgumentParser, ArgumentTraits, ConfigTraits, Datasets, DefaultArguments, LaunchTraits, ModelTraits, Precision,
     TrainingDefaults, UnknownOptions, Variable, python_of,
@@ -48,7 +48,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
         options,
         parser: ArgumentParser::Recorded {
             class: |target, _| parser_of(target),
-            unknown: UnknownOptions::Refused { unless: |args, _| tolerates(args), tolerant: TOLERANT },
+            unknown: UnknownOptions::Refused { unless: |args, _| is_on(args, "ignore_args_error"), tolerant: TOLERANT },
         },
         defaults: DefaultArguments::Recorded(arguments),
         computed,
@@ -102,7 +102,7 @@ const TOLERANT: &str = "--ignore_args_error true makes it tolerate unknown optio
 
 const SFT: Table = Table(include_str!("../../recorded/swift_sft.txt"));
 
-/// The sub-commands that swift runs through torchrun, and all of their options.
+/// The sub-commands that swift runs through torchrun, with their options.
 const COMMANDS: &[(&str, &[Table])] = &[
     ("sft", &[SFT]),
     ("pt", &[SFT]),
@@ -123,36 +123,36 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
     let (name, _) = COMMANDS.iter().find(|(name, _)| first == name)?;
     let mut job = Job::behind_console(&TRAINER, command, &format!("swift.cli.{name}"), rest, host);
     adapt(&mut job, host);
-    // swift's own launcher reads a run file, and the file behind it does not: we put its words in its place.
-    if let Some(file) = run_file::first(rest) {
-        let version = version_of(&job);
-        if version.as_ref().is_none_or(|version| !version.is_before([4, 1, 0])) {
-            let precedence = if version.is_some_and(|version| version.is_before([4, 2, 2])) {
-                EnvBlock::Wins
-            } else {
-                EnvBlock::Yields
-            };
-            insert_run_file(&mut job, 0..1, file, false, precedence, host);
-        }
+    let version = job.version();
+    let is_before = |other| version.is_some_and(|version| version.is_before(other));
+    // swift's own launcher reads a run file, and the file behind it does not: the words in it take its place.
+    if let Some(file) = run_file::first(rest)
+        && !is_before([4, 1, 0])
+    {
+        let precedence = if is_before([4, 2, 2]) { EnvBlock::Wins } else { EnvBlock::Yields };
+        insert_run_file(&mut job, 0..1, file, false, precedence, host);
     }
     // `--config x.yaml` of ms-swift 3.10 to 4.0 put the words of the file last, so they win over the command line.
     let option = job.words.iter().position(|word| word == "--config");
     if let Some((at, file)) = option.and_then(|at| Some((at, job.words.get(at + 1)?.clone())))
-        && version_of(&job).is_some_and(|version| !version.is_before([3, 10, 0]) && version.is_before([4, 1, 0]))
+        && is_before([4, 1, 0])
+        && !is_before([3, 10, 0])
     {
         insert_run_file(&mut job, at..at + 2, &file, true, EnvBlock::Yields, host);
     }
-    // With Ray, Ray starts the ranks.
-    (!uses_ray(&job.words)).then_some(job)
+    // With `--use_ray`, Ray starts the ranks.
+    let args = Args::read(job.words.clone(), &[("use_ray", Nargs::Optional)], OptionList::Open);
+    (!is_on(&args, "use_ray")).then_some(job)
 }
 
-fn version_of(job: &Job) -> Option<Version> {
-    job.python.as_ref()?.version("ms-swift")
+/// Whether a switch is given and is true.
+fn is_on(args: &Args, name: &str) -> bool {
+    args.bool(name, true).ok().flatten().is_some_and(|sourced| sourced.value)
 }
 
 /// Before 4.1 a JSON file may hold all arguments, and no other file any.
 fn adapt(job: &mut Job, host: &Host) {
-    let is_older = version_of(job).is_some_and(|version| version.is_before([4, 1, 0]));
+    let is_older = job.version().is_some_and(|version| version.is_before([4, 1, 0]));
     if let [file] = &job.words[..]
         && is_older
         && Path::new(file).extension().is_some_and(|ending| ending == "json")
@@ -163,12 +163,7 @@ fn adapt(job: &mut Job, host: &Host) {
     }
 }
 
-fn uses_ray(words: &[OsString]) -> bool {
-    let args = Args::read(words.to_vec(), &[("use_ray", Nargs::Optional)], OptionList::Open);
-    args.bool("use_ray", true).ok().flatten().is_some_and(|sourced| sourced.value)
-}
-
-/// Replaces the words at `place`, which name a run file, by the words in it; or appends those at the end.
+/// Replaces the words at `place`, which name a run file, by the words in it, there or at the end.
 fn insert_run_file(job: &mut Job, place: Range<usize>, file: &OsStr, at_end: bool, precedence: EnvBlock, host: &Host) {
     match run_file::read(file, Dialect::PyYaml, host) {
         // swift passes the word on, and its parser refuses it.
@@ -181,16 +176,15 @@ fn insert_run_file(job: &mut Job, place: Range<usize>, file: &OsStr, at_end: boo
                 job.problems.push(problem.fix("ENV: {NPROC_PER_NODE: 8}"));
             }
             job.variables.extend(variables(block.as_ref(), file, precedence, host));
-            let words = run_file::words(&entries);
             job.words.drain(place.clone());
             let at = if at_end { job.words.len() } else { place.start };
-            job.words.splice(at..at, words);
+            job.words.splice(at..at, run_file::words(&entries));
         }
         Err(problem) => job.problems.push(problem),
     }
 }
 
-/// Whether the `ENV` block of a run file wins over the environment.
+/// The precedence of a run file's `ENV` block over the environment.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum EnvBlock {
     Yields,
@@ -198,7 +192,7 @@ enum EnvBlock {
     Wins,
 }
 
-/// The variables of the `ENV` block, and the one that names the file to the trainer.
+/// The variables of the `ENV` block, and the one that tells the trainer which file it is.
 fn variables(block: Option<&serde_json::Value>, file: &OsStr, precedence: EnvBlock, host: &Host) -> Vec<Variable> {
     const RANKS: &[&str] = &[vars::NPROC_PER_NODE, vars::NNODES, vars::NODE_RANK, vars::MASTER_ADDR, vars::MASTER_PORT];
     let why = format!("ENV in {}", file.to_string_lossy());
@@ -212,7 +206,7 @@ fn variables(block: Option<&serde_json::Value>, file: &OsStr, precedence: EnvBlo
     wanted.chain([Variable::new("SWIFT_CONFIG_FILE", file.to_string_lossy(), "as swift sets it")]).collect()
 }
 
-/// `swift.cli.sft` or `…/swift/cli/sft.py`, written out by the user.
+/// The sub-command of `swift.cli.sft` or `…/swift/cli/sft.py`.
 fn command_of(target: &Target) -> Option<&'static str> {
     COMMANDS.iter().map(|(name, _)| *name).find(|name| target.is_module(&format!("swift.cli.{name}")))
 }
@@ -222,23 +216,18 @@ fn options(target: &Target) -> OptionList<'static> {
     OptionList::Known(COMMANDS.iter().find(|(name, _)| *name == command).map_or(&[], |(_, lists)| *lists))
 }
 
-fn tolerates(args: &Args) -> bool {
-    args.bool("ignore_args_error", true).ok().flatten().is_some_and(|sourced| sourced.value)
-}
-
-/// What reads the arguments of a training.
 fn parser_of(target: &Target) -> Option<ArgumentClass> {
     let trains = command_of(target).filter(|command| *command != "infer");
     trains.map(|name| ArgumentClass { distribution: "ms-swift", name })
 }
 
-/// By command. With `--load_args`, a file beside a checkpoint has defaults too.
+/// With `--load_args`, a file beside a checkpoint has defaults too.
 fn arguments(args: &Args, target: &Target) -> Option<ArgumentClass> {
     let loads = args.is_given("load_args") && !matches!(args.bool("load_args", true), Ok(Some(loads)) if !loads.value);
-    command_of(target).filter(|_| !loads).and_then(|command| ArgumentClass::find("ms-swift", command))
+    if loads { None } else { ArgumentClass::find("ms-swift", command_of(target)?) }
 }
 
-/// `learning_rate` by the tuner, and as many accumulation steps as make 16 samples.
+/// The tuner decides `learning_rate`, and there are as many accumulation steps as make 16 samples.
 fn computed(argument: &str, args: &Args, version: Version, world_size: Option<u64>) -> Option<String> {
     match argument {
         "learning_rate" => {
@@ -258,7 +247,6 @@ fn computed(argument: &str, args: &Args, version: Version, world_size: Option<u6
     }
 }
 
-/// ModelScope unless told otherwise.
 fn hub(args: &Args, host: &Host) -> Hub {
     let given = args.bool("use_hf", true).ok().flatten().map(|sourced| sourced.value);
     let use_hf = given.or_else(|| host.var(vars::USE_HF).and_then(hf_bool)).unwrap_or(false);

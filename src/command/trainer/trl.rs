@@ -1,11 +1,11 @@
-//! TRL. `trl sft …` runs accelerate in-process on a script of its own; we run that script under torchrun. With
-//! `--accelerate_config` or options of accelerate, the command is left alone.
+//! TRL. `trl sft …` runs accelerate in-process on a script of its own; zlaunch runs that script under torchrun.
+//! A command with `--accelerate_config` or options of accelerate is left alone.
 
 use super::hf;
 use crate::base::vars;
 use crate::base::yaml::{Dialect, python_str};
-use crate::command::argv::{Args, Field, Nargs, OptionList};
 use crate::command::argument_class::ArgumentClass;
+use crate::command::argv::{Args, Field, Nargs, OptionList};
 use crate::command::front_end::{
     ArgumentParser, ArgumentTraits, ConfigTraits, Datasets, DefaultArguments, LaunchTraits, ModelTraits,
     TrainingDefaults, UnknownOptions, Variable, python_of,
@@ -37,9 +37,8 @@ pub(crate) const TRAINER: Trainer = Trainer {
             Input::perhaps("resume_from_checkpoint"),
         ],
         datasets: Datasets::Folders,
-        // A file that it names is read by other rules.
         besides: &["config"],
-        // What the script does not know is for accelerate, which `trl` would start.
+        // `trl` would pass unknown options on to accelerate.
         parser: ArgumentParser::Recorded { class: |target, _| parser_of(target), unknown: UnknownOptions::Ignored },
         defaults: DefaultArguments::Recorded(|_, target| ArgumentClass::find("trl", class_of(target)?)),
         ..hf::TRAINER.arguments
@@ -59,7 +58,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
     },
 };
 
-/// The commands, and the classes of their arguments.
+/// The sub-commands, and the classes of their arguments.
 const COMMANDS: &[(&str, &str)] = &[
     ("sft", "SFTConfig"),
     ("dpo", "DPOConfig"),
@@ -72,7 +71,7 @@ const COMMANDS: &[(&str, &str)] = &[
 const FOLDERS: [&str; 2] = ["trl.scripts", "trl.commands.scripts"];
 const CONFIG: &[Field] = &[("config", Nargs::One)];
 
-/// Options of `accelerate launch` that TRL's own parser does not know, and so passes on to it.
+/// Options of `accelerate launch`, to which TRL's own parser passes them on.
 const ACCELERATE: &str = "accelerate_config config_file num_processes num_machines machine_rank main_process_ip \
     main_process_port mixed_precision use_deepspeed deepspeed_config_file zero_stage use_fsdp multi_gpu gpu_ids cpu \
     dynamo_backend num_cpu_threads_per_process";
@@ -124,7 +123,7 @@ fn command_of(target: &Target) -> Option<&'static (&'static str, &'static str)> 
     COMMANDS.iter().find(|(name, _)| is_it(name))
 }
 
-/// The `env` block of the file wins over what is set.
+/// The `env` block of the file wins over the environment.
 fn variables(block: Option<&serde_json::Value>) -> Vec<Variable> {
     let entries = block.and_then(|block| block.as_object()).into_iter().flatten();
     let named = entries.filter(|(name, _)| vars::is_name(name));

@@ -6,7 +6,7 @@ use super::hf;
 use crate::base::rows;
 use crate::command::front_end::{AutoFiller, ConfigTraits, LaunchTraits, ModelTraits, NoConfig, text_of};
 use crate::command::job::{Job, Trainer};
-use crate::command::script::signs::imports;
+use crate::command::script::imports;
 use crate::command::target::ParsedCommand;
 use crate::host::Host;
 

@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use crate::base::source::{Source, Sourced, TrainerDefault};
 use crate::command::argv::ArgumentError;
-use crate::command::model::{self, HiddenSize};
-use crate::command::script::ArgumentFlow;
 use crate::command::front_end::AutoFiller;
 use crate::command::job::Job;
+use crate::command::model::{self, HiddenSize};
+use crate::command::script::ArgumentFlow;
 use crate::host::Host;
 use crate::ranks::topology::Topology;
 use crate::report::Problem;

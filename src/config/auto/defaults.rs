@@ -6,8 +6,8 @@ use std::ffi::OsString;
 use super::context::{FillContext, FilledValue};
 use crate::base::recorded::Version;
 use crate::base::source::{Source, Sourced, TrainerDefault};
-use crate::command::argv::hf_bool;
 use crate::command::argument_class::{ArgumentClass, RecordedDefault};
+use crate::command::argv::hf_bool;
 use crate::command::front_end::DefaultArguments;
 
 impl FillContext<'_> {

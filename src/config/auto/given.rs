@@ -3,8 +3,8 @@
 
 use super::context::{Answer, FillContext, Unfilled};
 use crate::base::source::{DoubtfulArgument, Source, Sourced};
-use crate::command::argv::{Args, ArgumentError};
 use crate::command::argv::is_spelling;
+use crate::command::argv::{Args, ArgumentError};
 use crate::command::front_end::Precision;
 
 /// Every argument that speaks of half precision.

@@ -6,9 +6,9 @@ use std::slice::from_ref;
 
 use super::output::OutputFlags;
 use crate::base::recorded::Version;
+use crate::command::job::Job;
 use crate::command::python::Python;
 use crate::command::target::Target;
-use crate::command::job::Job;
 use crate::host::Host;
 use crate::ranks::topology::{HostFlags, RankFlags, Topology};
 
