@@ -14,7 +14,6 @@ pub(super) const GONE: &str = "-";
 /// The line that names the classes whose arguments a class has besides its own.
 const PARTS: &str = "^";
 
-/// A class of arguments, by the distribution that has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArgumentClass {
     pub distribution: &'static str,
@@ -34,7 +33,6 @@ pub(crate) struct RecordedDefault {
 }
 
 impl ArgumentClass {
-    /// A class whose defaults are recorded.
     pub(crate) fn find(distribution: &'static str, name: &str) -> Option<Self> {
         let mut classes = DEFAULTS.below(&[distribution]).filter_map(|line| line.split(' ').next());
         classes.find(|class| *class == name).map(|name| ArgumentClass { distribution, name })
@@ -66,7 +64,6 @@ impl ArgumentClass {
         Some(RecordedDefault { value, of, certain })
     }
 
-    /// The history of an argument's type.
     pub fn row(self, argument: &str) -> Option<&'static str> {
         OPTIONS.find(&[self.distribution, self.name, argument])
     }
@@ -78,12 +75,10 @@ impl ArgumentClass {
         at(self.row(argument)?, version).filter(|written| *written != GONE)
     }
 
-    /// The other classes whose arguments it has.
     pub(super) fn parts(self) -> impl Iterator<Item = &'static str> {
         self.row(PARTS).into_iter().flat_map(|parts| parts.split(' '))
     }
 
-    /// The names of its arguments in any version.
     pub fn names(self) -> impl Iterator<Item = &'static str> + use<> {
         let lines = OPTIONS.below(&[self.distribution, self.name]);
         lines.filter_map(|line| line.split(' ').next()).filter(|name| *name != PARTS)
@@ -101,7 +96,6 @@ pub fn recorded_versions(distribution: &str) -> Option<&'static str> {
     OPTIONS.find(&[distribution, "*"])
 }
 
-/// Whether every recorded version has the same.
 pub(super) fn is_constant(history: &str) -> bool {
     history.starts_with('=')
 }

@@ -26,7 +26,6 @@ pub(crate) struct Parser {
     classes: Vec<ArgumentClass>,
     /// Options of which only the name is known.
     pub(crate) own: Vec<String>,
-    /// There are no other options.
     pub(crate) closed: bool,
     /// The words stand for a mapping: names are never cut short, and only what transformers looks up is converted.
     pub(crate) mapping: bool,
@@ -160,7 +159,6 @@ impl Parser {
         !names.any(|given| old_name(given) || !self.mapping && abbreviated(given))
     }
 
-    /// Whether every version that has this argument takes this type of value.
     pub(crate) fn takes(&self, name: &str, is_it: fn(ArgType) -> bool) -> bool {
         let types = Self::known_types(&self.rows(name));
         !types.is_empty() && types.into_iter().all(is_it)
@@ -170,12 +168,10 @@ impl Parser {
         Versions::of(self.classes.iter().map(|class| class.distribution), python)
     }
 
-    /// All names, of any version.
     pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> {
         self.classes.iter().flat_map(|class| class.names())
     }
 
-    /// Whether a version that may be installed has this argument.
     pub(crate) fn has(&self, name: &str, versions: &Versions) -> bool {
         self.own.iter().any(|own| own == name) || self.types(name, versions).iter().any(|arg_type| !arg_type.is_gone())
     }

@@ -9,13 +9,11 @@ use crate::base::recorded::Table;
 use crate::base::source::{Source, Sourced};
 use crate::report::{self, Problem, Wanted};
 
-/// How many words follow an option, as argparse's `nargs` says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nargs {
     One,
     /// One word or none; none means true (HF's `bool` fields).
     Optional,
-    /// `store_true`
     Nothing,
 }
 
@@ -43,14 +41,12 @@ pub enum ArgumentError {
     /// An interpolation of OmegaConf, or `$(expr 16 / 8)` in a command copied out of a script: the argument as it is
     /// written.
     Unresolved(String),
-    /// The trainer would refuse it.
     Refused(Problem),
 }
 
 #[derive(Clone, Debug)]
 struct Occurrence {
     name: &'static str,
-    /// Without `=value`.
     spelled: String,
     value: Option<OsString>,
     /// `--name=value` is one word.
@@ -273,7 +269,6 @@ pub fn hf_bool(text: &str) -> Option<bool> {
     }
 }
 
-/// The names in a list.
 pub fn all_options(list: Table) -> impl Iterator<Item = &'static str> {
     list.lines().map(option_name)
 }
@@ -287,7 +282,6 @@ pub fn has_option(list: Table, name: &str) -> bool {
     list.from(name).next().is_some_and(|line| option_name(line) == name)
 }
 
-/// Whether a name in the list starts like this, with underscores or with dashes.
 pub fn any_starts_with(list: Table, prefix: &str) -> bool {
     let prefix = if prefix.contains('_') { prefix.to_string() } else { prefix.replace('-', "_") };
     list.from(&prefix).next().is_some_and(|line| line.starts_with(&prefix))
@@ -298,7 +292,6 @@ pub(crate) fn is_spelling(word: &str, name: &str) -> bool {
     word == name || (word.len() == name.len() && !word.contains('_') && starts_dashed(name, word))
 }
 
-/// Whether the name, written with dashes, starts like this.
 pub(super) fn starts_dashed(name: &str, prefix: &str) -> bool {
     let dashed = name.bytes().map(|b| if b == b'_' { b'-' } else { b });
     name.len() >= prefix.len() && dashed.zip(prefix.bytes()).all(|(one, two)| one == two)

@@ -19,7 +19,6 @@ pub(crate) struct LaunchTraits {
     pub(crate) commands: &'static [&'static str],
     /// The modules behind them, for `python -m`.
     pub(crate) console_modules: &'static [&'static str],
-    /// Arguments that tell the trainer who started the ranks.
     pub(crate) rank_args: fn(&Args, Ranks) -> &'static [&'static str],
     /// It refuses DeepSpeed when a process sees several GPUs, so each rank must have exactly one.
     pub(crate) one_gpu_per_rank: bool,
@@ -30,7 +29,6 @@ pub(crate) struct LaunchTraits {
 pub(crate) struct ConfigTraits {
     /// `None`: it takes no config.
     pub(crate) filler: Option<AutoFiller>,
-    /// The argument that names the config.
     pub(crate) argument: fn(&Args) -> &'static str,
     pub(crate) hand_over: HandOver,
     /// DeepSpeed configs in its package, which its own argument may name.
@@ -59,7 +57,6 @@ pub(crate) struct ArgumentTraits {
 }
 
 pub(crate) struct ModelTraits {
-    /// The argument that names the model.
     pub(crate) argument: &'static str,
     /// The hub of a model that is not a folder.
     pub(crate) hub: fn(&Args, &Host) -> Hub,
@@ -70,7 +67,6 @@ pub(crate) struct ModelTraits {
     pub(crate) has_reference: fn(&Args, &Target) -> bool,
     /// It fails where the model's folder has no weights.
     pub(crate) needs_weights: bool,
-    /// The reason why `fp16.enabled` and `bf16.enabled` may stay "auto".
     pub(crate) precision_unknown: Option<&'static str>,
     pub(crate) training: TrainingDefaults,
 }
@@ -104,7 +100,6 @@ impl AutoFiller {
     }
 }
 
-/// The way by which the config reaches the trainer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HandOver {
     /// `--name PATH`, in place of one that is given.
@@ -119,7 +114,6 @@ pub(crate) enum HandOver {
     Environment { config: &'static str, switch: Option<&'static str> },
 }
 
-/// A script's own way to take the config.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum TakesConfig {
     /// `--name PATH`, by a name of its own.
@@ -128,10 +122,8 @@ pub(crate) enum TakesConfig {
     Joined,
 }
 
-/// The one who starts the ranks, for `rank_args`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ranks {
-    /// There is only one process.
     Single,
     /// This plan executes a launcher.
     Launched,
@@ -142,7 +134,6 @@ pub enum Ranks {
 /// On or off, and the argument that says so; nothing where the arguments do not tell.
 pub(crate) type Precision = Result<Option<(bool, String)>, ArgumentError>;
 
-/// The defaults of a front end that affect memory.
 #[expect(clippy::struct_excessive_bools, reason = "each is a default of its own")]
 pub(crate) struct TrainingDefaults {
     pub(crate) micro_batch: u64,
@@ -158,7 +149,6 @@ pub(crate) struct TrainingDefaults {
     pub(crate) measured_losses: bool,
 }
 
-/// The way by which a front end finds its datasets.
 #[derive(Clone, Copy)]
 pub(crate) enum Datasets {
     Unknown,
@@ -173,22 +163,18 @@ pub(crate) enum Datasets {
 #[derive(Clone, Copy)]
 pub(crate) enum ArgumentParser {
     /// `HfArgumentParser` with a recorded class. `None`: another parser reads this command.
-    Recorded {
-        class: fn(&Target, &Host) -> Option<ArgumentClass>,
-        unknown: UnknownOptions,
-    },
+    Recorded { class: fn(&Target, &Host) -> Option<ArgumentClass>, unknown: UnknownOptions },
     /// The parser in the script, which zlaunch reads.
     Script,
+    /// Another parser, which is not recorded.
     Unrecorded,
 }
 
 #[derive(Clone, Copy)]
 pub(crate) enum UnknownOptions {
     /// `tolerant` says which option or variable makes the parser tolerate them.
-    Refused {
-        unless: fn(&Args, &Host) -> bool,
-        tolerant: &'static str,
-    },
+    Refused { unless: fn(&Args, &Host) -> bool, tolerant: &'static str },
+    /// Something else takes them.
     Ignored,
 }
 
@@ -233,7 +219,6 @@ impl Variable {
     }
 }
 
-/// The interpreter that the command names, else that of the console script.
 pub(crate) fn python_of(command: &ParsedCommand, host: &Host) -> Option<Python> {
     match &command.python {
         Some(word) => Some(Python::at(host.find_program(word)?, host)),
@@ -241,7 +226,6 @@ pub(crate) fn python_of(command: &ParsedCommand, host: &Host) -> Option<Python> 
     }
 }
 
-/// The text of the script or of the module that a command runs, if it can be seen.
 pub(crate) fn text_of<'a>(command: &'a ParsedCommand, host: &Host) -> Option<&'a str> {
     command.source(host).map(|source| source.text.as_str())
 }

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use crate::command::argv::Args;
 use crate::host::Host;
 
+/// Arguments that are read in one way.
 pub struct Input {
-    /// With underscores.
-    name: &'static str,
+    names: &'static str,
     reads: Reads,
-    /// Some scripts do not read it.
+    /// Some scripts do not read them.
     perhaps: bool,
 }
 
@@ -17,7 +17,6 @@ pub struct Input {
 pub enum Reads {
     /// `~` is a folder of that name.
     Plain,
-    /// `~` is the home folder.
     Home,
     /// Like `Home`, or `FOLDER:SUBFOLDER`.
     SwiftModel,
@@ -31,7 +30,6 @@ pub enum Reads {
 
 /// A value that is written as a path and is not there.
 pub struct MissingInput {
-    /// As it is spelled in the command.
     pub(crate) option: String,
     pub value: String,
     /// The trainer looks there.
@@ -43,16 +41,16 @@ pub struct MissingInput {
 }
 
 impl Input {
-    pub const fn new(name: &'static str, reads: Reads) -> Self {
-        Input { name, reads, perhaps: false }
+    pub const fn new(names: &'static str, reads: Reads) -> Self {
+        Input { names, reads, perhaps: false }
     }
 
-    pub(crate) const fn perhaps(name: &'static str) -> Self {
-        Input { name, reads: Reads::Plain, perhaps: true }
+    pub(crate) const fn perhaps(names: &'static str) -> Self {
+        Input { names, reads: Reads::Plain, perhaps: true }
     }
 
-    pub fn missing(&self, args: &Args, host: &Host) -> Vec<MissingInput> {
-        let Some((option, values)) = args.list(self.name) else { return Vec::new() };
+    fn missing(&self, name: &str, args: &Args, host: &Host) -> Vec<MissingInput> {
+        let Some((option, values)) = args.list(name) else { return Vec::new() };
         let is_registered = || PLUGINS.iter().any(|name| args.list(name).is_some());
         let certain = !(self.perhaps || self.reads == Reads::SwiftDataset && is_registered());
         let values = values.into_iter().filter_map(|value| value.to_str());
@@ -94,11 +92,11 @@ pub fn missing(inputs: &[Input], args: &Args, host: &Host) -> Vec<MissingInput> 
         let value = if word.starts_with('-') { word.split_once('=').map_or(word, |pair| pair.1) } else { word };
         is_path(value) || value.as_bytes().ends_with(b".py")
     };
-    // Most launches name no path at all.
     if !args.words().iter().any(|word| word.to_str().is_some_and(names_path)) {
         return Vec::new();
     }
-    inputs.iter().flat_map(|input| input.missing(args, host)).collect()
+    let named = inputs.iter().flat_map(|input| input.names.split(' ').map(move |name| (input, name)));
+    named.flat_map(|(input, name)| input.missing(name, args, host)).collect()
 }
 
 /// Whether it is written as a path of this machine, without any pattern. A name of a hub has one `/` at most.

@@ -29,7 +29,7 @@ pub struct Trainer {
     pub name: &'static str,
     /// The package whose version is the trainer's, by the name pip knows.
     pub(crate) distribution: Option<&'static str>,
-    pub(crate) recognise: fn(&ParsedCommand, &Host) -> Option<Job>,
+    pub(crate) recognise: fn(&'static Trainer, &ParsedCommand, &Host) -> Option<Job>,
     pub(crate) launch: LaunchTraits,
     pub(crate) config: ConfigTraits,
     pub(crate) arguments: ArgumentTraits,
@@ -53,7 +53,6 @@ impl Trainer {
             || self.launch.console_modules.iter().any(|module| target.is_module(module))
     }
 
-    /// Whether the script passes the config to DeepSpeed as it is.
     pub(crate) fn is_raw_deepspeed(&self) -> bool {
         matches!(self.config.filler, Some(AutoFiller::Nobody))
     }
@@ -68,27 +67,22 @@ impl Trainer {
         self.is_hf() && matches!(self.config.hand_over, HandOver::Environment { .. } | HandOver::Nested)
     }
 
-    /// Whether the trainer sets what is not in the config.
     pub(crate) fn sets_what_is_absent(&self) -> bool {
         matches!(self.config.filler, Some(AutoFiller::IfMissing(_)))
     }
 
-    /// Says where the program itself takes the value of an "auto" from.
     pub(crate) fn source_of_auto(&self, key: &str) -> Option<&'static str> {
         self.config.filler.and_then(AutoFiller::source)?(key)
     }
 
-    /// Whether the trainer itself fills or overwrites this key of the config.
     pub(crate) fn sets(&self, key: &str) -> bool {
         matches!(self.config.filler, Some(AutoFiller::Trainer(source)) if source(key).is_some())
     }
 }
 
-/// A command as its front end understands it.
 pub struct Job {
     pub trainer: &'static Trainer,
     pub target: Target,
-    /// Each rank gets these.
     pub(super) words: Vec<OsString>,
     /// The words as the trainer reads them, where a run file holds some.
     pub(super) effective_words: Option<Vec<OsString>>,
@@ -108,7 +102,6 @@ pub struct Job {
     pub(crate) python: Option<Python>,
     /// The front end's own launcher would set these.
     pub variables: Vec<Variable>,
-    /// Set where no config can be handed over.
     pub no_config: Option<NoConfig>,
     pub problems: Vec<Problem>,
     /// The target is the file or module behind what the command named.
@@ -119,12 +112,10 @@ pub struct Job {
     pub(crate) blocker: Option<Problem>,
     /// The ranks would run a console script, which starts ranks itself.
     pub(crate) starts_ranks: bool,
-    /// `--trainer` names the front end.
     pub(crate) is_named: bool,
 }
 
 impl Job {
-    /// The command as it stands.
     pub(crate) fn of(trainer: &'static Trainer, command: &ParsedCommand) -> Self {
         Job {
             trainer,
@@ -210,7 +201,6 @@ impl Job {
             && matches!(self.takes_config, None | Some(TakesConfig::Named(_)))
             && self.run_file.is_none()
             && matches!(self.trainer.arguments.parser, ArgumentParser::Script);
-        // transformers' own parser has it, as a rule.
         let source = self.source.as_ref().filter(|source| is_option && !source.text.contains("HfArgumentParser"))?;
         ArgumentFlow::read(source).refuses(self.config_argument())
     }
@@ -234,14 +224,12 @@ impl Job {
         }
     }
 
-    /// The variables that hand a config over.
     pub(crate) fn config_variables(&self, config: &OsStr) -> Vec<(&'static str, OsString)> {
         let HandOver::Environment { config: name, switch } = self.trainer.config.hand_over else { return Vec::new() };
         let switch = switch.map(|switch| (switch, OsString::from("true")));
         switch.into_iter().chain([(name, config.to_os_string())]).collect()
     }
 
-    /// The trainer's parser gets these words.
     pub(crate) fn command_line(&self) -> &[OsString] {
         self.given_args.as_ref().unwrap_or(&self.args).words()
     }
@@ -266,7 +254,6 @@ impl Job {
         }
     }
 
-    /// Whether it is known how the trainer takes a config.
     pub(crate) fn takes_config(&self) -> bool {
         !self.trainer.is_passthrough() && self.no_config.is_none() && self.takes(self.config_argument())
     }
@@ -326,7 +313,6 @@ impl Job {
         })
     }
 
-    /// Arguments that tell the trainer who started the ranks.
     pub fn launcher_args(&self, ranks: Ranks) -> impl Iterator<Item = OsString> + use<> {
         (self.trainer.launch.rank_args)(&self.args, ranks).iter().map(OsString::from)
     }

@@ -34,7 +34,6 @@ impl Hub {
 /// The rules by which the hidden size is read from a model's config.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HiddenSizeLookup {
-    /// transformers and accelerate.
     Transformers,
     /// ms-swift copies the text model's `hidden_size` to the top of the config first.
     MsSwift,
@@ -55,7 +54,6 @@ const TEXT_SECTIONS: &[&str] = &["text_config", "llm_config", "language_config"]
 /// wins over `hidden_size`. `text_config>`: keys at the top are moved there. `text_config-`: not looked at.
 const NAMES: &str = include_str!("../recorded/hidden_size_names.txt");
 
-/// The key that is recorded with that mark for the config's model type.
 fn recorded(mark: char, config: &Value) -> Option<&'static str> {
     let model_type = config.get("model_type")?.as_str()?;
     NAMES.lines().find_map(|line| {
@@ -85,7 +83,6 @@ pub fn hidden_size(
     }
 }
 
-/// The hidden size, and whether it is at the top of the loaded config.
 pub fn read_hidden_size(config: &Value, lookup: HiddenSizeLookup) -> Option<(u64, bool)> {
     let swift = lookup == HiddenSizeLookup::MsSwift;
     let section = |names: &[&str], of: &Value| names.iter().find_map(|name| own_size(of.get(name)?, lookup));

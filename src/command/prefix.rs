@@ -13,10 +13,8 @@ use program::Barrier;
 /// The shells whose `-c` is seen through, where the text is one plain command.
 const SHELLS: &[&str] = &["bash", "sh", "dash", "zsh"];
 
-/// What stands in front of a command, split off.
 #[derive(Default)]
 pub struct Prefix {
-    /// Outermost first.
     layers: Vec<Layer>,
     pub command: Vec<OsString>,
     pub set: Vec<(OsString, OsString)>,
@@ -25,7 +23,6 @@ pub struct Prefix {
     pub barrier: Option<Barrier>,
 }
 
-/// One program, with the words that are its own.
 struct Layer {
     name: &'static str,
     words: Vec<OsString>,
@@ -54,7 +51,6 @@ impl Prefix {
         self.layers.iter().take(here.map_or(usize::MAX, |at| at + 1)).map(|layer| &layer.words[0])
     }
 
-    /// The same words in front of another command.
     pub fn in_front_of(&self, command: Vec<OsString>) -> Vec<OsString> {
         self.layers.iter().rev().fold(command, |command, layer| {
             let behind = if layer.is_shell { vec![shell::line(&command)] } else { command };

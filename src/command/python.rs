@@ -23,7 +23,6 @@ use packages::{added_by_pth, egg_version, is_same, mapped_by_finder, sites, vers
 pub struct Python {
     /// Links are not followed: a link in a virtual environment *is* the environment.
     pub(crate) program: PathBuf,
-    /// The folders of PYTHONPATH, unless the interpreter's options ignore it.
     named: Vec<PathBuf>,
     sites: Vec<PathBuf>,
     /// The names of dist-info folders, listed for the first question about a version.

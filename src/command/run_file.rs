@@ -16,7 +16,6 @@ use crate::report::{Problem, Rule, reading};
 const NUMBERS: &str = "per_device_train_batch_size gradient_accumulation_steps learning_rate weight_decay adam_beta1 \
     adam_beta2 adam_epsilon max_grad_norm max_steps warmup_steps";
 
-/// Arguments that are booleans.
 const SWITCHES: &str = "fp16 bf16 fp16_full_eval bf16_full_eval auto_find_batch_size";
 
 pub(crate) fn first(words: &[OsString]) -> Option<&OsString> {
@@ -24,7 +23,6 @@ pub(crate) fn first(words: &[OsString]) -> Option<&OsString> {
     is_one(Path::new(word)).then_some(word)
 }
 
-/// Whether it has the name of a run file.
 pub(crate) fn is_one(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ["json", "yaml", "yml"].iter().any(|known| ending == *known))
 }
@@ -69,7 +67,6 @@ fn replaced(text: &str, key: &str, line: &str) -> Option<String> {
     Some([&lines[..at], &[line, "\n"], &lines[behind..]].concat().concat())
 }
 
-/// The text with a line in front of its first key.
 fn inserted(text: &str, line: &str) -> Option<String> {
     let is_key = |text: &&str| !text.starts_with(['#', '-', '%']) && !text.trim().is_empty();
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
@@ -81,7 +78,6 @@ fn is_json(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending == "json")
 }
 
-/// The mapping in a run file; nothing if the file is empty.
 pub(crate) fn read(word: &OsStr, dialect: Dialect, host: &Host) -> Result<Option<Map<String, Value>>, Problem> {
     let path = host.absolute(Path::new(word));
     mapping(&reading::read_text(&path)?, &path, dialect)
@@ -128,12 +124,10 @@ pub(crate) fn typed_words(entries: &Map<String, Value>, converts: bool) -> Vec<O
     usable.map(|(key, value)| OsString::from(format!("--{key}={}", text(value)))).collect()
 }
 
-/// The entries that `typed_words` leaves to the trainer.
 pub(crate) fn unread(entries: &Map<String, Value>, converts: bool) -> Vec<String> {
     entries.iter().filter(|(key, value)| !is_usable(key, value, converts)).map(|(key, _)| key.clone()).collect()
 }
 
-/// The entries that are texts, for a reader that converts nothing.
 pub(crate) fn texts(entries: &Map<String, Value>) -> Vec<(String, String)> {
     let texts = entries.iter().filter_map(|(key, value)| Some((key, value.as_str()?)));
     texts.filter(|(_, text)| !text.contains("${")).map(|(key, text)| (key.clone(), text.to_string())).collect()

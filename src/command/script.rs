@@ -7,7 +7,7 @@ mod options;
 pub mod tokens;
 
 pub(crate) use flow::ArgumentFlow;
-pub(crate) use kind::{RunFileReader, ScriptKind, run_file_reader, script_kind};
+pub(crate) use kind::{ScriptKind, reads_own_file, script_kind, uses_handbook};
 
 use crate::command::script_source;
 use tokens::Token;
@@ -42,7 +42,6 @@ pub fn keyword<'a>(call: &'a str, name: &str) -> Option<&'a str> {
     Some(between(call, &tokens, start, start + length)).filter(|value| !value.starts_with("**"))
 }
 
-/// The text from one token to another, the last one excluded.
 fn between<'a>(text: &'a str, tokens: &[Token], start: usize, end: usize) -> &'a str {
     let at = |index: usize| tokens.get(index).map_or(text.len(), |token| token.at);
     text[at(start)..at(end)].trim()
@@ -53,7 +52,6 @@ pub fn shown(value: &str) -> String {
     value.split_once('\n').map_or_else(|| value.to_string(), |(line, _)| format!("{} …", line.trim_end()))
 }
 
-/// Whether a value is a string literal.
 pub fn is_text(value: &str) -> bool {
     value.starts_with(['"', '\''])
 }

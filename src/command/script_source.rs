@@ -28,7 +28,6 @@ pub struct ScriptFile {
 }
 
 impl ScriptSource {
-    /// `python path`
     pub fn of_script(path: &OsStr, host: &Host) -> Option<Self> {
         let file = host.absolute(Path::new(path));
         let folder = file.parent()?.to_path_buf();
@@ -51,7 +50,6 @@ impl ScriptSource {
         self.file.file_name().and_then(OsStr::to_str).unwrap_or_default()
     }
 
-    /// Whether the script or one of its modules has this text.
     pub(crate) fn mentions(&self, word: &str) -> bool {
         self.text.contains(word) || self.modules().iter().any(|module| module.text.contains(word))
     }
@@ -80,7 +78,6 @@ impl ScriptSource {
         })
     }
 
-    /// The files of the script's folder that the text of a file imports.
     fn imported(&self, text: &str, file: &Path) -> Vec<PathBuf> {
         let file_of = |name: String| {
             let levels = name.bytes().take_while(|byte| *byte == b'.').count();

@@ -15,7 +15,6 @@ pub(crate) struct ShippedConfigs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShippedConfig {
-    /// The value of the trainer's own argument.
     pub word: &'static str,
     /// Relative to the folder of packages.
     pub file: &'static str,
@@ -31,7 +30,6 @@ impl ShippedConfig {
     }
 }
 
-/// Those of an installed version, or of the newest one.
 fn of(distribution: &str, version: Option<Version>) -> impl Iterator<Item = ShippedConfig> {
     TABLE.below(&[distribution]).filter_map(move |line| {
         let (word, history) = line.split_once(' ')?;
@@ -49,7 +47,6 @@ pub fn by_name(distribution: &str, version: Option<Version>, name: &str) -> Opti
     of(distribution, version).find(|config| config.name() == name)
 }
 
-/// Whether some version knows the word.
 pub fn is_word(distribution: &str, word: &str) -> bool {
     TABLE.find(&[distribution, word]).is_some()
 }

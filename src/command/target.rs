@@ -11,15 +11,10 @@ use crate::host::Host;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// `python [options] path`
-    Script {
-        options: Vec<OsString>,
-        path: OsString,
-    },
+    Script { options: Vec<OsString>, path: OsString },
     /// `python [options] -m name`
-    Module {
-        options: Vec<OsString>,
-        name: OsString,
-    },
+    Module { options: Vec<OsString>, name: OsString },
+    /// Any other program.
     Program(OsString),
 }
 
@@ -65,12 +60,10 @@ fn is_file_of(path: &str, dotted: &str) -> bool {
         && bytes.next().is_none_or(|before| before == b'/')
 }
 
-/// A command, split into what it runs, its arguments and the interpreter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParsedCommand {
     pub target: Target,
     pub args: Vec<OsString>,
-    /// The interpreter that the command names.
     pub python: Option<OsString>,
     /// Where the command names no interpreter: the program whose first line does.
     pub(crate) owner: Option<OsString>,
@@ -94,7 +87,6 @@ impl ParsedCommand {
         Self::new(target, rest, None, Some(first.clone()))
     }
 
-    /// The script that is run, if it can be seen.
     pub(crate) fn source(&self, host: &Host) -> Option<&Rc<ScriptSource>> {
         let read = || match &self.target {
             Target::Script { path, .. } => ScriptSource::of_script(path, host),

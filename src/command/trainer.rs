@@ -52,7 +52,6 @@ pub const ALL: &[&Trainer] = &[
     passthrough(),
 ];
 
-/// A console script and its usual sub-command, for examples.
 pub(crate) const EXAMPLE: [&str; 2] = [swift::TRAINER.launch.consoles[0], swift::TRAINER.launch.commands[0]];
 
 pub(crate) const PASSTHROUGH: &str = without_config::PASSTHROUGH.name;
@@ -67,7 +66,7 @@ pub fn recognise(command: &ParsedCommand, named: Option<&Sourced<&'static Traine
         (None, None) => true,
     };
     let mut asked = ALL.iter().filter(|trainer| is_asked(trainer));
-    let recognised = asked.find_map(|trainer| (trainer.recognise)(command, host));
+    let recognised = asked.find_map(|trainer| (trainer.recognise)(trainer, command, host));
     let is_recognised = recognised.is_some();
     let mut job = recognised.unwrap_or_else(|| Job::of(named.map_or(passthrough(), |named| named.value), command));
     let trainer = job.trainer;
@@ -110,7 +109,6 @@ pub(crate) fn is_console(word: &OsStr) -> bool {
     of_console(base_name(word)).is_some()
 }
 
-/// The sub-commands of a console script that train.
 pub(crate) fn commands_of(console: &str) -> &'static [&'static str] {
     of_console(console).map_or(&[], |trainer| trainer.launch.commands)
 }
@@ -155,7 +153,6 @@ fn interpreter(command: &ParsedCommand, host: &Host) -> (Option<Python>, Option<
     }
 }
 
-/// The problem that this program cannot be started here.
 pub(crate) fn missing_program(word: &OsStr, host: &Host) -> Option<Problem> {
     host.find_program(word).is_none().then(|| not_found(word, host))
 }

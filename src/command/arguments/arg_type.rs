@@ -7,7 +7,6 @@ use crate::command::argument_class::{ArgumentClass, GONE};
 use crate::command::argv::hf_bool;
 use crate::report::Wanted;
 
-/// Why a parser rejects an option.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Rejection {
     Unknown,
@@ -22,7 +21,6 @@ pub(crate) enum Rejection {
 /// As the recorder writes it (`tools/record/arguments.py`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ArgType {
-    /// There is no such argument.
     Gone,
     Text,
     Int,
@@ -113,7 +111,6 @@ impl ArgType {
         }
     }
 
-    /// The values it takes, where they are a list.
     pub(crate) fn choices(self, versions: &Versions) -> Vec<&'static str> {
         match self.of_word() {
             ArgType::OneOf(choices) => choices.split('|').collect(),
@@ -124,7 +121,6 @@ impl ArgType {
         }
     }
 
-    /// `choices`: those of the versions that may be installed.
     pub(crate) fn wanted<'a>(self, choices: &'a [&'a str]) -> Wanted<'a> {
         match self.of_word() {
             ArgType::Int => Wanted::Int,

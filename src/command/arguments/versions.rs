@@ -61,7 +61,6 @@ impl<'p> Versions<'p> {
         is_part && self.each(|of| of(distribution)).iter().all(|version| (since..until).contains(&version.0))
     }
 
-    /// Whether no installed version was found, so that it may be any.
     pub(super) fn is_any(&self, distribution: &str) -> bool {
         self.neighbours(distribution).is_some_and(|found| found.installed.is_none())
     }
@@ -79,7 +78,6 @@ impl<'p> Versions<'p> {
         format!("{distribution} {}", installed.clone().unwrap_or_else(|| versions[1].to_string()))
     }
 
-    /// The reason where it is not `certain`.
     pub(crate) fn doubt(&self) -> String {
         let doubtful = self.all().find(|found| !found.certain);
         doubtful.map_or_else(String::new, |Neighbours { distribution, installed, versions, .. }| match installed {

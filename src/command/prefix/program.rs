@@ -16,9 +16,7 @@ pub struct PrefixProgram {
     pub barring: &'static str,
     /// The option without which it drops all variables.
     pub keeps_variables: Option<&'static str>,
-    /// The number of words between the options and the command.
     pub(super) words: usize,
-    /// It takes `NAME=value` in front of the command.
     pub(super) sets_variables: bool,
     /// It runs the Python of another environment than PATH shows.
     pub own_python: bool,
@@ -39,7 +37,6 @@ pub enum Barrier {
 type Options = Vec<(String, Option<OsString>)>;
 
 impl PrefixProgram {
-    /// The one of its names that these words start with.
     pub(super) fn name_in(&self, words: &[OsString]) -> Option<&'static str> {
         self.names.split(", ").find(|name| {
             let mut parts = name.split(' ');

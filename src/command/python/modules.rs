@@ -14,7 +14,6 @@ pub enum Presence {
     Unknown,
 }
 
-/// The modules of any version of Python.
 const STANDARD_LIBRARY: &str = include_str!("../../recorded/python_stdlib.txt");
 
 /// Files in site-packages that run code at the start but add no module.
@@ -44,7 +43,6 @@ pub fn seek(dotted: &str, folders: &[PathBuf], sites: &[PathBuf]) -> Presence {
     Presence::Missing
 }
 
-/// Whether a folder has the module as a file, a folder or a compiled library.
 fn holds(folder: &Path, parts: &[&str]) -> bool {
     let Some((last, above)) = parts.split_last() else { return false };
     let folder = above.iter().fold(folder.to_path_buf(), |folder, part| folder.join(part));

@@ -65,7 +65,6 @@ pub(super) fn version_of(program: &Path) -> Option<String> {
     named(program).or_else(|| named(&fs::canonicalize(program).ok()?))
 }
 
-/// The folders that `.pth` files add to a site folder.
 pub(super) fn added_by_pth(site: &Path) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = names_in(site).map(|name| site.join(name)).collect();
     files.retain(|file| file.extension().is_some_and(|ending| ending == "pth"));

@@ -9,7 +9,6 @@ use crate::command::argument_class::{ArgumentClass, TRAINING_ARGUMENTS};
 use crate::command::python::is_standard;
 use crate::command::script_source::ScriptSource;
 
-/// The reader of the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reader {
     /// `HfArgumentParser` and those derived from it.
@@ -111,7 +110,6 @@ impl<'a> ArgumentFlow<'a> {
         at > 0 && self.is(at - 1, "class") && self.tokens[at - 1].indent.is_some()
     }
 
-    /// The tokens in the parentheses behind a name.
     fn behind(&self, at: usize) -> Range<usize> {
         if self.is(at + 1, "(") { in_parentheses(&self.tokens, at + 1) } else { 0..0 }
     }
@@ -124,7 +122,6 @@ impl<'a> ArgumentFlow<'a> {
         self.classes.iter().rfind(|(name, _)| *name == token.text).map(|(_, class)| *class)
     }
 
-    /// The classes that transformers' parser is given.
     pub(super) fn parsed(&self) -> impl Iterator<Item = (&'a str, ArgumentClass)> {
         let given = calls(&self.tokens, is_hf_parser).flatten();
         given.filter_map(|at| Some((self.tokens[at].text, self.class_at(at)?)))
@@ -167,7 +164,6 @@ impl<'a> ArgumentFlow<'a> {
         (0..self.tokens.len()).find(|at| is_it(*at) && !is_read(*at))
     }
 
-    /// The reason why no argument can be followed.
     fn doubt_about_all(&self) -> Option<String> {
         match (self.reader, self.made.first(), self.opaque) {
             (Reader::Other(package), ..) => Some(format!("{} reads its arguments by {package}", self.name())),
@@ -215,7 +211,6 @@ impl<'a> ArgumentFlow<'a> {
         })
     }
 
-    /// Says where the script itself sets an argument.
     pub(crate) fn overrides(&self, argument: &str) -> Option<String> {
         Some(format!("{} may set {argument}", self.place(self.set_at(argument)?)))
     }
@@ -229,9 +224,11 @@ impl<'a> ArgumentFlow<'a> {
             return None;
         }
         let made = self.made.iter().filter_map(|call| self.class_at(call.start - 2));
-        let mut used = self.parsed().map(|(_, class)| class).chain(made);
-        let first = used.next()?;
-        used.all(|class| class == first).then_some(first)
+        let mut used: Vec<ArgumentClass> = self.parsed().map(|(_, class)| class).chain(made).collect();
+        if used.is_empty() && self.reader != Reader::Hf {
+            used = self.classes.iter().map(|(_, class)| *class).collect();
+        }
+        used.first().copied().filter(|first| used.iter().all(|class| class == first))
     }
 
     pub(super) fn reader_name(&self) -> Option<&'static str> {

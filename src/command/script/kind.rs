@@ -5,12 +5,10 @@ use crate::command::script_source::{ScriptSource, imports};
 
 /// Parsers that fill classes of arguments from the command line.
 const PARSERS: &[&str] = &["HfArgumentParser", "TrlParser", HANDBOOK];
-/// The parser of the alignment handbook.
 pub(super) const HANDBOOK: &str = "H4ArgumentParser";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScriptKind {
-    /// It uses the Trainer of transformers or TRL.
     Hf,
     /// It calls `deepspeed.initialize`, and no Trainer is seen.
     RawDeepSpeed,
@@ -28,28 +26,17 @@ pub(crate) fn script_kind(source: &ScriptSource) -> ScriptKind {
     kinds.into_iter().find(|kind| found.contains(kind)).unwrap_or(ScriptKind::Unknown)
 }
 
-/// The reader of a JSON or YAML file that stands in front of the arguments.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RunFileReader {
-    /// Only if the file stands alone. Assumed where the script shows nothing.
-    Transformers,
-    /// The parser of the alignment handbook, which takes `--name=value` behind it.
-    Handbook,
-    /// The script itself: the file is its own, and options are read by another parser.
-    Nobody,
+/// Whether the parser of the alignment handbook reads the arguments.
+pub(crate) fn uses_handbook(source: &ScriptSource) -> bool {
+    source.mentions(HANDBOOK)
 }
 
-pub(crate) fn run_file_reader(source: &ScriptSource) -> RunFileReader {
+/// Whether a JSON or YAML file in front of the arguments is for the script itself, and not for transformers' parser.
+pub(crate) fn reads_own_file(source: &ScriptSource) -> bool {
     const FILES: &str = "parse_json_file|parse_yaml_file|parse_dict";
     const OPTIONS: &str = "ArgumentParser|add_argument|TrlParser|import fire|hydra|import click|import tyro|typer";
     let has = |signs: &str| signs.split('|').any(|sign| source.mentions(sign));
-    if has(HANDBOOK) {
-        RunFileReader::Handbook
-    } else if !has(FILES) && has(OPTIONS) {
-        RunFileReader::Nobody
-    } else {
-        RunFileReader::Transformers
-    }
+    !has(FILES) && has(OPTIONS)
 }
 
 pub fn of_text(text: &str) -> ScriptKind {
@@ -65,7 +52,6 @@ pub fn of_text(text: &str) -> ScriptKind {
     let is_trainer = |name: &str| name.ends_with("Trainer") || name.ends_with("TrainingArguments");
     let of_hf = |name: &str| name.starts_with("transformers.") || name.starts_with("trl.");
     let names_hf = |token: &Token| token.is("TrainingArguments") || is_hf_parser(token);
-    // `transformers.Trainer`
     let attribute = |words: &[Token]| words[0].is("transformers") && words[1].is(".") && is_trainer(words[2].text);
     let is_hf = imported.iter().any(|name| of_hf(name) && is_trainer(name))
         || tokens.iter().any(names_hf)

@@ -10,7 +10,6 @@ use crate::command::argument_class::{ArgumentClass, TRAINING_ARGUMENTS};
 /// Packages that refuse an option which no function or decorator of the script names.
 const STRICT: &str = "fire click typer";
 
-/// transformers' parser, as a script makes it.
 pub(crate) struct ScriptParser<'a> {
     /// The recorded ones of its classes.
     pub(crate) classes: Vec<ArgumentClass>,

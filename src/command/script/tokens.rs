@@ -6,7 +6,6 @@ use std::ops::Range;
 pub(super) enum Kind {
     Name,
     Number,
-    /// Without its quotes.
     Text,
     Sign,
 }
@@ -17,7 +16,6 @@ pub struct Token<'a> {
     pub text: &'a str,
     /// The byte of the source where it starts, quotes included.
     pub(super) at: usize,
-    /// Counted from 1.
     pub line: usize,
     /// Its column, if it is the first of a statement.
     pub indent: Option<usize>,

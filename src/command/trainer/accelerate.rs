@@ -25,7 +25,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
 pub(super) const VARIABLES: HandOver =
     HandOver::Environment { config: "ACCELERATE_DEEPSPEED_CONFIG_FILE", switch: Some("ACCELERATE_USE_DEEPSPEED") };
 
-fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
+fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) -> Option<Job> {
     let text = text_of(command, host).filter(|text| imports(text, &["accelerate"]))?;
     let has_trainer = text.contains("TrainingArguments") || trains_with_hf(text);
     let by_argument = text.contains("\"--deepspeed") || text.contains("'--deepspeed");
@@ -39,10 +39,9 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
             "drop hf_ds_config there: zlaunch passes the config in ACCELERATE_DEEPSPEED_CONFIG_FILE",
         )
     });
-    Some(Job { no_config, ..Job::of(&TRAINER, command) })
+    Some(Job { no_config, ..Job::of(trainer, command) })
 }
 
-/// Whether it calls a trainer that is no class of its own.
 fn trains_with_hf(text: &str) -> bool {
     let calls_one = |rest: &str| {
         let start = rest.rfind(|c: char| !c.is_alphanumeric() && c != '_').map_or(0, |at| at + 1);

@@ -35,11 +35,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
     config: ConfigTraits { hand_over: HandOver::Joined, ..hf::TRAINER.config },
     arguments: ArgumentTraits {
         // Not all of its ways to read a dataset are known.
-        inputs: &[
-            Input::new("model_name_or_path", Reads::Plain),
-            Input::perhaps("datasets"),
-            Input::perhaps("resume_from_checkpoint"),
-        ],
+        inputs: &[Input::new("model_name_or_path", Reads::Plain), Input::perhaps("datasets resume_from_checkpoint")],
         parser: ArgumentParser::Unrecorded,
         defaults: DefaultArguments::Recorded(|_, _| ArgumentClass::find("axolotl", "train")),
         ..hf::TRAINER.arguments
@@ -53,18 +49,16 @@ pub(crate) const TRAINER: Trainer = Trainer {
 
 const MODULE: &str = "axolotl.cli.train";
 
-/// The options of `axolotl train`.
 const COMMAND: ArgumentClass = ArgumentClass { distribution: "axolotl", name: "train" };
 /// Their types, as the table writes them.
 const VALUE: &str = "str";
 const SWITCH: &str = "switch";
 
-/// Its own names for arguments of transformers.
 const NAMES: &[(&str, &str)] =
     &[("micro_batch_size", "per_device_train_batch_size"), ("base_model", "model_name_or_path")];
 
-fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
-    let mut job = if TRAINER.is_console(&command.target) {
+fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) -> Option<Job> {
+    let mut job = if trainer.is_console(&command.target) {
         let (_, rest) = command.args.split_first().filter(|(mode, _)| *mode == "train")?;
         // axolotl downloads a config that is a URL.
         run_file::first(rest).filter(|file| !file.to_string_lossy().contains("://"))?;
@@ -73,9 +67,9 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
         let (words, problems) = module_args(rest, version.as_deref())?;
         let variables = variables(python.as_ref(), version.as_deref().map(Version::parse), host);
         // By name, as axolotl itself does: the current folder is then on `sys.path`.
-        Job { target: Target::module(MODULE), words, python, variables, problems, ..Job::of(&TRAINER, command) }
+        Job { target: Target::module(MODULE), words, python, variables, problems, ..Job::of(trainer, command) }
     } else {
-        command.target.is_module(MODULE).then(|| Job::of(&TRAINER, command))?
+        command.target.is_module(MODULE).then(|| Job::of(trainer, command))?
     };
     if let Some(file) = run_file::first(&job.words).cloned()
         && let Some(entries) = job.read_run_file(&file, Dialect::PyYaml, host)
@@ -124,7 +118,6 @@ fn module_args(words: &[OsString], version: Option<&str>) -> Option<(Vec<OsStrin
     Some((args, problems))
 }
 
-/// The problem that an option is spelt with underscores.
 fn no_option(name: &str, version: Option<&str>) -> Problem {
     let trainer = version.map_or_else(|| TRAINER.name.to_string(), |version| format!("{} {version}", TRAINER.name));
     let meant = format!("--{}", name.replace('_', "-"));

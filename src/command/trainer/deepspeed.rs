@@ -30,7 +30,7 @@ fn config_argument(args: &Args) -> &'static str {
 }
 
 /// Recognised by what the script calls, or by its arguments where that is not seen.
-fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
+fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) -> Option<Job> {
     if matches!(command.target, Target::Program(_)) {
         return None;
     }
@@ -45,7 +45,7 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
         ScriptKind::Unknown => given.is_given("deepspeed_config") || given.is_bare("deepspeed"),
     };
     let takes_config = if named { None } else { source.and_then(own_option) };
-    is_raw.then(|| Job { takes_config, no_config, ..Job::of(&TRAINER, command) })
+    is_raw.then(|| Job { takes_config, no_config, ..Job::of(trainer, command) })
 }
 
 /// The functions that make the config in DeepSpeed-Chat and Safe-RLHF.
@@ -73,7 +73,6 @@ fn makes_config(source: &ScriptSource) -> Option<NoConfig> {
     ))
 }
 
-/// The script's own option for a config, where it does not use DeepSpeed's.
 fn own_option(source: &ScriptSource) -> Option<TakesConfig> {
     if source.mentions("add_config_arguments") || source.mentions_option("deepspeed_config") {
         return None;

@@ -13,7 +13,7 @@ use crate::command::inputs::{Input, Reads};
 use crate::command::job::{Job, Trainer};
 use crate::command::model::{HiddenSizeLookup, Hub};
 use crate::command::run_file::{self, RunFile};
-use crate::command::script::{ArgumentFlow, RunFileReader, run_file_reader};
+use crate::command::script::{ArgumentFlow, reads_own_file, uses_handbook};
 use crate::command::script_source::ScriptSource;
 use crate::command::target::{ParsedCommand, Target};
 use crate::host::Host;
@@ -85,21 +85,16 @@ pub(crate) const DEFAULTS: TrainingDefaults = TrainingDefaults {
 
 /// The names of transformers' examples. Every script accepts `--resume_from_checkpoint`, but not every one reads it.
 const INPUTS: &[Input] = &[
-    Input::new("model_name_or_path", Reads::Plain),
-    Input::new("config_name", Reads::Plain),
-    Input::new("tokenizer_name", Reads::Plain),
-    Input::new("train_file", Reads::Plain),
-    Input::new("validation_file", Reads::Plain),
-    Input::new("test_file", Reads::Plain),
+    Input::new("model_name_or_path config_name tokenizer_name train_file validation_file test_file", Reads::Plain),
     Input::perhaps("resume_from_checkpoint"),
 ];
 
 /// Any Python program that no other front end has recognised.
-fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
+fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) -> Option<Job> {
     if matches!(command.target, Target::Program(_)) {
         return None;
     }
-    let mut job = Job::of(&TRAINER, command);
+    let mut job = Job::of(trainer, command);
     // `HfArgumentParser` first reads the arguments in a file `script.args` beside the script.
     if let Target::Script { path, .. } = &command.target
         && let Some(text) = reading::text_if_any(&host.absolute(Path::new(path)).with_extension("args"))
@@ -122,19 +117,18 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
 /// A JSON or YAML file that is the only argument holds all the others (`parse_json_file`), unless the script reads it
 /// itself. If it cannot be read, it is data of a script that is not transformers'.
 fn take_run_file(job: &mut Job, file: &OsStr, alone: bool, source: Option<&ScriptSource>, host: &Host) {
-    let reads = source.map_or(RunFileReader::Transformers, run_file_reader);
-    // Only the parser of the alignment handbook takes more behind it.
-    if reads == RunFileReader::Nobody || !alone && reads != RunFileReader::Handbook {
+    // The alignment handbook's parser takes `--name=value` behind it.
+    let of_handbook = source.is_some_and(uses_handbook);
+    if !of_handbook && (!alone || source.is_some_and(reads_own_file)) {
         return;
     }
     let Some(run_file) = RunFile::read(file, host) else { return };
     job.read_arguments(&run_file);
-    if reads == RunFileReader::Transformers {
+    if !of_handbook {
         job.run_file = Some(run_file);
     }
 }
 
-/// The usual options of scripts for a config.
 pub(super) fn config_options() -> impl Iterator<Item = &'static str> {
     FIELDS.split(' ').skip(1)
 }
@@ -148,7 +142,7 @@ fn config_argument(args: &Args) -> &'static str {
 
 /// Set where the script does not take the config by an option that `config_argument` finds.
 fn takes_config(source: &ScriptSource, words: &[OsString]) -> Option<TakesConfig> {
-    if run_file_reader(source) == RunFileReader::Handbook && run_file::first(words).is_some() {
+    if uses_handbook(source) && run_file::first(words).is_some() {
         return Some(TakesConfig::Joined);
     }
     // `TrainingArguments(deepspeed=args.ds_config)`

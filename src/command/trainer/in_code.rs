@@ -23,7 +23,6 @@ pub(crate) const TRAINER: Trainer = Trainer {
     ..hf::TRAINER
 };
 
-/// Classes of arguments of transformers, TRL and sentence-transformers.
 const CLASSES: &str = "TrainingArguments Seq2SeqTrainingArguments SFTConfig DPOConfig GRPOConfig KTOConfig ORPOConfig CPOConfig \
     RewardConfig RLOOConfig SentenceTransformerTrainingArguments SparseEncoderTrainingArguments \
     CrossEncoderTrainingArguments";
@@ -31,7 +30,7 @@ const CLASSES: &str = "TrainingArguments Seq2SeqTrainingArguments SFTConfig DPOC
 /// Packages whose trainer is transformers' own or derives from it.
 const PACKAGES: &[&str] = &["transformers", "trl", "unsloth", "sentence_transformers"];
 
-fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
+fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) -> Option<Job> {
     let source = command.source(host).filter(|source| imports(&source.text, PACKAGES))?;
     let text = source.text.as_str();
     let made: Vec<&str> = CLASSES.split(' ').flat_map(|class| calls(text, class)).collect();
@@ -51,7 +50,7 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
         Some(_) => return None,
     };
     // Its arguments mean what the script makes of them, so none is read.
-    Some(Job { effective_words: Some(Vec::new()), no_config, ..Job::of(&TRAINER, command) })
+    Some(Job { effective_words: Some(Vec::new()), no_config, ..Job::of(trainer, command) })
 }
 
 /// Whether the script may take a config by an option, or find one in what it unpacks (`TrainingArguments(**settings)`).

@@ -30,7 +30,7 @@ const TRAINERS: &[&str] = &["Trainer", "Fabric", "LightningCLI", FROM_OPTIONS];
 /// Before Lightning 2: the options of the command line are the Trainer's own.
 const FROM_OPTIONS: &str = "from_argparse_args";
 
-fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
+fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) -> Option<Job> {
     let text = text_of(command, host).filter(|text| imports(text, PACKAGES))?;
     let trainers = trainers(text);
     // A script that takes the config by an argument sets the variable itself.
@@ -40,10 +40,9 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
     }
     let no_config = in_code(text).or_else(|| other_strategy(text, &trainers, &command.args));
     let variables = processes(&trainers, host).into_iter().collect();
-    Some(Job { variables, no_config, ..Job::of(&TRAINER, command) })
+    Some(Job { variables, no_config, ..Job::of(trainer, command) })
 }
 
-/// The arguments of each call of a trainer.
 fn trainers(text: &str) -> Vec<&str> {
     TRAINERS.iter().flat_map(|name| calls(text, name)).collect()
 }
@@ -61,7 +60,6 @@ fn processes(trainers: &[&str], host: &Host) -> Option<Variable> {
     Some(Variable::new(vars::NPROC_PER_NODE, devices.to_string(), format!("devices={devices} in the script")))
 }
 
-/// A config that the script gives itself counts.
 fn in_code(text: &str) -> Option<NoConfig> {
     let config = calls(text, "DeepSpeedStrategy").into_iter().find_map(|call| keyword(call, "config"))?;
     Some(NoConfig::new(

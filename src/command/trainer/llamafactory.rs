@@ -37,10 +37,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
         inputs: &[
             Input::new("model_name_or_path", Reads::Plain),
             Input::new("adapter_name_or_path", Reads::Commas),
-            Input::new("dataset_dir", Reads::Plain),
-            Input::new("ref_model", Reads::Plain),
-            Input::new("reward_model", Reads::Plain),
-            Input::new("resume_from_checkpoint", Reads::Plain),
+            Input::new("dataset_dir ref_model reward_model resume_from_checkpoint", Reads::Plain),
         ],
         datasets: Datasets::Listed,
         parser: ArgumentParser::Recorded {
@@ -80,18 +77,18 @@ fn arguments(args: &Args, _: &Target) -> Option<ArgumentClass> {
 
 const MODULE: &str = "llamafactory.launcher";
 
-fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
-    let console = TRAINER.is_console(&command.target);
+fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) -> Option<Job> {
+    let console = trainer.is_console(&command.target);
     // Ray starts the ranks then.
     if console && host.var(vars::USE_RAY).is_some_and(is_on) {
         return None;
     }
     let mut job = if console {
         let (_, rest) = command.args.split_first().filter(|(mode, _)| *mode == "train")?;
-        let behind = Job::behind_console(&TRAINER, command, MODULE, rest, host);
+        let behind = Job::behind_console(trainer, command, MODULE, rest, host);
         Job { variables: variables(behind.version(), host), ..behind }
     } else {
-        command.target.is_module(MODULE).then(|| Job::of(&TRAINER, command))?
+        command.target.is_module(MODULE).then(|| Job::of(trainer, command))?
     };
     let Some(file) = run_file::first(&job.words).cloned() else { return Some(job) };
     let python = job.python.clone().or_else(|| python_of(command, host));

@@ -9,12 +9,12 @@ use crate::command::target::Target;
 
 pub(crate) const TRAINER: Trainer = Trainer {
     name: "nested",
-    recognise: |command, _| {
+    recognise: |trainer, command, _| {
         let option = section_option::find(&command.args, "deepspeed")?;
         if ["null", "None", ""].contains(&option.value) || matches!(command.target, Target::Program(_)) {
             return None;
         }
-        Some(Job { effective_words: Some(Vec::new()), ..Job::of(&TRAINER, command) })
+        Some(Job { effective_words: Some(Vec::new()), ..Job::of(trainer, command) })
     },
     config: ConfigTraits { hand_over: HandOver::Nested, ..hf::TRAINER.config },
     arguments: hf::UNRECORDED,

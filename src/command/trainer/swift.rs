@@ -5,6 +5,8 @@ use std::ffi::OsStr;
 use std::ops::Range;
 use std::path::Path;
 
+use serde_json::Value;
+
 use super::hf;
 use crate::base::recorded::{Table, Version};
 use crate::base::vars;
@@ -76,20 +78,10 @@ pub(crate) const TRAINER: Trainer = Trainer {
 };
 
 const INPUTS: &[Input] = &[
-    Input::new("model", Reads::SwiftModel),
-    Input::new("adapters", Reads::SwiftModel),
-    Input::new("ref_model", Reads::SwiftModel),
-    Input::new("ref_adapters", Reads::SwiftModel),
-    Input::new("reward_model", Reads::SwiftModel),
-    Input::new("teacher_model", Reads::SwiftModel),
-    Input::new("dataset", Reads::SwiftDataset),
-    Input::new("val_dataset", Reads::SwiftDataset),
-    Input::new("cached_dataset", Reads::Home),
-    Input::new("cached_val_dataset", Reads::Home),
-    Input::new("custom_dataset_info", Reads::Home),
-    Input::new("resume_from_checkpoint", Reads::Home),
-    Input::new("external_plugins", Reads::File),
-    Input::new("custom_register_path", Reads::File),
+    Input::new("model adapters ref_model ref_adapters reward_model teacher_model", Reads::SwiftModel),
+    Input::new("dataset val_dataset", Reads::SwiftDataset),
+    Input::new("cached_dataset cached_val_dataset custom_dataset_info resume_from_checkpoint", Reads::Home),
+    Input::new("external_plugins custom_register_path", Reads::File),
 ];
 
 // `bool | None` in swift: a bare `--bf16` is refused by its parser.
@@ -110,18 +102,18 @@ const COMMANDS: &[(&str, &[Table])] = &[
     ("infer", &[Table(include_str!("../../recorded/swift_infer.txt"))]),
 ];
 
-fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
+fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) -> Option<Job> {
     if command_of(&command.target).is_some() {
-        let mut job = Job { python: python_of(command, host), ..Job::of(&TRAINER, command) };
+        let mut job = Job { python: python_of(command, host), ..Job::of(trainer, command) };
         adapt(&mut job, host);
         return Some(job);
     }
-    if !TRAINER.is_console(&command.target) {
+    if !trainer.is_console(&command.target) {
         return None;
     }
     let (first, rest) = command.args.split_first()?;
     let (name, _) = COMMANDS.iter().find(|(name, _)| first == name)?;
-    let mut job = Job::behind_console(&TRAINER, command, &format!("swift.cli.{name}"), rest, host);
+    let mut job = Job::behind_console(trainer, command, &format!("swift.cli.{name}"), rest, host);
     adapt(&mut job, host);
     let version = job.version();
     let is_before = |other| version.is_some_and(|version| version.is_before(other));
@@ -129,8 +121,7 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
     if let Some(file) = run_file::first(rest)
         && !is_before([4, 1, 0])
     {
-        let precedence = if is_before([4, 2, 2]) { EnvBlock::Wins } else { EnvBlock::Yields };
-        insert_run_file(&mut job, 0..1, file, false, precedence, host);
+        insert_run_file(&mut job, 0..1, file, false, host);
     }
     // `--config x.yaml` of ms-swift 3.10 to 4.0 put the words of the file last, so they win over the command line.
     let option = job.words.iter().position(|word| word == "--config");
@@ -138,14 +129,13 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
         && is_before([4, 1, 0])
         && !is_before([3, 10, 0])
     {
-        insert_run_file(&mut job, at..at + 2, &file, true, EnvBlock::Yields, host);
+        insert_run_file(&mut job, at..at + 2, &file, true, host);
     }
     // With `--use_ray`, Ray starts the ranks.
     let args = Args::read(job.words.clone(), &[("use_ray", Nargs::Optional)], OptionList::Open);
     (!is_on(&args, "use_ray")).then_some(job)
 }
 
-/// Whether a switch is given and is true.
 fn is_on(args: &Args, name: &str) -> bool {
     args.bool(name, true).ok().flatten().is_some_and(|sourced| sourced.value)
 }
@@ -164,7 +154,7 @@ fn adapt(job: &mut Job, host: &Host) {
 }
 
 /// Replaces the words at `place`, which name a run file, by the words in it, there or at the end.
-fn insert_run_file(job: &mut Job, place: Range<usize>, file: &OsStr, at_end: bool, precedence: EnvBlock, host: &Host) {
+fn insert_run_file(job: &mut Job, place: Range<usize>, file: &OsStr, at_end: bool, host: &Host) {
     match run_file::read(file, Dialect::PyYaml, host) {
         // swift passes the word on, and its parser refuses it.
         Ok(None) => {}
@@ -175,7 +165,7 @@ fn insert_run_file(job: &mut Job, place: Range<usize>, file: &OsStr, at_end: boo
                 let problem = Problem::error(Rule::RunFile, what).at(format!("{}, ENV", file.to_string_lossy()));
                 job.problems.push(problem.fix("ENV: {NPROC_PER_NODE: 8}"));
             }
-            job.variables.extend(variables(block.as_ref(), file, precedence, host));
+            job.variables.extend(variables(block.as_ref(), file, job.version(), host));
             job.words.drain(place.clone());
             let at = if at_end { job.words.len() } else { place.start };
             job.words.splice(at..at, run_file::words(&entries));
@@ -184,23 +174,14 @@ fn insert_run_file(job: &mut Job, place: Range<usize>, file: &OsStr, at_end: boo
     }
 }
 
-/// The precedence of a run file's `ENV` block over the environment.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum EnvBlock {
-    Yields,
-    /// Before 4.2.2, except for the number of processes and machines: that was read before the file.
-    Wins,
-}
-
 /// The variables of the `ENV` block, and the one that tells the trainer which file it is.
-fn variables(block: Option<&serde_json::Value>, file: &OsStr, precedence: EnvBlock, host: &Host) -> Vec<Variable> {
+fn variables(block: Option<&Value>, file: &OsStr, version: Option<Version>, host: &Host) -> Vec<Variable> {
     const RANKS: &[&str] = &[vars::NPROC_PER_NODE, vars::NNODES, vars::NODE_RANK, vars::MASTER_ADDR, vars::MASTER_PORT];
     let why = format!("ENV in {}", file.to_string_lossy());
     let entries = block.and_then(|block| block.as_object()).into_iter().flatten();
-    let counts = |name: &str| match precedence {
-        EnvBlock::Yields => host.var_os(name).is_none(),
-        EnvBlock::Wins => !RANKS.contains(&name),
-    };
+    // In 4.1 to 4.2.1 the block wins over the environment, except for what was read before the file.
+    let wins = version.is_some_and(|version| !version.is_before([4, 1, 0]) && version.is_before([4, 2, 2]));
+    let counts = |name: &str| if wins { !RANKS.contains(&name) } else { host.var_os(name).is_none() };
     let wanted = entries.filter(|(name, _)| counts(name) && vars::is_name(name));
     let wanted = wanted.map(|(name, value)| Variable::new(name, python_str(value), &why));
     wanted.chain([Variable::new("SWIFT_CONFIG_FILE", file.to_string_lossy(), "as swift sets it")]).collect()

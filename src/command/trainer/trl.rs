@@ -30,10 +30,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
     config: ConfigTraits { argument: |_| "deepspeed", ..hf::TRAINER.config },
     arguments: ArgumentTraits {
         inputs: &[
-            Input::new("model_name_or_path", Reads::Plain),
-            Input::new("dataset_name", Reads::Plain),
-            Input::new("datasets", Reads::Plain),
-            Input::new("chat_template_path", Reads::Plain),
+            Input::new("model_name_or_path dataset_name datasets chat_template_path", Reads::Plain),
             Input::perhaps("resume_from_checkpoint"),
         ],
         datasets: Datasets::Folders,
@@ -58,7 +55,6 @@ pub(crate) const TRAINER: Trainer = Trainer {
     },
 };
 
-/// The sub-commands, and the classes of their arguments.
 const COMMANDS: &[(&str, &str)] = &[
     ("sft", "SFTConfig"),
     ("dpo", "DPOConfig"),
@@ -80,8 +76,8 @@ fn is_for_accelerate(name: &str) -> bool {
     ACCELERATE.split(' ').any(|option| option == name)
 }
 
-fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
-    let mut job = if TRAINER.is_console(&command.target) {
+fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) -> Option<Job> {
+    let mut job = if trainer.is_console(&command.target) {
         let (script, rest) = command.args.split_first()?;
         let (script, _) = COMMANDS.iter().find(|(name, _)| script == name)?;
         let names = rest.iter().filter_map(|word| word.to_str()?.strip_prefix("--")?.split('=').next());
@@ -90,10 +86,10 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
         }
         let modules = FOLDERS.map(|folder| format!("{folder}.{script}"));
         let python = python_of(command, host);
-        Job::in_package(&TRAINER, command, python, &modules.each_ref().map(String::as_str), rest)
+        Job::in_package(trainer, command, python, &modules.each_ref().map(String::as_str), rest)
     } else {
         class_of(&command.target)?;
-        Job::of(&TRAINER, command)
+        Job::of(trainer, command)
     };
     if let Some(file) = Args::read(job.words.clone(), CONFIG, OptionList::Open).raw("config")
         && let Some(mut entries) = job.read_run_file(file.value, Dialect::PyYaml, host)

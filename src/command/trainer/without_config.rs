@@ -16,14 +16,18 @@ const TABLE: &str = include_str!("without_config.txt");
 pub(crate) const PASSTHROUGH: Trainer = Trainer {
     name: "command",
     distribution: None,
-    recognise: |command, _| Some(Job::of(&PASSTHROUGH, command)),
+    recognise: |trainer, command, _| Some(Job::of(trainer, command)),
     config: ConfigTraits { filler: None, ..hf::TRAINER.config },
     model: ModelTraits { fp16: |_| Ok(None), bf16: |_| Ok(None), ..hf::TRAINER.model },
     ..hf::TRAINER
 };
 
-/// torchrun starts the ranks of these.
+/// Executed once: they start their ranks themselves.
+const ONCE: Trainer = Trainer { recognise: find, ..PASSTHROUGH };
+
+/// torchrun starts their ranks.
 const RANKS: Trainer = Trainer {
+    recognise: find,
     config: ConfigTraits { filler: Some(AutoFiller::Nobody), ..hf::TRAINER.config },
     arguments: hf::UNRECORDED,
     ..hf::TRAINER
@@ -36,51 +40,33 @@ pub(crate) const MEGATRON: Trainer = Trainer {
         consoles: &["megatron"],
         console_modules: &["swift.cli._megatron.main"],
         has_own_launcher: true,
-        ..PASSTHROUGH.launch
+        ..ONCE.launch
     },
-    recognise: |command, host| find(&MEGATRON, command, host),
-    ..PASSTHROUGH
+    ..ONCE
 };
 
 pub(crate) const FABRIC: Trainer = Trainer {
     name: "fabric",
     distribution: Some("lightning"),
-    launch: LaunchTraits { consoles: &["fabric", "lightning"], ..PASSTHROUGH.launch },
-    recognise: |command, host| find(&FABRIC, command, host),
-    ..PASSTHROUGH
+    launch: LaunchTraits { consoles: &["fabric", "lightning"], ..ONCE.launch },
+    ..ONCE
 };
 
 /// The next generation of xtuner, as its documents describe it: it is not in a release yet.
-pub(crate) const XTUNER_V1: Trainer = Trainer {
-    name: "xtuner_v1",
-    distribution: Some("xtuner"),
-    recognise: |command, host| find(&XTUNER_V1, command, host),
-    ..RANKS
-};
+pub(crate) const XTUNER_V1: Trainer = Trainer { name: "xtuner_v1", distribution: Some("xtuner"), ..RANKS };
 
 /// torchrun starts its modules as well as `deepspeed --module` does: they read LOCAL_RANK.
-pub(crate) const OPENRLHF: Trainer = Trainer {
-    name: "openrlhf",
-    distribution: Some("openrlhf"),
-    recognise: |command, host| find(&OPENRLHF, command, host),
-    ..RANKS
-};
+pub(crate) const OPENRLHF: Trainer = Trainer { name: "openrlhf", distribution: Some("openrlhf"), ..RANKS };
 
-/// Its trainings by reinforcement start Ray: they are `ray`'s.
-pub(crate) const VERL: Trainer = Trainer {
-    name: "verl",
-    distribution: Some("verl"),
-    recognise: |command, host| find(&VERL, command, host),
-    ..RANKS
-};
+/// Its reinforcement learning starts Ray, and belongs to `RAY`.
+pub(crate) const VERL: Trainer = Trainer { name: "verl", distribution: Some("verl"), ..RANKS };
 
 /// One driver, for which Ray places the workers.
 pub(crate) const RAY: Trainer = Trainer {
     name: "ray",
     distribution: Some("ray"),
-    launch: LaunchTraits { consoles: &["ray"], ..PASSTHROUGH.launch },
-    recognise: |command, host| find(&RAY, command, host),
-    ..PASSTHROUGH
+    launch: LaunchTraits { consoles: &["ray"], ..ONCE.launch },
+    ..ONCE
 };
 
 fn find(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) -> Option<Job> {

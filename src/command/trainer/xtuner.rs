@@ -40,15 +40,15 @@ const OPTIONS: Table = Table(include_str!("../../recorded/xtuner.txt"));
 const FIELDS: &str = "launcher seed";
 const LAUNCHERS: &[&str] = &["pytorch", "none", "slurm", "mpi"];
 
-fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
+fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) -> Option<Job> {
     if command.target.is_module(MODULE) {
-        return Some(Job::of(&TRAINER, command));
+        return Some(Job::of(trainer, command));
     }
     let (mode, rest) = command.args.split_first()?;
-    if !TRAINER.is_console(&command.target) || !mode.eq_ignore_ascii_case("train") {
+    if !trainer.is_console(&command.target) || !mode.eq_ignore_ascii_case("train") {
         return None;
     }
-    let mut job = Job::behind_console(&TRAINER, command, MODULE, rest, host);
+    let mut job = Job::behind_console(trainer, command, MODULE, rest, host);
     for (own, name) in [("ADDR", vars::MASTER_ADDR), ("PORT", vars::MASTER_PORT)] {
         let value = host.nonempty_var(own);
         job.variables.extend(value.map(|value| Variable::new(name, value, format!("{own}, as xtuner reads it"))));
