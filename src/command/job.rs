@@ -140,25 +140,16 @@ impl Job {
         }
     }
 
-    /// A module of the package that the console script belongs to; its file, where that is found.
+    /// A module of the package that the console script belongs to, by its file where that is found. Of several places
+    /// where versions have it, the first one that is there.
     pub(super) fn behind_console(
         trainer: &'static Trainer,
         command: &ParsedCommand,
-        module: &str,
+        modules: &[&str],
         words: &[OsString],
         host: &Host,
     ) -> Self {
-        Self::in_package(trainer, command, python_of(command, host), &[module], words)
-    }
-
-    /// The same, where the interpreter is known and the module has moved: the first that is there, else the first.
-    pub(super) fn in_package(
-        trainer: &'static Trainer,
-        command: &ParsedCommand,
-        python: Option<Python>,
-        modules: &[&str],
-        words: &[OsString],
-    ) -> Self {
+        let python = python_of(command, host);
         let file_of = |module: &&str| python.as_ref()?.file(&format!("{}.py", module.replace('.', "/")));
         let file = modules.iter().find_map(file_of);
         let target = file.map_or_else(|| Target::module(modules[0]), Target::script);

@@ -42,7 +42,7 @@ impl Target {
     pub fn is_module(&self, dotted: &str) -> bool {
         match self {
             Target::Module { name, .. } => name == dotted,
-            Target::Script { path, .. } => path.to_str().is_some_and(|path| is_file_of(path, dotted)),
+            Target::Script { path, .. } => Path::new(path).ends_with(dotted.replace('.', "/") + ".py"),
             Target::Program(_) => false,
         }
     }
@@ -51,13 +51,6 @@ impl Target {
     pub fn is_console(&self, name: &str) -> bool {
         !matches!(self, Target::Module { .. }) && self.name() == name
     }
-}
-
-fn is_file_of(path: &str, dotted: &str) -> bool {
-    let Some(stem) = path.strip_suffix(".py") else { return false };
-    let mut bytes = stem.bytes().rev();
-    dotted.bytes().rev().all(|wanted| bytes.next() == Some(if wanted == b'.' { b'/' } else { wanted }))
-        && bytes.next().is_none_or(|before| before == b'/')
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -111,21 +111,17 @@ fn parse(block: &'static str) -> Option<PrefixProgram> {
     let mut lines = block.lines().filter(|line| !line.starts_with('#'));
     let (names, traits) = lines.next().map(|head| head.split_once(" | ").unwrap_or((head, "")))?;
     let mut program = PrefixProgram { names, ..PrefixProgram::default() };
-    for (word, value) in traits.split(' ').map(|word| word.split_once('=').unwrap_or((word, ""))) {
+    let traits = traits.split(' ').map(|word| word.split_once('=').unwrap_or((word, "")));
+    for (word, value) in traits.chain(lines.filter_map(|line| line.split_once(' '))) {
         match word {
             "words" => program.words = value.parse().unwrap_or_default(),
             "needs" => program.keeps_variables = Some(value),
             "assignments" => program.sets_variables = true,
             "python" => program.own_python = true,
             "container" => program.container = true,
-            _ => {}
-        }
-    }
-    for (list, options) in lines.filter_map(|line| line.split_once(' ')) {
-        match list {
-            "value" => program.with_value = options,
-            "switch" => program.switches = options,
-            "outside" => program.barring = options,
+            "value" => program.with_value = value,
+            "switch" => program.switches = value,
+            "outside" => program.barring = value,
             _ => {}
         }
     }

@@ -33,7 +33,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
     },
     config: ConfigTraits { hand_over: HandOver::Dotted, ..hf::TRAINER.config },
     arguments: ArgumentTraits {
-        fields: FIELDS,
+        fields: "model_name_or_path stage",
         inputs: &[
             Input::new("model_name_or_path", Reads::Plain),
             Input::new("adapter_name_or_path", Reads::Commas),
@@ -67,8 +67,6 @@ pub(crate) const TRAINER: Trainer = Trainer {
     },
 };
 
-const FIELDS: &str = "model_name_or_path stage";
-
 /// The trainer of its PPO does not compare the config with the arguments.
 fn arguments(args: &Args, _: &Target) -> Option<ArgumentClass> {
     let is_ppo = args.text("stage").is_some_and(|stage| stage.value == "ppo");
@@ -85,7 +83,7 @@ fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) ->
     }
     let mut job = if console {
         let (_, rest) = command.args.split_first().filter(|(mode, _)| *mode == "train")?;
-        let behind = Job::behind_console(trainer, command, MODULE, rest, host);
+        let behind = Job::behind_console(trainer, command, &[MODULE], rest, host);
         Job { variables: variables(behind.version(), host), ..behind }
     } else {
         command.target.is_module(MODULE).then(|| Job::of(trainer, command))?

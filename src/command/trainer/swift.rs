@@ -49,8 +49,14 @@ pub(crate) const TRAINER: Trainer = Trainer {
         fields: FIELDS,
         options,
         parser: ArgumentParser::Recorded {
-            class: |target, _| parser_of(target),
-            unknown: UnknownOptions::Refused { unless: |args, _| is_on(args, "ignore_args_error"), tolerant: TOLERANT },
+            class: |target, _| {
+                let name = command_of(target).filter(|command| *command != "infer")?;
+                Some(ArgumentClass { distribution: "ms-swift", name })
+            },
+            unknown: UnknownOptions::Refused {
+                unless: |args, _| is_on(args, "ignore_args_error"),
+                tolerant: "--ignore_args_error true makes it tolerate unknown options",
+            },
         },
         defaults: DefaultArguments::Recorded(arguments),
         computed,
@@ -87,11 +93,6 @@ const INPUTS: &[Input] = &[
 // `bool | None` in swift: a bare `--bf16` is refused by its parser.
 const FIELDS: &str = "deepspeed_config_path fp16 bf16 model use_hf? torch_dtype sequence_parallel_size callbacks rlhf_type ignore_args_error? load_args?";
 
-/// The option that chooses LoRA or full training, by its names in 4 and 3.
-const TUNER_OPTIONS: &[&str] = &["tuner_type", "train_type"];
-
-const TOLERANT: &str = "--ignore_args_error true makes it tolerate unknown options";
-
 const SFT: Table = Table(include_str!("../../recorded/swift_sft.txt"));
 
 /// The sub-commands that swift runs through torchrun, with their options.
@@ -113,7 +114,7 @@ fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) ->
     }
     let (first, rest) = command.args.split_first()?;
     let (name, _) = COMMANDS.iter().find(|(name, _)| first == name)?;
-    let mut job = Job::behind_console(trainer, command, &format!("swift.cli.{name}"), rest, host);
+    let mut job = Job::behind_console(trainer, command, &[&format!("swift.cli.{name}")], rest, host);
     adapt(&mut job, host);
     let version = job.version();
     let is_before = |other| version.is_some_and(|version| version.is_before(other));
@@ -197,11 +198,6 @@ fn options(target: &Target) -> OptionList<'static> {
     OptionList::Known(COMMANDS.iter().find(|(name, _)| *name == command).map_or(&[], |(_, lists)| *lists))
 }
 
-fn parser_of(target: &Target) -> Option<ArgumentClass> {
-    let trains = command_of(target).filter(|command| *command != "infer");
-    trains.map(|name| ArgumentClass { distribution: "ms-swift", name })
-}
-
 /// With `--load_args`, a file beside a checkpoint has defaults too.
 fn arguments(args: &Args, target: &Target) -> Option<ArgumentClass> {
     let loads = args.is_given("load_args") && !matches!(args.bool("load_args", true), Ok(Some(loads)) if !loads.value);
@@ -212,7 +208,8 @@ fn arguments(args: &Args, target: &Target) -> Option<ArgumentClass> {
 fn computed(argument: &str, args: &Args, version: Version, world_size: Option<u64>) -> Option<String> {
     match argument {
         "learning_rate" => {
-            let tuner = TUNER_OPTIONS.iter().find_map(|name| args.text(name));
+            // The names of the option in 4 and 3.
+            let tuner = args.text("tuner_type").or_else(|| args.text("train_type"));
             let trains_all = tuner.is_some_and(|tuner| tuner.value == "full");
             Some(if trains_all { "1e-5" } else { "1e-4" }.to_string())
         }

@@ -5,10 +5,10 @@ use super::hf;
 use crate::base::vars;
 use crate::base::yaml::{Dialect, python_str};
 use crate::command::argument_class::ArgumentClass;
-use crate::command::argv::{Args, Field, Nargs, OptionList};
+use crate::command::argv::{Args, Nargs, OptionList};
 use crate::command::front_end::{
     ArgumentParser, ArgumentTraits, ConfigTraits, Datasets, DefaultArguments, LaunchTraits, ModelTraits,
-    TrainingDefaults, UnknownOptions, Variable, python_of,
+    TrainingDefaults, UnknownOptions, Variable,
 };
 use crate::command::inputs::{Input, Reads};
 use crate::command::job::{Job, Trainer};
@@ -36,8 +36,11 @@ pub(crate) const TRAINER: Trainer = Trainer {
         datasets: Datasets::Folders,
         besides: &["config"],
         // `trl` would pass unknown options on to accelerate.
-        parser: ArgumentParser::Recorded { class: |target, _| parser_of(target), unknown: UnknownOptions::Ignored },
-        defaults: DefaultArguments::Recorded(|_, target| ArgumentClass::find("trl", class_of(target)?)),
+        parser: ArgumentParser::Recorded {
+            class: |target, _| Some(ArgumentClass { distribution: "trl", name: command_of(target)?.0 }),
+            unknown: UnknownOptions::Ignored,
+        },
+        defaults: DefaultArguments::Recorded(|_, target| ArgumentClass::find("trl", command_of(target)?.1)),
         ..hf::TRAINER.arguments
     },
     model: ModelTraits {
@@ -65,7 +68,6 @@ const COMMANDS: &[(&str, &str)] = &[
 ];
 /// Where their scripts are: since 0.13, and before.
 const FOLDERS: [&str; 2] = ["trl.scripts", "trl.commands.scripts"];
-const CONFIG: &[Field] = &[("config", Nargs::One)];
 
 /// Options of `accelerate launch`, to which TRL's own parser passes them on.
 const ACCELERATE: &str = "accelerate_config config_file num_processes num_machines machine_rank main_process_ip \
@@ -84,14 +86,13 @@ fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) ->
         if names.map(|name| name.replace('-', "_")).any(|name| is_for_accelerate(&name)) {
             return None;
         }
-        let modules = FOLDERS.map(|folder| format!("{folder}.{script}"));
-        let python = python_of(command, host);
-        Job::in_package(trainer, command, python, &modules.each_ref().map(String::as_str), rest)
+        let [module, older] = FOLDERS.map(|folder| format!("{folder}.{script}"));
+        Job::behind_console(trainer, command, &[&module, &older], rest, host)
     } else {
-        class_of(&command.target)?;
+        command_of(&command.target)?;
         Job::of(trainer, command)
     };
-    if let Some(file) = Args::read(job.words.clone(), CONFIG, OptionList::Open).raw("config")
+    if let Some(file) = Args::read(job.words.clone(), &[("config", Nargs::One)], OptionList::Open).raw("config")
         && let Some(mut entries) = job.read_run_file(file.value, Dialect::PyYaml, host)
     {
         if entries.keys().any(|key| is_for_accelerate(key)) {
@@ -104,14 +105,6 @@ fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) ->
         job.effective_words = Some(words.into_iter().chain(job.words.iter().cloned()).collect());
     }
     Some(job)
-}
-
-fn parser_of(target: &Target) -> Option<ArgumentClass> {
-    command_of(target).map(|(name, _)| ArgumentClass { distribution: "trl", name })
-}
-
-fn class_of(target: &Target) -> Option<&'static str> {
-    command_of(target).map(|(_, class)| *class)
 }
 
 fn command_of(target: &Target) -> Option<&'static (&'static str, &'static str)> {

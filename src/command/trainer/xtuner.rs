@@ -26,7 +26,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
         ..hf::TRAINER.config
     },
     arguments: ArgumentTraits {
-        fields: FIELDS,
+        fields: "launcher seed",
         options: |_| OptionList::Known(&[OPTIONS]),
         refusals,
         ..hf::TRAINER.arguments
@@ -37,7 +37,6 @@ pub(crate) const TRAINER: Trainer = Trainer {
 const MODULE: &str = "xtuner.tools.train";
 /// The same in 0.1.23 and 0.2.0.
 const OPTIONS: Table = Table(include_str!("../../recorded/xtuner.txt"));
-const FIELDS: &str = "launcher seed";
 const LAUNCHERS: &[&str] = &["pytorch", "none", "slurm", "mpi"];
 
 fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) -> Option<Job> {
@@ -48,7 +47,7 @@ fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) ->
     if !trainer.is_console(&command.target) || !mode.eq_ignore_ascii_case("train") {
         return None;
     }
-    let mut job = Job::behind_console(trainer, command, MODULE, rest, host);
+    let mut job = Job::behind_console(trainer, command, &[MODULE], rest, host);
     for (own, name) in [("ADDR", vars::MASTER_ADDR), ("PORT", vars::MASTER_PORT)] {
         let value = host.nonempty_var(own);
         job.variables.extend(value.map(|value| Variable::new(name, value, format!("{own}, as xtuner reads it"))));
@@ -87,10 +86,7 @@ fn refusals(args: &Args, _: &Target, _: Option<&Python>) -> Vec<Problem> {
     let names = words.filter_map(|word| word.split('=').next().filter(|name| name.starts_with("--")));
     let underscored = names.filter(|name| ["--work_dir", "--cfg_options"].contains(name));
     let respelled = underscored.map(|name| no_option(name, Some(&format!("--{}", name[2..].replace('_', "-")))));
-    let seed = args.int("seed").err().and_then(|error| match error {
-        ArgumentError::Refused(problem) => Some(problem),
-        ArgumentError::Unresolved(_) => None,
-    });
+    let seed = if let Err(ArgumentError::Refused(problem)) = args.int("seed") { Some(problem) } else { None };
     let unknown_launcher = args.text("launcher").filter(|given| !LAUNCHERS.contains(&given.value.as_str()));
     let launcher = unknown_launcher
         .map(|given| report::argument_of_wrong_type(&given.from.to_string(), &given.value, Wanted::OneOf(LAUNCHERS)));
