@@ -140,13 +140,8 @@ fn reading<'a>(subject: &'a Subject) -> Option<Reading<'a>> {
 fn of_script<'a>(subject: &'a Subject) -> Option<Reading<'a>> {
     let words = Cow::Borrowed(subject.job.command_line());
     let flow = subject.job.flow()?;
-    let script = flow.parser()?;
-    let mut parser = Parser::new(&script.classes);
-    // A bool of its own that is true by default has a `--no_NAME` beside it.
-    let off = script.own.iter().map(|own| format!("no_{own}"));
-    parser.own = script.own.iter().map(ToString::to_string).chain(off).chain(["help".to_string()]).collect();
-    parser.closed = script.closed;
-    Some(Reading { parser, words, tolerant: script.closed.then_some(""), plain: script.plain })
+    let parser = flow.parser()?;
+    Some(Reading { words, tolerant: parser.closed.then_some(""), plain: flow.reads_plainly(), parser })
 }
 
 fn report_rejection(

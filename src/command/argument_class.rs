@@ -1,5 +1,4 @@
-//! The recorded classes of arguments: what each argument takes (`tools/record arguments`) and what it is where it is not
-//! given (`tools/record defaults`), by version.
+//! The recorded types and defaults of arguments, by class and version (`tools/record arguments` and `defaults`).
 
 use crate::base::recorded::{Table, Version, VersionMatch, at, versions};
 use crate::command::python::Python;

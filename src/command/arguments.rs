@@ -26,6 +26,7 @@ pub(crate) struct Parser {
     classes: Vec<ArgumentClass>,
     /// Options of which only the name is known.
     pub(crate) own: Vec<String>,
+    /// The parser refuses all other options.
     pub(crate) closed: bool,
     /// The words stand for a mapping: names are never cut short, and only what transformers looks up is converted.
     pub(crate) mapping: bool,
@@ -68,14 +69,12 @@ impl Parser {
             if self.mapping {
                 return rejected(Rejection::Unknown);
             }
-            return match self.match_prefix(given.name, versions) {
-                PrefixMatch::One("") => None,
-                PrefixMatch::One(full) => self
-                    .judge(&Given { name: full, values: given.values.clone() }, versions)
-                    .map(|found| Rejected { option: format!("--{}", given.name), ..found }),
-                PrefixMatch::Several(names) => rejected(Rejection::Ambiguous(names)),
-                PrefixMatch::None if self.turns_off(&name, versions) => None,
-                PrefixMatch::None => rejected(Rejection::Unknown),
+            return match self.match_prefix(given.name, versions)? {
+                Ok(full) => {
+                    let found = self.judge(&Given { name: full, values: given.values.clone() }, versions)?;
+                    rejected(found.why)
+                }
+                Err(why) => rejected(why),
             };
         }
         if self.mapping && (given.values.is_empty() || !types.iter().all(|it| matches!(it, ArgType::MemberOf(_)))) {
@@ -89,8 +88,7 @@ impl Parser {
         found?.into_iter().rfind(|why| !is_of_gone(why)).and_then(rejected)
     }
 
-    /// The histories of an argument, each with the distribution whose versions it names. Classes behind one that always
-    /// has it do not count.
+    /// The histories of an argument, by distribution. Classes behind one that always has it do not count.
     fn rows(&self, name: &str) -> Vec<(&'static str, &'static str)> {
         let mut rows = Vec::new();
         for class in &self.classes {
@@ -127,26 +125,22 @@ impl Parser {
         self.types(positive, versions).iter().any(|it| matches!(it, ArgType::Bool { negative: true, .. }))
     }
 
-    fn match_prefix(&self, prefix: &str, versions: &Versions) -> PrefixMatch {
-        let mut names: Vec<&'static str> =
-            self.names().filter(|name| starts_dashed(name, prefix) || name.starts_with(prefix)).collect();
+    /// The option that a prefix means. `None`: that is not certain.
+    fn match_prefix(&self, prefix: &str, versions: &Versions) -> Option<Result<&'static str, Rejection>> {
+        let fits = |name: &str| name.starts_with(prefix) || starts_dashed(name, prefix);
+        let mut names: Vec<&'static str> = self.names().filter(|name| fits(name)).collect();
         names.retain(|name| self.types(name, versions).iter().all(|arg_type| !arg_type.is_gone()));
         names.sort_unstable();
         names.dedup();
-        let own = self.own.iter().any(|name| name.starts_with(prefix) || starts_dashed(name, prefix));
-        let negative = self.names().any(|name| {
-            let full = format!("no_{name}");
-            (full.starts_with(prefix) || starts_dashed(&full, prefix)) && self.turns_off(&full, versions)
-        });
+        let turns_off = |name: String| fits(&name) && self.turns_off(&name, versions);
+        let fits_other =
+            self.own.iter().any(|name| fits(name)) || self.names().any(|name| turns_off(format!("no_{name}")));
         match &names[..] {
-            [] if own || negative => PrefixMatch::One(""),
-            [] => PrefixMatch::None,
+            [] if !fits_other => Some(Err(Rejection::Unknown)),
             // The version of Python decides whether both spellings of one option fit.
-            [only] if !own && !negative && starts_dashed(only, prefix) != only.starts_with(prefix) => {
-                PrefixMatch::One(only)
-            }
-            [_] => PrefixMatch::One(""),
-            _ => PrefixMatch::Several(names),
+            [only] if !fits_other && starts_dashed(only, prefix) != only.starts_with(prefix) => Some(Ok(only)),
+            [] | [_] => None,
+            _ => Some(Err(Rejection::Ambiguous(names))),
         }
     }
 
@@ -196,11 +190,4 @@ fn options(words: &[OsString]) -> impl Iterator<Item = Given<'_>> {
         let values = joined.map_or_else(|| behind.collect(), |value| vec![value]);
         Some(Given { name, values })
     })
-}
-
-enum PrefixMatch {
-    None,
-    /// Its name; empty where it is not certain which option that is.
-    One(&'static str),
-    Several(Vec<&'static str>),
 }

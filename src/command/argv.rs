@@ -35,11 +35,12 @@ pub enum OptionList<'a> {
     Open,
 }
 
-/// Why an argument that is given has no value of its type.
+/// The value of an argument, if it is given.
+type Typed<T> = Result<Option<Sourced<T>>, ArgumentError>;
+
 #[derive(Debug)]
 pub enum ArgumentError {
-    /// An interpolation of OmegaConf, or `$(expr 16 / 8)` in a command copied out of a script: the argument as it is
-    /// written.
+    /// As it is written: with an interpolation of OmegaConf, or `$(expr 16 / 8)` copied out of a script.
     Unresolved(String),
     Refused(Problem),
 }
@@ -161,28 +162,23 @@ impl Args {
         self.raw(name).map(|sourced| sourced.map(|value| value.to_string_lossy().into_owned()))
     }
 
-    pub fn int(&self, name: &str) -> Result<Option<Sourced<i64>>, ArgumentError> {
+    pub fn int(&self, name: &str) -> Typed<i64> {
         self.typed(name, Wanted::Int, python_value::int)
     }
 
-    pub fn float(&self, name: &str) -> Result<Option<Sourced<f64>>, ArgumentError> {
+    pub fn float(&self, name: &str) -> Typed<f64> {
         self.typed(name, Wanted::Number, python_value::float)
     }
 
     /// HF's booleans: a bare `--bf16` is true where the field allows it.
-    pub fn bool(&self, name: &str, bare_is_true: bool) -> Result<Option<Sourced<bool>>, ArgumentError> {
+    pub fn bool(&self, name: &str, bare_is_true: bool) -> Typed<bool> {
         if bare_is_true && self.is_bare(name) {
             return Ok(self.last(name).map(|option| Sourced::new(true, Source::Argument(option.spelled.clone()))));
         }
         self.typed(name, Wanted::Bool, hf_bool)
     }
 
-    fn typed<T>(
-        &self,
-        name: &str,
-        wanted: Wanted,
-        read: fn(&str) -> Option<T>,
-    ) -> Result<Option<Sourced<T>>, ArgumentError> {
+    fn typed<T>(&self, name: &str, wanted: Wanted, read: fn(&str) -> Option<T>) -> Typed<T> {
         let Some(option) = self.last(name) else { return Ok(None) };
         let Some(value) = &option.value else {
             return Err(ArgumentError::Refused(report::argument_without_value(&option.spelled, wanted)));

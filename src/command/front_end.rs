@@ -1,5 +1,4 @@
-//! The properties of a front end: how it is started, how the config reaches it, its arguments and its model. The files in
-//! `trainer/` fill them in.
+//! The properties of a front end, which the files in `trainer/` fill in.
 
 use crate::base::recorded::Version;
 use crate::command::argument_class::ArgumentClass;

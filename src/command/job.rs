@@ -140,8 +140,7 @@ impl Job {
         }
     }
 
-    /// A module of the package that the console script belongs to, by its file where that is found. Of several places
-    /// where versions have it, the first one that is there.
+    /// The first of these modules that the console script's package has, by its file.
     pub(super) fn behind_console(
         trainer: &'static Trainer,
         command: &ParsedCommand,
@@ -255,8 +254,7 @@ impl Job {
         ships && self.trainer.distribution.is_some_and(|distribution| shipped::is_word(distribution, word))
     }
 
-    /// The file that a word in the trainer's own argument means: a config of the installed package, or a file in the
-    /// current folder.
+    /// The file that a word in the trainer's own argument means, in the package or in the current folder.
     pub(crate) fn own_file(&self, word: &str, host: &Host) -> Option<PathBuf> {
         let local = || Some(host.cwd.join(word)).filter(|path| path.is_file());
         let config = || shipped::by_word(self.trainer.distribution?, self.version(), word);
@@ -329,8 +327,7 @@ impl Job {
     }
 }
 
-/// The words with `--name=value` or `name=value` at the end, instead of any that set the same name. Without dashes
-/// `name.key=…` sets a part of it.
+/// The words with `--name=value` or `name=value` at the end, instead of any that set it or, as `name.key=…`, a part of it.
 fn with_joined(words: &[OsString], dashes: &str, name: &str, value: &OsStr) -> Vec<OsString> {
     let mut joined = OsString::from(format!("{dashes}{name}="));
     let part = format!("{name}.");

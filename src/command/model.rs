@@ -169,16 +169,11 @@ fn in_modelscope_cache(parts: &[&str], revision: Option<&str>, host: &Host) -> O
     let [org, name] = parts else { return None };
     let base = Hub::ModelScope.cache(host).filter(|base| base.is_dir())?;
     let revision = revision.filter(|revision| *revision != "main" && stays_below(revision)).unwrap_or("master");
-    let safe = name.replace('.', "___");
-    let folders = [
-        format!("models/{org}--{name}/snapshots/{revision}"),
-        format!("models/{org}/{safe}"),
-        format!("hub/models/{org}/{safe}"),
-        format!("{org}/{name}"),
-        format!("{org}/{safe}"),
-        format!("hub/{org}/{name}"),
-        format!("hub/{org}/{safe}"),
-        format!("models/{org}/{name}"),
-    ];
-    folders.iter().map(|folder| base.join(folder).join("config.json")).find(|file| file.is_file())
+    let newest = base.join(format!("models/{org}--{name}/snapshots/{revision}"));
+    let names = [name.replace('.', "___"), (*name).to_string()];
+    let older = ["models", "hub/models", "", "hub"].into_iter().flat_map(|folder| {
+        let folder = base.join(folder).join(org);
+        names.each_ref().map(|name| folder.join(name))
+    });
+    [newest].into_iter().chain(older).map(|folder| folder.join("config.json")).find(|file| file.is_file())
 }

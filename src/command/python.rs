@@ -83,7 +83,8 @@ impl Python {
         if self.sites.is_empty() || host.nonempty_var("PYTHONHOME").is_some() {
             return Presence::Unknown;
         }
-        let mut folders = [&[host.cwd.clone()], &self.named[..], &self.sites].concat();
+        let mut folders = vec![host.cwd.clone()];
+        folders.extend(self.named.iter().chain(&self.sites).cloned());
         // Red Hat keeps compiled packages apart.
         let prefix = self.program.parent().and_then(Path::parent);
         for prefix in prefix.into_iter().chain([Path::new("/usr/local")]) {

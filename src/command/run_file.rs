@@ -1,5 +1,4 @@
-//! Run files: YAML or JSON that holds a trainer's arguments. They are read as the trainer reads them and turned into
-//! command-line words.
+//! Run files: YAML or JSON with a trainer's arguments, read as the trainer reads them and turned into words.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -11,8 +10,7 @@ use crate::base::yaml::{self, Dialect};
 use crate::host::Host;
 use crate::report::{Problem, Rule, reading};
 
-/// Arguments that are numbers. HF's `parse_dict` converts nothing: `max_grad_norm: false` becomes a `gradient_clipping` of
-/// false.
+/// HF's `parse_dict` converts nothing: `max_grad_norm: false` becomes a `gradient_clipping` of false.
 const NUMBERS: &str = "per_device_train_batch_size gradient_accumulation_steps learning_rate weight_decay adam_beta1 \
     adam_beta2 adam_epsilon max_grad_norm max_steps warmup_steps";
 
@@ -69,9 +67,9 @@ fn replaced(text: &str, key: &str, line: &str) -> Option<String> {
 
 fn inserted(text: &str, line: &str) -> Option<String> {
     let is_key = |text: &&str| !text.starts_with(['#', '-', '%']) && !text.trim().is_empty();
-    let lines: Vec<&str> = text.split_inclusive('\n').collect();
-    let at = lines.iter().position(is_key)?;
-    Some([&lines[..at], &[line, "\n"], &lines[at..]].concat().concat())
+    let at = text.split_inclusive('\n').take_while(|line| !is_key(line)).map(str::len).sum();
+    let (head, rest) = text.split_at(at);
+    (!rest.is_empty()).then(|| format!("{head}{line}\n{rest}"))
 }
 
 fn is_json(path: &Path) -> bool {

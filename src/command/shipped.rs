@@ -1,5 +1,4 @@
-//! DeepSpeed configs that come with a trainer: the words of its own argument that mean files of its package, by version.
-//! Recorded by `tools/record shipped`.
+//! DeepSpeed configs in a trainer's package that its own argument names by a word (`tools/record shipped`).
 
 use crate::base::recorded::{Table, Version, at};
 

@@ -127,8 +127,7 @@ fn of_console(name: &str) -> Option<&'static Trainer> {
     ALL.iter().copied().find(|trainer| trainer.launch.consoles.contains(&name))
 }
 
-/// Packages whose versions are recorded and reported, by the names pip knows: what every trainer builds on, and the
-/// trainers' own.
+/// Packages whose versions are recorded and reported, by the names pip knows.
 pub(crate) fn packages() -> Vec<&'static str> {
     let mut packages = vec!["torch", "transformers", "accelerate", "deepspeed"];
     for package in ALL.iter().filter_map(|trainer| trainer.distribution) {

@@ -1,5 +1,4 @@
-//! The packages of an interpreter: site-packages, what `.pth` files and editable installs add, and the versions in
-//! egg-info.
+//! The packages of an interpreter: site-packages, and what `.pth` files and editable installs add.
 
 use std::fs;
 use std::path::{Path, PathBuf};

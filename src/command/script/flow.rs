@@ -215,8 +215,7 @@ impl<'a> ArgumentFlow<'a> {
         Some(format!("{} may set {argument}", self.place(self.set_at(argument)?)))
     }
 
-    /// The class whose default counts for an argument that is not given: the only one that is used, in a script that
-    /// leaves the argument alone.
+    /// The class whose default counts for an argument: the only one in a script that leaves the argument alone.
     pub(crate) fn default_class(&self, argument: &str) -> Option<ArgumentClass> {
         let trains = self.tokens.iter().any(|token| token.kind == Kind::Name && token.text.ends_with("Trainer"));
         let unpacks = self.made.iter().any(|call| self.tokens[call.clone()].iter().any(|token| token.is("**")));

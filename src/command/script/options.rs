@@ -6,20 +6,10 @@ use super::flow::{ArgumentFlow, Reader, is_in};
 use super::kind::{HANDBOOK, is_hf_parser};
 use super::tokens::{Kind, Token, calls, keyword};
 use crate::command::argument_class::{ArgumentClass, TRAINING_ARGUMENTS};
+use crate::command::arguments::Parser;
 
 /// Packages that refuse an option which no function or decorator of the script names.
 const STRICT: &str = "fire click typer";
-
-pub(crate) struct ScriptParser<'a> {
-    /// The recorded ones of its classes.
-    pub(crate) classes: Vec<ArgumentClass>,
-    /// The fields of the script's own classes.
-    pub(crate) own: Vec<&'a str>,
-    /// Every option is one of a recorded class or of the script's own, and any other is refused.
-    pub(crate) closed: bool,
-    /// The script has no code that changes the arguments while they are read.
-    pub(crate) plain: bool,
-}
 
 impl<'a> ArgumentFlow<'a> {
     /// The option that becomes `TrainingArguments(deepspeed=args.NAME)`.
@@ -64,8 +54,7 @@ impl<'a> ArgumentFlow<'a> {
         if is_open || tolerates || self.has_option(option) != Some(false) { None } else { self.reader_name() }
     }
 
-    /// Whether argparse's parser is made here, every option is written out, and no other function gets the parser: it
-    /// may add more.
+    /// Whether argparse's parser is made here with all options written out, and no other function may add more.
     fn shows_all_options(&self) -> bool {
         let tokens = &self.tokens;
         let is_written = |call: Range<usize>| {
@@ -87,7 +76,7 @@ impl<'a> ArgumentFlow<'a> {
     }
 
     /// The options of transformers' parser, where the script shows them.
-    pub(crate) fn parser(&self) -> Option<ScriptParser<'a>> {
+    pub(crate) fn parser(&self) -> Option<Parser> {
         const SEQ2SEQ: ArgumentClass = ArgumentClass { name: "Seq2SeqTrainingArguments", ..TRAINING_ARGUMENTS };
         let mut parsers = calls(&self.tokens, is_hf_parser);
         let (call, None) = (parsers.next()?, parsers.next()) else { return None };
@@ -105,11 +94,23 @@ impl<'a> ArgumentFlow<'a> {
             Kind::Name => self.is(at + 1, ".") || self.class_at(at).is_some() || self.is_own_class(at),
             Kind::Number | Kind::Text => false,
         };
-        let closed = call.clone().all(is_shown)
+        if classes.is_empty() {
+            return None;
+        }
+        let mut parser = Parser::new(&classes);
+        parser.closed = call.clone().all(is_shown)
             && !self.has(&["return_remaining_strings", "parse_known_args", "add_argument", "TrlParser"]);
         let field = |at: &usize| self.tokens[*at].indent.is_some_and(|indent| indent > 0) && self.is(at + 1, ":");
-        let own = (0..self.tokens.len()).filter(field).map(|at| self.tokens[at].text).collect();
-        let plain = !self.has(&["__post_init__", "set_defaults"]);
-        (!classes.is_empty()).then_some(ScriptParser { classes, own, closed, plain })
+        // A bool of the script's own that is true by default has a `--no_NAME` beside it.
+        for own in (0..self.tokens.len()).filter(field).map(|at| self.tokens[at].text) {
+            parser.own.extend([own.to_string(), format!("no_{own}")]);
+        }
+        parser.own.push("help".to_string());
+        Some(parser)
+    }
+
+    /// Whether the script has no code that changes the arguments while they are read.
+    pub(crate) fn reads_plainly(&self) -> bool {
+        !self.has(&["__post_init__", "set_defaults"])
     }
 }

@@ -50,12 +50,9 @@ pub(crate) const TRAINER: Trainer = Trainer {
 const MODULE: &str = "axolotl.cli.train";
 
 const COMMAND: ArgumentClass = ArgumentClass { distribution: "axolotl", name: "train" };
-/// Their types, as the table writes them.
+/// The types of its options, as the table writes them.
 const VALUE: &str = "str";
 const SWITCH: &str = "switch";
-
-const NAMES: &[(&str, &str)] =
-    &[("micro_batch_size", "per_device_train_batch_size"), ("base_model", "model_name_or_path")];
 
 fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) -> Option<Job> {
     let mut job = if trainer.is_console(&command.target) {
@@ -84,8 +81,7 @@ fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) ->
     Some(job)
 }
 
-/// The arguments that `axolotl train` passes to its module: `--key=value`, and `--key=True` for a switch. `None`: some
-/// words are for its launcher.
+/// The arguments that `axolotl train` passes to its module. `None`: some words are for its launcher.
 fn module_args(words: &[OsString], version: Option<&str>) -> Option<(Vec<OsString>, Vec<Problem>)> {
     // Its options have dashes only.
     let kind = |name: &str| {
@@ -146,7 +142,11 @@ fn renamed_flag(word: &OsString) -> OsString {
 }
 
 fn hf_name(own: &str) -> Option<&'static str> {
-    NAMES.iter().find(|(name, _)| *name == own).map(|(_, hf)| *hf)
+    match own {
+        "micro_batch_size" => Some("per_device_train_batch_size"),
+        "base_model" => Some("model_name_or_path"),
+        _ => None,
+    }
 }
 
 /// The variables that the console script of that version sets before it launches.

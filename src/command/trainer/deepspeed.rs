@@ -22,8 +22,6 @@ pub(crate) const TRAINER: Trainer = Trainer {
 
 const FIELDS: &str = "deepspeed_config deepspeed? model_name_or_path";
 
-const CONFIG_ARGUMENTS: [&str; 2] = ["deepspeed_config", "deepspeed"];
-
 fn config_argument(args: &Args) -> &'static str {
     let own_file = !args.is_given("deepspeed_config") && args.raw("deepspeed").is_some();
     if own_file { "deepspeed" } else { "deepspeed_config" }
@@ -35,7 +33,7 @@ fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) ->
         return None;
     }
     let given = Args::read(command.args.clone(), &argv::fields(FIELDS).collect::<Vec<_>>(), OptionList::Open);
-    let named = CONFIG_ARGUMENTS.iter().any(|name| given.raw(name).is_some());
+    let named = ["deepspeed_config", "deepspeed"].iter().any(|name| given.raw(name).is_some());
     let source = command.source(host).map(|source| &**source);
     let no_config = if named { None } else { source.and_then(makes_config) };
     let is_raw = match source.map_or(ScriptKind::Unknown, script_kind) {

@@ -1,6 +1,5 @@
 //! Front ends that take no DeepSpeed config: any other command, and trainers that shard in another way, make a config of
-//! their own options, or start their ranks themselves. `without_config.txt` says how the commands of these are recognised
-//! and what is said instead of taking a config.
+//! their own options, or start their ranks themselves. `without_config.txt` says how these are recognised, and what to do.
 
 use super::hf;
 use crate::base::rows;
