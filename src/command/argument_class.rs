@@ -67,7 +67,7 @@ impl ArgumentClass {
         OPTIONS.find(&[self.distribution, self.name, argument])
     }
 
-    /// The type of an argument in a version, or in the nearest one; in the newest where none is named.
+    /// In the nearest version that is recorded; in the newest where none is named.
     pub(crate) fn written_type(self, argument: &str, version: Option<Version>) -> Option<&'static str> {
         let oldest = versions(recorded_versions(self.distribution)?).next()?;
         let version = version.map_or(Version([u32::MAX; 3]), |version| version.max(oldest));
@@ -84,7 +84,7 @@ impl ArgumentClass {
     }
 }
 
-/// Whether some version of some trainer has an option of this name, spelt with `_`.
+/// Some version of some trainer has an option of this name, spelt with `_`.
 pub(crate) fn is_recorded(name: &str) -> bool {
     let is_name = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     is_name && OPTIONS.lines().any(|line| line.split(' ').nth(2) == Some(name))

@@ -49,7 +49,7 @@ impl Parser {
         }
     }
 
-    /// The words that are rejected by every version that may be installed.
+    /// Rejected by every version that may be installed.
     pub(crate) fn rejected(&self, words: &[OsString], versions: &Versions) -> Vec<Rejected> {
         options(words).filter_map(|option| self.judge(&option, versions)).collect()
     }
@@ -119,7 +119,7 @@ impl Parser {
         })
     }
 
-    /// Whether this is `no_NAME` of a bool that is true by default.
+    /// True for `no_NAME` of a bool that is true by default.
     fn turns_off(&self, name: &str, versions: &Versions) -> bool {
         let Some(positive) = name.strip_prefix("no_") else { return false };
         self.types(positive, versions).iter().any(|it| matches!(it, ArgType::Bool { negative: true, .. }))
@@ -144,7 +144,7 @@ impl Parser {
         }
     }
 
-    /// Whether no word may mean an argument that is not given by its full name.
+    /// True if no word may abbreviate the argument either.
     pub(crate) fn is_left_out(&self, name: &str, words: &[OsString]) -> bool {
         let abbreviated = |given: &str| name.starts_with(given) || starts_dashed(name, given);
         let old_name = |given: &str| name == "eval_strategy" && given.starts_with("evaluation");

@@ -31,7 +31,7 @@ pub fn fields(list: &'static str) -> impl Iterator<Item = Field> {
 pub enum OptionList<'a> {
     /// All of them, in one recorded list or several: sorted, one name with underscores a line.
     Known(&'a [Table]),
-    /// The script may define more than we know, so an abbreviation cannot be resolved.
+    /// The script may define more, so an abbreviation cannot be resolved.
     Open,
 }
 
@@ -122,7 +122,6 @@ impl Args {
         (more.is_none() && strings(only) == 1).then(|| fitting.find(|(name, _)| *name == only).copied())?
     }
 
-    /// Whether an option is written with dashes that its name does not have.
     pub fn has_dashes(&self) -> bool {
         self.occurrences.iter().any(Occurrence::is_dashed)
     }
@@ -239,12 +238,12 @@ impl Args {
     }
 }
 
-/// What follows a bare `--` is positional.
+/// Everything behind a bare `--` is positional.
 pub fn options_end(words: &[OsString]) -> usize {
     words.iter().position(|word| word == "--").unwrap_or(words.len())
 }
 
-/// Whether argparse takes a word as a value: not an option, except for negative numbers and words with a space.
+/// argparse takes words with a dash as values too, if they are negative numbers or have a space.
 pub fn is_value(word: &OsStr) -> bool {
     let bytes = word.as_bytes();
     !bytes.starts_with(b"-") || bytes.len() == 1 || is_negative_number(&bytes[1..]) || bytes.contains(&b' ')

@@ -191,7 +191,6 @@ pub(crate) const COMMON_FIELDS: &str = "per_device_train_batch_size gradient_acc
     parallelism_config fp16? bf16? half_precision_backend fp16_backend fp16_full_eval? bf16_full_eval? deepspeed output_dir \
     model_revision optim fsdp save_only_model? load_best_model_at_end? tuner_type train_type finetuning_type";
 
-/// The reason why a command takes no config, and what to do instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoConfig {
     pub why: String,

@@ -28,11 +28,9 @@ pub enum Reads {
     File,
 }
 
-/// A value that is written as a path and is not there.
 pub struct MissingInput {
     pub(crate) option: String,
     pub value: String,
-    /// The trainer looks there.
     pub(crate) path: PathBuf,
     /// The trainer ends because of it.
     pub(crate) certain: bool,
@@ -99,7 +97,7 @@ pub fn missing(inputs: &[Input], args: &Args, host: &Host) -> Vec<MissingInput> 
     named.flat_map(|(input, name)| input.missing(name, args, host)).collect()
 }
 
-/// Whether it is written as a path of this machine, without any pattern. A name of a hub has one `/` at most.
+/// A name of a hub has one `/` at most.
 fn is_path(value: &str) -> bool {
     let starts = ["/", "./", "../", "~/"].iter().any(|start| value.starts_with(start));
     let is_deep = || value.split([':', '#']).next().is_some_and(|name| name.split('/').count() > 2);

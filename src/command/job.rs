@@ -42,12 +42,11 @@ impl Trainer {
         self.config.filler.is_none()
     }
 
-    /// Whether transformers reads the config and its arguments.
+    /// transformers reads the config and the arguments.
     pub(crate) fn is_hf(&self) -> bool {
         matches!(self.config.filler, Some(AutoFiller::HfTrainer))
     }
 
-    /// Whether the target is one of its console scripts, with or without `python`, or the module behind one.
     pub(crate) fn is_console(&self, target: &Target) -> bool {
         self.launch.consoles.iter().any(|name| target.is_console(name))
             || self.launch.console_modules.iter().any(|module| target.is_module(module))
@@ -57,12 +56,11 @@ impl Trainer {
         matches!(self.config.filler, Some(AutoFiller::Nobody))
     }
 
-    /// Whether accelerate reads the config: for transformers' trainer, or for a script with a loop of its own.
     pub(crate) fn uses_accelerate(&self) -> bool {
         matches!(self.config.filler, Some(AutoFiller::HfTrainer | AutoFiller::Accelerate(_)))
     }
 
-    /// Whether transformers' arguments come from the script's own code or settings, which are not read.
+    /// transformers' arguments come from the script's own code or settings, which are not read.
     pub(crate) fn args_set_in_script(&self) -> bool {
         self.is_hf() && matches!(self.config.hand_over, HandOver::Environment { .. } | HandOver::Nested)
     }
@@ -179,7 +177,7 @@ impl Job {
         self.python.as_ref()?.version_text(self.trainer.distribution?)
     }
 
-    /// How the arguments get through the user's own script, where one is seen.
+    /// Nothing where the user's own script is not seen.
     pub(crate) fn flow(&self) -> Option<ArgumentFlow<'_>> {
         let is_script = self.trainer.is_hf() && matches!(self.trainer.arguments.parser, ArgumentParser::Script);
         if is_script { self.source.as_deref().map(ArgumentFlow::read) } else { None }
@@ -224,7 +222,7 @@ impl Job {
         self.given_args.as_ref().unwrap_or(&self.args).words()
     }
 
-    /// Whether the parser gets a run file as a mapping, which is not read like words.
+    /// The parser gets a run file as a mapping, which is not read like words.
     pub(crate) fn reads_mapping(&self) -> bool {
         self.trainer.config.hand_over == HandOver::Dotted && run_file::first(self.command_line()).is_some()
     }
@@ -236,7 +234,7 @@ impl Job {
         }
     }
 
-    /// Whether the trainer has an argument of that name, as far as its options are known.
+    /// True where the options are not known.
     pub(crate) fn takes(&self, name: &str) -> bool {
         match (self.trainer.arguments.options)(&self.target) {
             OptionList::Known(lists) => lists.iter().any(|list| has_option(*list, name)),
@@ -248,7 +246,7 @@ impl Job {
         !self.trainer.is_passthrough() && self.no_config.is_none() && self.takes(self.config_argument())
     }
 
-    /// Whether the trainer's own argument, with this value, names a config of its package in some version.
+    /// Some version of the trainer has a config that its own argument names by this word.
     pub(crate) fn ships_config(&self, word: &str) -> bool {
         let ships = self.trainer.config.shipped.is_some();
         ships && self.trainer.distribution.is_some_and(|distribution| shipped::is_word(distribution, word))
@@ -289,7 +287,7 @@ impl Job {
         Some(Path::new(site).join(inside))
     }
 
-    /// The place of a value in a run file of the command: `run.yaml:3:8`.
+    /// `run.yaml:3:8`
     pub(crate) fn place_in_run_file(&self, value: &str, host: &Host) -> Option<Place> {
         // ms-swift names its run file in a variable.
         let named = self.variables.iter().map(|variable| PathBuf::from(&variable.value));

@@ -58,7 +58,7 @@ impl Prefix {
         })
     }
 
-    /// Takes one layer off these words and returns what is behind it.
+    /// Takes one layer off these words and returns the words behind it.
     fn take(&mut self, words: &[OsString]) -> Option<Vec<OsString>> {
         let first = words.first()?;
         // Most commands start with one of these, so the table need not be read.

@@ -25,7 +25,7 @@ pub struct Python {
     pub(crate) program: PathBuf,
     named: Vec<PathBuf>,
     sites: Vec<PathBuf>,
-    /// The names of dist-info folders, listed for the first question about a version.
+    /// The names of dist-info folders.
     installed: OnceCell<Vec<String>>,
 }
 
@@ -59,13 +59,13 @@ impl Python {
         Some(version_of(&self.program)?.trim_start_matches("python").to_string())
     }
 
-    /// Whether a package is not installed. False where the folders of packages are not known.
+    /// False where the folders of packages are not known.
     pub(crate) fn lacks(&self, inside: &str, distribution: &str) -> bool {
         let is_there = self.sites.iter().any(|site| site.join(inside).is_file());
         !self.sites.is_empty() && !is_there && self.version(distribution).is_none() && self.file(inside).is_none()
     }
 
-    /// A file of an installed package: `swift/cli/sft.py`.
+    /// `inside` is like `swift/cli/sft.py`.
     pub fn file(&self, inside: &str) -> Option<PathBuf> {
         let in_folder = |folder: &PathBuf| Some(folder.join(inside)).filter(|path| path.is_file());
         // Folders are listed only where the plain place has no such file: an editable install.
@@ -76,7 +76,7 @@ impl Python {
         self.named.iter().find_map(in_folder).or_else(at_sites).or_else(mapped)
     }
 
-    /// Whether `python -m` finds a module from the current folder.
+    /// Looks for a module as `python -m` does from the current folder.
     pub(crate) fn seek(&self, module: &str, host: &Host) -> Presence {
         let Some(version) = version_of(&self.program) else { return Presence::Unknown };
         // `sys.path` may have other folders than those that are known.
@@ -122,7 +122,7 @@ fn head(script: &Path) -> Option<Vec<u8>> {
     Some(head)
 }
 
-/// The interpreter in a script's shebang, and its options there.
+/// With the options in the shebang.
 pub fn interpreter(script: &Path, host: &Host) -> Option<(PathBuf, String)> {
     let head = head(script)?;
     let mut lines = head.strip_prefix(b"#!")?.split(|b| *b == b'\n');

@@ -1,4 +1,4 @@
-//! What the text of a training script shows: the modules it imports, what it hands to a call, which options it has, and
+//! Reads the text of a training script: the modules it imports, what it hands to a call, which options it has, and
 //! how its arguments reach the trainer. The script is not run.
 
 mod flow;
@@ -12,7 +12,7 @@ pub(crate) use kind::{ScriptKind, reads_own_file, script_kind, uses_handbook};
 use crate::command::script_source;
 use tokens::Token;
 
-/// Whether the script imports one of these modules, or something below it.
+/// Also true for something below one of these modules.
 pub fn imports(text: &str, modules: &[&str]) -> bool {
     let is_below = |name: &str, module: &str| {
         name.strip_prefix(module).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))

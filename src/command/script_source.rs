@@ -54,12 +54,10 @@ impl ScriptSource {
         self.text.contains(word) || self.modules().iter().any(|module| module.text.contains(word))
     }
 
-    /// Whether one of them has the string `--name`.
     pub(crate) fn mentions_option(&self, name: &str) -> bool {
         ['"', '\''].iter().any(|quote| self.mentions(&format!("{quote}--{name}{quote}")))
     }
 
-    /// The modules that lie in the script's folder and are imported by it or by one of them.
     pub fn modules(&self) -> &[ScriptFile] {
         self.modules.get_or_init(|| {
             let (mut paths, mut found) = (self.imported(&self.text, &self.file), Vec::new());

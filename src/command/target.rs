@@ -38,7 +38,7 @@ impl Target {
         base_name(self.word())
     }
 
-    /// Whether it is this module, by name or by file: `swift.cli.sft` or `…/swift/cli/sft.py`.
+    /// By name or by file: `swift.cli.sft` or `…/swift/cli/sft.py`.
     pub fn is_module(&self, dotted: &str) -> bool {
         match self {
             Target::Module { name, .. } => name == dotted,
@@ -47,7 +47,7 @@ impl Target {
         }
     }
 
-    /// Whether it is a console script of that name, with or without `python`.
+    /// With or without `python`.
     pub fn is_console(&self, name: &str) -> bool {
         !matches!(self, Target::Module { .. }) && self.name() == name
     }
@@ -58,7 +58,7 @@ pub struct ParsedCommand {
     pub target: Target,
     pub args: Vec<OsString>,
     pub python: Option<OsString>,
-    /// Where the command names no interpreter: the program whose first line does.
+    /// The program whose first line names the interpreter, if the command does not.
     pub(crate) owner: Option<OsString>,
     /// Read when the first front end asks for it.
     source: OnceCell<Option<Rc<ScriptSource>>>,

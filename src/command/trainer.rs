@@ -100,7 +100,6 @@ fn known_to(trainer: &Trainer, python: Option<&Python>, args: Args) -> Args {
     if old { args.without_dashes() } else { args }
 }
 
-/// The front end that runs any command as it stands.
 pub(crate) const fn passthrough() -> &'static Trainer {
     &without_config::PASSTHROUGH
 }
@@ -127,7 +126,7 @@ fn of_console(name: &str) -> Option<&'static Trainer> {
     ALL.iter().copied().find(|trainer| trainer.launch.consoles.contains(&name))
 }
 
-/// Packages whose versions are recorded and reported, by the names pip knows.
+/// By the names pip knows.
 pub(crate) fn packages() -> Vec<&'static str> {
     let mut packages = vec!["torch", "transformers", "accelerate", "deepspeed"];
     for package in ALL.iter().filter_map(|trainer| trainer.distribution) {

@@ -55,7 +55,7 @@ impl<'p> Versions<'p> {
         self.neighbours("transformers").is_some() && self.all_within("transformers", [0; 3], DASHES_SINCE)
     }
 
-    /// Whether the version of a distribution is in this range. False where the parser has no class of it.
+    /// False where the parser has no class of the distribution.
     pub(crate) fn all_within(&self, distribution: &str, since: [u32; 3], until: [u32; 3]) -> bool {
         let is_part = self.found.iter().any(|(known, _)| *known == distribution);
         is_part && self.each(|of| of(distribution)).iter().all(|version| (since..until).contains(&version.0))
@@ -65,12 +65,12 @@ impl<'p> Versions<'p> {
         self.neighbours(distribution).is_some_and(|found| found.installed.is_none())
     }
 
-    /// Whether all of them are installed, in versions that are recorded.
+    /// All of them are installed, in versions that are recorded.
     pub(crate) fn certain(&self) -> bool {
         self.all().all(|found| found.certain)
     }
 
-    /// The first distribution: `ms-swift 4.6.0`.
+    /// `ms-swift 4.6.0`
     pub(crate) fn first(&self) -> String {
         let Some(Neighbours { distribution, installed, versions, .. }) = self.all().next() else {
             return String::new();

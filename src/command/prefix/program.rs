@@ -23,7 +23,6 @@ pub struct PrefixProgram {
     pub container: bool,
 }
 
-/// The reason why zlaunch cannot go behind a prefix.
 pub enum Barrier {
     /// There may be no zlaunch in the container.
     Container(&'static str),
@@ -59,7 +58,7 @@ impl PrefixProgram {
         Some((options, at))
     }
 
-    /// Reads one word. `true`: the next one is its value.
+    /// `true`: the next word is its value.
     fn read_option(&self, word: &str, next: Option<&OsString>, options: &mut Options) -> Option<bool> {
         let has = |list: &str, name: &str| list.split(' ').any(|own| own == name);
         if word.starts_with("--") || has(self.with_value, word) || has(self.switches, word) {

@@ -53,7 +53,7 @@ fn holds(folder: &Path, parts: &[&str]) -> bool {
     names_in(&folder).any(|name| compiled(&name) && name.split('.').next() == Some(*last))
 }
 
-/// Whether a `.pth` file of the folder runs code that may know this package, or names a file (an egg).
+/// A `.pth` file of the folder runs code that may know this package, or names a file (an egg).
 fn may_add(site: &Path, package: &str) -> bool {
     let mut files = names_in(site).filter(|name| {
         Path::new(name).extension().is_some_and(|ending| ending == "pth") && !HARMLESS.contains(&name.as_str())
@@ -73,7 +73,7 @@ fn may_add(site: &Path, package: &str) -> bool {
     })
 }
 
-/// Whether one of the packages above the module may look for it in other folders.
+/// One of the packages above the module may look for it in other folders.
 fn looks_elsewhere(folder: &Path, parts: &[&str]) -> bool {
     (1..parts.len()).any(|depth| {
         let package = parts[..depth].iter().fold(folder.to_path_buf(), |folder, part| folder.join(part));

@@ -38,7 +38,7 @@ pub(super) fn is_in(list: &str, word: &str) -> bool {
 
 pub(crate) struct ArgumentFlow<'a> {
     pub(super) tokens: Vec<Token<'a>>,
-    /// Where the tokens of each file end, and its name. The script is the last.
+    /// The end of each file's tokens, and its name. The script is the last.
     files: Vec<(usize, &'a str)>,
     /// Names that mean a recorded class of arguments: those that are imported, and classes derived from them.
     classes: Vec<(&'a str, ArgumentClass)>,
@@ -81,7 +81,6 @@ impl<'a> ArgumentFlow<'a> {
         self.tokens.get(at).is_some_and(|token| token.is(text))
     }
 
-    /// Whether an argument of a call ends before this token.
     pub(super) fn ends_argument(&self, at: usize) -> bool {
         self.is(at, ",") || self.is(at, ")")
     }
@@ -145,7 +144,6 @@ impl<'a> ArgumentFlow<'a> {
         }
     }
 
-    /// Whether the name is on the left of an assignment.
     fn is_assigned(&self, at: usize) -> bool {
         let mut rest = self.tokens[at + 1..].iter().take_while(|token| token.indent.is_none());
         self.tokens[at].depth == 0 && rest.any(|token| token.depth == 0 && is_in(ASSIGNMENTS, token.text))
@@ -198,7 +196,7 @@ impl<'a> ArgumentFlow<'a> {
         }
     }
 
-    /// Whether a model is loaded by `args.NAME` alone.
+    /// A model is loaded by `args.NAME` alone.
     fn loads_model_by(&self, argument: &str) -> bool {
         let is_other = |class: &str| ["Tokenizer", "Processor", "Peft", "Vision"].iter().any(|it| class.contains(it));
         (2..self.tokens.len()).any(|at| {
@@ -238,7 +236,7 @@ impl<'a> ArgumentFlow<'a> {
         }
     }
 
-    /// Says how the arguments are read: `HfArgumentParser → TrainingArguments`.
+    /// `HfArgumentParser → TrainingArguments`
     pub(crate) fn in_words(&self) -> String {
         let Some(read) = self.reader_name() else {
             return format!("{}: nothing that reads arguments is seen", self.name());

@@ -26,12 +26,11 @@ pub(crate) fn script_kind(source: &ScriptSource) -> ScriptKind {
     kinds.into_iter().find(|kind| found.contains(kind)).unwrap_or(ScriptKind::Unknown)
 }
 
-/// Whether the parser of the alignment handbook reads the arguments.
 pub(crate) fn uses_handbook(source: &ScriptSource) -> bool {
     source.mentions(HANDBOOK)
 }
 
-/// Whether a JSON or YAML file in front of the arguments is for the script itself, and not for transformers' parser.
+/// A JSON or YAML file in front of the arguments is for the script itself, and not for transformers' parser.
 pub(crate) fn reads_own_file(source: &ScriptSource) -> bool {
     const FILES: &str = "parse_json_file|parse_yaml_file|parse_dict";
     const OPTIONS: &str = "ArgumentParser|add_argument|TrlParser|import fire|hydra|import click|import tyro|typer";

@@ -41,7 +41,7 @@ impl<'a> ArgumentFlow<'a> {
         }
     }
 
-    /// Whether this token names a class of the script's own that derives from no other.
+    /// The token names a class of the script's own that derives from no other.
     fn is_own_class(&self, at: usize) -> bool {
         let name = self.tokens[at].text;
         (1..self.tokens.len()).any(|at| self.defines_class(at) && self.is(at, name) && self.is(at + 1, ":"))
@@ -54,7 +54,7 @@ impl<'a> ArgumentFlow<'a> {
         if is_open || tolerates || self.has_option(option) != Some(false) { None } else { self.reader_name() }
     }
 
-    /// Whether argparse's parser is made here with all options written out, and no other function may add more.
+    /// argparse's parser is made here with all options written out, and no other function may add more.
     fn shows_all_options(&self) -> bool {
         let tokens = &self.tokens;
         let is_written = |call: Range<usize>| {
@@ -109,7 +109,7 @@ impl<'a> ArgumentFlow<'a> {
         Some(parser)
     }
 
-    /// Whether the script has no code that changes the arguments while they are read.
+    /// The script has no code that changes the arguments while they are read.
     pub(crate) fn reads_plainly(&self) -> bool {
         !self.has(&["__post_init__", "set_defaults"])
     }

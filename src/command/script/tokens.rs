@@ -19,7 +19,7 @@ pub struct Token<'a> {
     pub line: usize,
     /// Its column, if it is the first of a statement.
     pub indent: Option<usize>,
-    /// How many brackets are open around it; a bracket itself counts as outside.
+    /// The number of open brackets around it; a bracket itself counts as outside.
     pub(super) depth: usize,
 }
 
@@ -59,7 +59,6 @@ pub fn tokens(source: &str) -> Vec<Token<'_>> {
     tokens
 }
 
-/// The kind, the length and the text of the first token.
 fn token(rest: &str, first: char) -> (Kind, usize, &str) {
     let length_of = |belongs: fn(char) -> bool| rest.find(|c| !belongs(c)).unwrap_or(rest.len());
     if first == '"' || first == '\'' {
@@ -104,7 +103,6 @@ pub(super) fn calls<'t>(
     heads.map(|at| in_parentheses(tokens, at + 1))
 }
 
-/// The tokens between an opening parenthesis and the one that closes it.
 pub(super) fn in_parentheses(tokens: &[Token], open: usize) -> Range<usize> {
     let rest = &tokens[open + 1..];
     let length = rest.iter().position(|token| token.depth <= tokens[open].depth).unwrap_or(rest.len());

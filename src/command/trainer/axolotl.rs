@@ -149,7 +149,6 @@ fn hf_name(own: &str) -> Option<&'static str> {
     }
 }
 
-/// The variables that the console script of that version sets before it launches.
 fn variables(python: Option<&Python>, version: Option<Version>, host: &Host) -> Vec<Variable> {
     let is_before = |other| version.is_some_and(|version| version.is_before(other));
     let torch = python.and_then(|python| python.version("torch"));

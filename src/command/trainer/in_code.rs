@@ -53,7 +53,7 @@ fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) ->
     Some(Job { effective_words: Some(Vec::new()), no_config, ..Job::of(trainer, command) })
 }
 
-/// Whether the script may take a config by an option, or find one in what it unpacks (`TrainingArguments(**settings)`).
+/// The script may take a config by an option, or find one in what it unpacks (`TrainingArguments(**settings)`).
 fn may_name_config(source: &ScriptSource, made: &[&str], command: &ParsedCommand, host: &Host) -> bool {
     let unpacks = made.iter().any(|call| call.contains("**"));
     let flow = ArgumentFlow::read(source);
@@ -69,7 +69,7 @@ fn may_name_config(source: &ScriptSource, made: &[&str], command: &ParsedCommand
     }
 }
 
-/// Whether the script, or a file that the command names, has the key `deepspeed`.
+/// The script, or a file that the command names, has the key `deepspeed`.
 fn settings_name_config(source: &ScriptSource, command: &ParsedCommand, host: &Host) -> bool {
     let files = command.args.iter().filter(|word| run_file::is_one(Path::new(word)));
     let mut texts = files.filter_map(|file| reading::text_if_any(&host.absolute(Path::new(file))));

@@ -188,7 +188,6 @@ fn variables(block: Option<&Value>, file: &OsStr, version: Option<Version>, host
     wanted.chain([Variable::new("SWIFT_CONFIG_FILE", file.to_string_lossy(), "as swift sets it")]).collect()
 }
 
-/// The sub-command of `swift.cli.sft` or `…/swift/cli/sft.py`.
 fn command_of(target: &Target) -> Option<&'static str> {
     COMMANDS.iter().map(|(name, _)| *name).find(|name| target.is_module(&format!("swift.cli.{name}")))
 }

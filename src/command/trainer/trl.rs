@@ -66,7 +66,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("reward", "RewardConfig"),
     ("rloo", "RLOOConfig"),
 ];
-/// Where their scripts are: since 0.13, and before.
+/// The packages of their scripts: since 0.13, and before.
 const FOLDERS: [&str; 2] = ["trl.scripts", "trl.commands.scripts"];
 
 /// Options of `accelerate launch`, to which TRL's own parser passes them on.

@@ -82,7 +82,6 @@ pub fn blocks() -> impl Iterator<Item = (&'static str, &'static str)> {
     rows::blocks(TABLE).filter_map(|block| block.split_once('\n'))
 }
 
-/// The text behind a word at the beginning of a line.
 pub fn field(block: &'static str, name: &str) -> &'static str {
     block.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')).unwrap_or_default()
 }
