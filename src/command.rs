@@ -1,12 +1,12 @@
 //! The user's command: what it runs, and how its arguments are read.
 
 pub(crate) mod argument_class;
-pub(crate) mod arguments;
 pub mod argv;
 pub(crate) mod front_end;
-pub mod inputs;
+pub mod input_paths;
 pub(crate) mod job;
 pub mod model;
+pub(crate) mod parser;
 pub(crate) mod prefix;
 pub mod python;
 mod run_file;

@@ -8,7 +8,7 @@ pub use crate::base::{
 pub use crate::command::front_end::Ranks;
 pub use crate::command::job::Job;
 pub use crate::command::{
-    argv, inputs, model, python, script, script_source, section_option, shipped, target, trainer,
+    argv, input_paths, model, python, script, script_source, section_option, shipped, target, trainer,
 };
 pub use crate::config::template::search::BUILT_IN;
 pub use crate::config::{auto, layers, patch, schema, template, zero};

@@ -1,5 +1,5 @@
 //! What the trainer's parser would refuse of its own arguments: an option that the installed version does not have, a value
-//! of another type, a choice that is none. `command::arguments` has what is recorded of the parsers.
+//! of another type, a choice that is none. `command::parser` has what is recorded of the parsers.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -8,8 +8,8 @@ use super::findings::{Check, Findings};
 use super::refusals::{self, Refusal};
 use super::subject::Subject;
 use crate::base::options::{flag, launch_option};
-use crate::command::arguments::{Parser, Rejected, Rejection, Versions};
 use crate::command::front_end::{ArgumentParser, UnknownOptions};
+use crate::command::parser::{Parser, Rejected, Rejection, Versions};
 use crate::command::target::base_name;
 use crate::report::fix::{Fixes, drop_word, give, move_to_front, rename_option, say};
 use crate::report::{self, Place, Problem, Rule, Severity, Wanted, When, nearest};

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::findings::{Check, Findings};
 use super::subject::Subject;
 use crate::command::front_end::Datasets;
-use crate::command::inputs::{self, MissingInput, is_missing};
+use crate::command::input_paths::{self, MissingInput, is_missing};
 use crate::command::model::Hub;
 use crate::command::python::Presence;
 use crate::command::target::Target;
@@ -83,7 +83,7 @@ fn path_missing(subject: &Subject, found: &mut Findings) {
     if !subject.runs_here() {
         return;
     }
-    for missing in inputs::missing(subject.job.trainer.arguments.inputs, &subject.job.args, subject.host) {
+    for missing in input_paths::missing(subject.job.trainer.arguments.inputs, &subject.job.args, subject.host) {
         let MissingInput { option, value, path, certain, expanded } = missing;
         let place = subject.job.place_in_run_file(&value, subject.host);
         let place = place.unwrap_or_else(|| Place::option(&option, &value));

@@ -3,9 +3,9 @@
 use super::findings::{Check, Findings};
 use super::subject::Subject;
 use crate::command::argument_class::TRAINING_ARGUMENTS;
-use crate::command::arguments::{ArgType, Parser};
 use crate::command::argv::hf_bool;
 use crate::command::front_end::ArgumentParser;
+use crate::command::parser::{ArgType, Parser};
 use crate::report::fix::{drop_word, give};
 use crate::report::{Place, Rule, Severity, When};
 

@@ -3,7 +3,7 @@
 use crate::base::recorded::Version;
 use crate::command::argument_class::ArgumentClass;
 use crate::command::argv::{Args, ArgumentError, OptionList};
-use crate::command::inputs::Input;
+use crate::command::input_paths::Input;
 use crate::command::model::{HiddenSizeLookup, Hub};
 use crate::command::python::Python;
 use crate::command::shipped::ShippedConfigs;

@@ -11,9 +11,9 @@ use super::file::{FileKind, PlannedConfig};
 use super::forwarded_env::ForwardedEnv;
 use super::print;
 use crate::check::machine;
-use crate::command::arguments;
 use crate::command::front_end::Ranks;
 use crate::command::job::Job;
+use crate::command::parser;
 use crate::command::prefix::Prefix;
 use crate::command::trainer;
 use crate::config::auto::{self, FillContext};
@@ -292,7 +292,7 @@ impl Planner<'_> {
         let distribution = job.trainer.distribution.zip(version.as_ref());
         TrainerFacts {
             name: job.trainer.name,
-            stand_in: distribution.and_then(|(distribution, version)| arguments::stand_in(distribution, version)),
+            stand_in: distribution.and_then(|(distribution, version)| parser::stand_in(distribution, version)),
             version,
             python: job.python.as_ref().map(|python| python.program.clone()),
             runs: print::what_runs(job, self.understood.command()),

@@ -5,7 +5,7 @@ mod inputs {
 
     use crate::invariants::fake::Sandbox;
     use zlaunch::testing::argv::{Args, OptionList};
-    use zlaunch::testing::inputs::*;
+    use zlaunch::testing::input_paths::*;
 
     #[test]
     fn values_are_looked_for_as_the_trainers_do() {

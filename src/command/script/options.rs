@@ -6,7 +6,7 @@ use super::flow::{ArgumentFlow, Reader, is_in};
 use super::kind::{HANDBOOK, is_hf_parser};
 use super::tokens::{Kind, Token, calls, keyword};
 use crate::command::argument_class::{ArgumentClass, TRAINING_ARGUMENTS};
-use crate::command::arguments::Parser;
+use crate::command::parser::Parser;
 
 /// Packages that refuse an option which no function or decorator of the script names.
 const STRICT: &str = "fire click typer";

@@ -14,7 +14,7 @@ use crate::command::front_end::{
     ArgumentParser, ArgumentTraits, ConfigTraits, DefaultArguments, HandOver, LaunchTraits, ModelTraits,
     TrainingDefaults, Variable, python_of,
 };
-use crate::command::inputs::{Input, Reads};
+use crate::command::input_paths::{Input, Reads};
 use crate::command::job::{Job, Trainer};
 use crate::command::python::Python;
 use crate::command::run_file;

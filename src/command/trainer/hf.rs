@@ -9,7 +9,7 @@ use crate::command::front_end::{
     ArgumentParser, ArgumentTraits, AutoFiller, ConfigTraits, Datasets, DefaultArguments, HandOver, LaunchTraits,
     ModelTraits, NoConfig, Precision, TakesConfig, TrainingDefaults,
 };
-use crate::command::inputs::{Input, Reads};
+use crate::command::input_paths::{Input, Reads};
 use crate::command::job::{Job, Trainer};
 use crate::command::model::{HiddenSizeLookup, Hub};
 use crate::command::run_file::{self, RunFile};

@@ -13,7 +13,7 @@ use crate::command::front_end::{
     ArgumentParser, ArgumentTraits, ConfigTraits, Datasets, DefaultArguments, HandOver, LaunchTraits, ModelTraits,
     TrainingDefaults, UnknownOptions, Variable, python_of,
 };
-use crate::command::inputs::{Input, Reads};
+use crate::command::input_paths::{Input, Reads};
 use crate::command::job::{Job, Trainer};
 use crate::command::model::Hub;
 use crate::command::run_file::{self, RunFile};

@@ -10,7 +10,7 @@ use crate::command::front_end::{
     ArgumentParser, ArgumentTraits, ConfigTraits, Datasets, DefaultArguments, LaunchTraits, ModelTraits,
     TrainingDefaults, UnknownOptions, Variable,
 };
-use crate::command::inputs::{Input, Reads};
+use crate::command::input_paths::{Input, Reads};
 use crate::command::job::{Job, Trainer};
 use crate::command::run_file;
 use crate::command::target::{ParsedCommand, Target};
