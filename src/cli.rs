@@ -21,7 +21,7 @@ use std::ffi::OsString;
 use clap::error::ErrorKind;
 
 use crate::base::options::launch_option;
-use crate::command::arguments;
+use crate::command::argument_class;
 use crate::host::Host;
 use crate::report::fix::run;
 use crate::report::{Problem, REFUSED, Rule};
@@ -105,7 +105,7 @@ fn dashes_of_documents(words: &mut [OsString]) -> Option<Problem> {
         let Some(text) = word.to_str().map(str::to_string) else { continue };
         let bare = text.trim_start_matches(['-', '‐', '‑', '‒', '–', '—', '―', '−']);
         let name = bare.split('=').next().unwrap_or_default();
-        let is_option = || launch_option(name).is_some() || arguments::is_recorded(&name.replace('-', "_"));
+        let is_option = || launch_option(name).is_some() || argument_class::is_recorded(&name.replace('-', "_"));
         if !text[..text.len() - bare.len()].is_ascii() && is_option() {
             *word = format!("--{bare}").into();
             first.get_or_insert(text);

@@ -1,19 +1,18 @@
-//! What the user's command runs, and how its arguments are read.
+//! The user's command: what it runs, and how its arguments are read.
 
-pub(crate) mod arguments;
+pub(crate) mod argument_class;
 pub mod argv;
-pub(crate) mod defaults;
-mod front_end;
-pub mod inputs;
-mod job;
+pub(crate) mod front_end;
+pub mod input_paths;
+pub(crate) mod job;
 pub mod model;
-pub mod nested;
-pub mod option_names;
+pub(crate) mod parser;
 pub(crate) mod prefix;
 pub mod python;
 mod run_file;
 pub mod script;
 pub mod script_source;
+pub mod section_option;
 pub mod shipped;
 pub mod target;
 pub mod trainer;

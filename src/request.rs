@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use crate::base::options::{launch_option, takes_value};
 use crate::base::source::{Source, Sourced};
+use crate::command::job::Trainer;
 use crate::command::trainer;
 use crate::config::layers::Layers;
 use crate::config::template::Search;
@@ -22,7 +23,7 @@ pub struct Launch {
     pub layers: Layers,
     pub(crate) memory: MemoryFlags,
     pub(crate) no_fill: bool,
-    pub(crate) trainer: Option<Sourced<&'static trainer::Trainer>>,
+    pub(crate) trainer: Option<Sourced<&'static Trainer>>,
     pub(crate) launcher: Option<Sourced<Launcher>>,
     pub(crate) topology: RankFlags,
     pub(crate) hosts: HostFlags,

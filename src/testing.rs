@@ -5,8 +5,10 @@ pub use crate::base::source::Source;
 pub use crate::base::{
     base64, hash, json, layout, options, python_value, recorded, rows, shell, size, source, vars, yaml,
 };
+pub use crate::command::front_end::Ranks;
+pub use crate::command::job::Job;
 pub use crate::command::{
-    argv, inputs, model, nested, option_names, python, script, script_source, shipped, target, trainer,
+    argv, input_paths, model, python, script, script_source, section_option, shipped, target, trainer,
 };
 pub use crate::config::template::search::BUILT_IN;
 pub use crate::config::{auto, layers, patch, schema, template, zero};
@@ -23,8 +25,7 @@ pub use crate::tools::check::in_json;
 pub use crate::tools::{explain, generate};
 
 pub mod arguments {
-    pub use crate::command::arguments::options_table::{names, recorded, row};
-    pub use crate::command::defaults::{ArgumentClass, TRAINING_ARGUMENTS};
+    pub use crate::command::argument_class::{ArgumentClass, TRAINING_ARGUMENTS, recorded_versions};
 }
 
 pub mod check {
@@ -54,6 +55,6 @@ pub mod launcher {
 }
 
 pub mod prefix {
-    pub use crate::command::prefix::table::{PrefixProgram, all};
-    pub use crate::command::prefix::{Barrier, Prefix};
+    pub use crate::command::prefix::Prefix;
+    pub use crate::command::prefix::program::{Barrier, PrefixProgram, all};
 }

@@ -7,11 +7,11 @@ use serde_json::Value;
 
 use super::findings::{Check, Findings};
 use super::subject::Subject;
-use crate::command::inputs::{self, MissingInput, is_missing};
+use crate::command::front_end::Datasets;
+use crate::command::input_paths::{self, MissingInput, is_missing};
 use crate::command::model::Hub;
 use crate::command::python::Presence;
 use crate::command::target::Target;
-use crate::command::trainer::Datasets;
 use crate::ranks::topology::Topology;
 use crate::report::fix::{Fix, give, give_as, meant, rename_option, run, say, unset_variable};
 use crate::report::{Place, Rule, Severity, When, nearest, reading};
@@ -82,7 +82,7 @@ fn path_missing(subject: &Subject, found: &mut Findings) {
     if !subject.runs_here() {
         return;
     }
-    for missing in inputs::missing(subject.job.trainer.arguments.inputs, &subject.job.args, subject.host) {
+    for missing in input_paths::missing(subject.job.trainer.arguments.inputs, &subject.job.args, subject.host) {
         let MissingInput { option, value, path, certain, expanded } = missing;
         let in_file = subject.job.place_in_run_file(&value, subject.host);
         let place = in_file.unwrap_or_else(|| Place::option(&option, &value));

@@ -3,8 +3,8 @@
 use super::subject::Subject;
 use crate::base::rows;
 use crate::command::argv::hf_bool;
+use crate::command::job::Trainer;
 use crate::command::python::Presence;
-use crate::command::trainer::Trainer;
 use crate::report::fix::{Fix, Fixes, drop_word, give, run, say};
 use crate::report::{nearest, reading};
 

@@ -9,11 +9,11 @@ use super::findings::{Check, Findings};
 use super::refusals::{self, Refusal};
 use super::subject::Subject;
 use crate::base::options::{flag, launch_option};
-use crate::command::arguments::{ArgType, Parser, Rejected, Rejection, Versions};
+use crate::command::argument_class::TRAINING_ARGUMENTS;
 use crate::command::argv::hf_bool;
-use crate::command::defaults::TRAINING_ARGUMENTS;
+use crate::command::front_end::{ArgumentParser, UnknownOptions};
+use crate::command::parser::{ArgType, Parser, Rejected, Rejection, Versions};
 use crate::command::target::base_name;
-use crate::command::trainer::{ArgumentParser, UnknownOptions};
 use crate::report::fix::{drop_word, give, move_to_front, rename_option, say};
 use crate::report::{self, Place, Problem, Rule, Severity, Wanted, When, nearest};
 
@@ -130,13 +130,8 @@ fn reading<'a>(subject: &'a Subject) -> Option<Reading<'a>> {
 fn of_script<'a>(subject: &'a Subject) -> Option<Reading<'a>> {
     let words = Cow::Borrowed(subject.job.command_line());
     let flow = subject.job.flow()?;
-    let script = flow.parser()?;
-    let mut parser = Parser::new(&script.classes);
-    // A bool that is true by default also has `--no_NAME`.
-    let off = script.own.iter().map(|own| format!("no_{own}"));
-    parser.own = script.own.iter().map(ToString::to_string).chain(off).chain(["help".to_string()]).collect();
-    parser.closed = script.closed;
-    Some(Reading { parser, words, tolerant: script.closed.then_some(""), plain: script.plain })
+    let parser = flow.parser()?;
+    Some(Reading { words, tolerant: parser.closed.then_some(""), plain: flow.reads_plainly(), parser })
 }
 
 fn report_rejection(

@@ -8,7 +8,7 @@ use super::commands::{command_of, describes_launch, takes_command};
 use super::foreign_options::{Replacement, replacement};
 use super::reader::Tools;
 use crate::base::options::{flag, launch_option, option_named, takes_value};
-use crate::command::arguments;
+use crate::command::argument_class;
 use crate::config::template::Search;
 use crate::host::Host;
 use crate::ranks::launcher;
@@ -92,7 +92,7 @@ fn meant(given: &str, name: &str, place: &str, command: &Command) -> Option<Repl
     if let Some(takes_value) = launcher::torchrun_option(name).filter(|_| place.is_empty()) {
         return Some(Replacement::Words(format!("--launcher-arg {given}{}", if takes_value { "={}" } else { "" })));
     }
-    if arguments::is_recorded(name) {
+    if argument_class::is_recorded(name) {
         return None;
     }
     let options = || command.get_arguments().filter(|arg| arg.get_long().is_some());

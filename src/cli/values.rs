@@ -12,6 +12,7 @@ use crate::base::size::parse_count;
 use crate::base::source::Sourced;
 use crate::base::vars;
 use crate::check;
+use crate::command::job::Trainer;
 use crate::command::trainer;
 use crate::config::template::search::BUILT_IN;
 use crate::fit::cards::{self, Cards};
@@ -30,8 +31,7 @@ pub(super) const FORMATS: Words<Format> =
     || vec![("text", Format::Text), ("json", Format::Json), ("shell", Format::Shell)];
 pub(crate) const REPORT_FORMATS: Words<Format> = || vec![("text", Format::Text), ("json", Format::Json)];
 pub(super) const LAUNCHERS: Words<Option<Launcher>> = || Launcher::NAMES.to_vec();
-pub(super) const TRAINERS: Words<&trainer::Trainer> =
-    || trainer::ALL.iter().map(|trainer| (trainer.name, *trainer)).collect();
+pub(super) const TRAINERS: Words<&Trainer> = || trainer::ALL.iter().map(|trainer| (trainer.name, *trainer)).collect();
 pub(super) const RULES: Words<Rule> = || check::allowable().into_iter().map(|rule| (rule.name(), rule)).collect();
 pub(super) const COLORS: Words<()> = || vec![("auto", ()), ("always", ()), ("never", ())];
 

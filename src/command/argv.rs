@@ -7,17 +7,13 @@ use std::os::unix::ffi::OsStrExt;
 use crate::base::python_value;
 use crate::base::recorded::Table;
 use crate::base::source::{Source, Sourced};
-use crate::command::option_names::{self, is_spelling, starts_dashed};
 use crate::report::{self, Problem, Wanted};
 
-/// How many words follow an option, as argparse's `nargs` says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nargs {
-    /// Exactly one word.
     One,
     /// One word or none; none means true (HF's `bool` fields).
     Optional,
-    /// Nothing (`store_true`).
     Nothing,
 }
 
@@ -33,27 +29,25 @@ pub fn fields(list: &'static str) -> impl Iterator<Item = Field> {
 /// The options of a front end. argparse accepts an abbreviation that fits one of them only.
 #[derive(Clone, Copy)]
 pub enum OptionList<'a> {
-    /// All of them, in one list or several, one a line (`option_names`).
+    /// All of them, in one recorded list or several: sorted, one name with underscores a line.
     Known(&'a [Table]),
-    /// The script may define more than we know, so an abbreviation cannot be resolved.
+    /// The script may define more, so an abbreviation cannot be resolved.
     Open,
 }
 
-/// Why an argument that is given has no value of its type.
+/// The value of an argument, if it is given.
+type Typed<T> = Result<Option<Sourced<T>>, ArgumentError>;
+
 #[derive(Debug)]
 pub enum ArgumentError {
-    /// Something else will put the value there: an interpolation of OmegaConf, or `$(expr 16 / 8)` in a command copied
-    /// out of a script. Holds the argument as it is written.
+    /// As it is written: with an interpolation of OmegaConf, or `$(expr 16 / 8)` copied out of a script.
     Unresolved(String),
-    /// The trainer would refuse it.
     Refused(Problem),
 }
 
-/// An option as it occurs in the command.
 #[derive(Clone, Debug)]
 struct Occurrence {
     name: &'static str,
-    /// As it is written, without `=value`.
     spelled: String,
     value: Option<OsString>,
     /// `--name=value` is one word.
@@ -122,18 +116,17 @@ impl Args {
             self.unclear.extend(fitting.map(|(name, _)| (at, format!("--{prefix}"), *name)));
             return None;
         };
-        let names = all.iter().flat_map(|list| option_names::all(*list));
+        let names = all.iter().flat_map(|list| all_options(*list));
         let mut matches = names.filter(|name| strings(name) > 0);
         let (only, more) = (matches.next()?, matches.next());
         (more.is_none() && strings(only) == 1).then(|| fitting.find(|(name, _)| *name == only).copied())?
     }
 
-    /// Whether an option is written with dashes that its name does not have.
     pub fn has_dashes(&self) -> bool {
         self.occurrences.iter().any(Occurrence::is_dashed)
     }
 
-    /// As a parser reads them that knows the names with underscores only.
+    /// For a parser that knows only the names with underscores.
     pub fn without_dashes(mut self) -> Self {
         self.occurrences.retain(|occurrence| !occurrence.is_dashed());
         self
@@ -150,7 +143,6 @@ impl Args {
         self.last(name).is_some()
     }
 
-    /// Whether the option stands there without a value.
     pub fn is_bare(&self, name: &str) -> bool {
         self.last(name).is_some_and(|option| option.value.is_none())
     }
@@ -169,28 +161,23 @@ impl Args {
         self.raw(name).map(|sourced| sourced.map(|value| value.to_string_lossy().into_owned()))
     }
 
-    pub fn int(&self, name: &str) -> Result<Option<Sourced<i64>>, ArgumentError> {
+    pub fn int(&self, name: &str) -> Typed<i64> {
         self.typed(name, Wanted::Int, python_value::int)
     }
 
-    pub fn float(&self, name: &str) -> Result<Option<Sourced<f64>>, ArgumentError> {
+    pub fn float(&self, name: &str) -> Typed<f64> {
         self.typed(name, Wanted::Number, python_value::float)
     }
 
     /// HF's booleans: a bare `--bf16` is true where the field allows it.
-    pub fn bool(&self, name: &str, bare_is_true: bool) -> Result<Option<Sourced<bool>>, ArgumentError> {
+    pub fn bool(&self, name: &str, bare_is_true: bool) -> Typed<bool> {
         if bare_is_true && self.is_bare(name) {
             return Ok(self.last(name).map(|option| Sourced::new(true, Source::Argument(option.spelled.clone()))));
         }
         self.typed(name, Wanted::Bool, hf_bool)
     }
 
-    fn typed<T>(
-        &self,
-        name: &str,
-        wanted: Wanted,
-        read: fn(&str) -> Option<T>,
-    ) -> Result<Option<Sourced<T>>, ArgumentError> {
+    fn typed<T>(&self, name: &str, wanted: Wanted, read: fn(&str) -> Option<T>) -> Typed<T> {
         let Some(option) = self.last(name) else { return Ok(None) };
         let Some(value) = &option.value else {
             return Err(ArgumentError::Refused(report::argument_without_value(&option.spelled, wanted)));
@@ -203,7 +190,7 @@ impl Args {
         }
     }
 
-    /// The option of this name as it is spelled, and all the words that belong to it. Of several, the last counts.
+    /// The last option of this name as it is spelled, and all the words that belong to it.
     pub fn list(&self, name: &str) -> Option<(String, Vec<&OsStr>)> {
         let words = &self.words[..options_end(&self.words)];
         let is_it = |word: &OsString| {
@@ -243,7 +230,7 @@ impl Args {
         let words = self.words[..options_end(&self.words)].iter().filter_map(|word| word.to_str());
         let options = words.filter(|word| word.starts_with("--") && !word.contains(' '));
         let given = options.map(|word| word.split('=').next().unwrap_or(word));
-        given.filter(move |name| !lists.iter().any(|list| option_names::any_starts_with(*list, &name[2..])))
+        given.filter(move |name| !lists.iter().any(|list| any_starts_with(*list, &name[2..])))
     }
 
     pub fn words(&self) -> &[OsString] {
@@ -251,12 +238,12 @@ impl Args {
     }
 }
 
-/// What follows a bare `--` is positional.
+/// Everything behind a bare `--` is positional.
 pub fn options_end(words: &[OsString]) -> usize {
     words.iter().position(|word| word == "--").unwrap_or(words.len())
 }
 
-/// Whether argparse takes a word as a value: not an option, except for negative numbers and words with a space.
+/// argparse takes words with a dash as values too, if they are negative numbers or have a space.
 pub fn is_value(word: &OsStr) -> bool {
     let bytes = word.as_bytes();
     !bytes.starts_with(b"-") || bytes.len() == 1 || is_negative_number(&bytes[1..]) || bytes.contains(&b' ')
@@ -275,4 +262,32 @@ pub fn hf_bool(text: &str) -> Option<bool> {
         "no" | "false" | "f" | "n" | "0" => Some(false),
         _ => None,
     }
+}
+
+pub fn all_options(list: Table) -> impl Iterator<Item = &'static str> {
+    list.lines().map(option_name)
+}
+
+/// A line of a list without its mark: ` !` behind an option that takes no value, ` ?` behind one that may take one.
+pub(crate) fn option_name(line: &str) -> &str {
+    line.split(' ').next().unwrap_or(line)
+}
+
+pub fn has_option(list: Table, name: &str) -> bool {
+    list.from(name).next().is_some_and(|line| option_name(line) == name)
+}
+
+pub fn any_starts_with(list: Table, prefix: &str) -> bool {
+    let prefix = if prefix.contains('_') { prefix.to_string() } else { prefix.replace('-', "_") };
+    list.from(&prefix).next().is_some_and(|line| line.starts_with(&prefix))
+}
+
+/// `--a_b` or `--a-b`, never a mixture.
+pub(crate) fn is_spelling(word: &str, name: &str) -> bool {
+    word == name || (word.len() == name.len() && !word.contains('_') && starts_dashed(name, word))
+}
+
+pub(super) fn starts_dashed(name: &str, prefix: &str) -> bool {
+    let dashed = name.bytes().map(|b| if b == b'_' { b'-' } else { b });
+    name.len() >= prefix.len() && dashed.zip(prefix.bytes()).all(|(one, two)| one == two)
 }

@@ -1,10 +1,9 @@
-//! What can be said of a front end: how it is started, how the config reaches it, what its arguments and its model are. The
-//! files in `trainer/` say it.
+//! The properties of a front end, which the files in `trainer/` fill in.
 
 use crate::base::recorded::Version;
+use crate::command::argument_class::ArgumentClass;
 use crate::command::argv::{Args, ArgumentError, OptionList};
-use crate::command::defaults::ArgumentClass;
-use crate::command::inputs::Input;
+use crate::command::input_paths::Input;
 use crate::command::model::{HiddenSizeLookup, Hub};
 use crate::command::python::Python;
 use crate::command::shipped::ShippedConfigs;
@@ -12,15 +11,13 @@ use crate::command::target::{ParsedCommand, Target};
 use crate::host::Host;
 use crate::report::Problem;
 
-/// How a front end is started, and what its ranks need.
 pub(crate) struct LaunchTraits {
-    /// Its console scripts, the usual one first. They start ranks themselves, so a launcher must not run them as they are.
+    /// Its console scripts, the usual one first. They start ranks themselves, so a launcher must not run them.
     pub(crate) consoles: &'static [&'static str],
     /// Their sub-commands that train, the usual one first.
     pub(crate) commands: &'static [&'static str],
-    /// The modules behind them, which `python -m` runs.
+    /// The modules behind them, for `python -m`.
     pub(crate) console_modules: &'static [&'static str],
-    /// Arguments that say who started the ranks, for a trainer that does not find out by itself.
     pub(crate) rank_args: fn(&Args, Ranks) -> &'static [&'static str],
     /// It refuses DeepSpeed when a process sees several GPUs, so each rank must have exactly one.
     pub(crate) one_gpu_per_rank: bool,
@@ -28,77 +25,67 @@ pub(crate) struct LaunchTraits {
     pub(crate) has_own_launcher: bool,
 }
 
-/// How the config reaches it, and who completes the config.
 pub(crate) struct ConfigTraits {
-    /// Who replaces an "auto" that zlaunch leaves in the config. `None`: it takes no config.
+    /// `None`: it takes no config.
     pub(crate) filler: Option<AutoFiller>,
-    /// The argument that names the config.
     pub(crate) argument: fn(&Args) -> &'static str,
     pub(crate) hand_over: HandOver,
     /// DeepSpeed configs in its package, which its own argument may name.
     pub(crate) shipped: Option<ShippedConfigs>,
-    /// A config on the command line may be JSON in base64, as accelerate and DeepSpeed read it.
+    /// The config may be JSON in base64, as accelerate and DeepSpeed read it.
     pub(crate) reads_base64: bool,
     /// Versions from the first up to the second fail with an `optimizer` section.
     pub(crate) refuses_optimizer: Option<[[u32; 3]; 2]>,
 }
 
-/// What its arguments are, and what they are without being given.
 pub(crate) struct ArgumentTraits {
     /// Those that zlaunch reads, besides `COMMON_FIELDS` (`argv::fields`).
     pub(crate) fields: &'static str,
-    /// All of its options.
     pub(crate) options: fn(&Target) -> OptionList<'static>,
     /// Those that name a model, a dataset or a checkpoint.
     pub(crate) inputs: &'static [Input],
     pub(crate) datasets: Datasets,
-    /// What reads them.
     pub(crate) parser: ArgumentParser,
     /// Options that its parser has besides those of the recorded class.
     pub(crate) besides: &'static [&'static str],
-    /// What the trainer refuses because of them alone.
+    /// The problems for which the trainer refuses them.
     pub(crate) refusals: fn(&Args, &Target, Option<&Python>) -> Vec<Problem>,
-    /// Where their defaults are.
     pub(crate) defaults: DefaultArguments,
     /// A default that it computes from other arguments, as it is written on a command line.
     pub(crate) computed: fn(argument: &str, &Args, Version, world_size: Option<u64>) -> Option<String>,
 }
 
-/// The model, its precision and its memory.
 pub(crate) struct ModelTraits {
-    /// The argument that names the model.
     pub(crate) argument: &'static str,
-    /// Where a model that is not a folder is looked up.
+    /// The hub of a model that is not a folder.
     pub(crate) hub: fn(&Args, &Host) -> Hub,
     pub(crate) hidden_size: HiddenSizeLookup,
-    /// What `fp16.enabled` and `bf16.enabled` become.
     pub(crate) fp16: fn(&Args) -> Precision,
     pub(crate) bf16: fn(&Args) -> Precision,
     /// It makes a reference model, which gets the config before transformers fills it.
     pub(crate) has_reference: fn(&Args, &Target) -> bool,
-    /// It ends where the model's folder has no weights.
+    /// It fails where the model's folder has no weights.
     pub(crate) needs_weights: bool,
-    /// Why they may stay "auto".
     pub(crate) precision_unknown: Option<&'static str>,
     pub(crate) training: TrainingDefaults,
 }
 
-/// Who replaces an "auto" that is still in the config when the trainer starts.
+/// The program that replaces an "auto" which is still in the config when the trainer starts.
 #[derive(Clone, Copy)]
 pub(crate) enum AutoFiller {
     /// transformers and accelerate, by the rules of `config::auto`.
     HfTrainer,
-    /// The program itself, from values that zlaunch does not see; it overwrites what is not "auto".
+    /// The program itself, from values that zlaunch does not see. It overwrites other values too.
     Trainer(SourceOf),
-    /// accelerate, from what the script's own loop prepares. What is not "auto" counts.
+    /// accelerate, from what the script's own loop prepares. It keeps other values.
     Accelerate(SourceOf),
-    /// The program itself, as long as the key is not there: an "auto" is taken out.
+    /// The program itself, where the key is missing: zlaunch takes an "auto" out.
     IfMissing(SourceOf),
-    /// Nobody: the script passes the config to `deepspeed.initialize` as it is.
+    /// The script passes the config to `deepspeed.initialize` as it is.
     Nobody,
 }
 
-/// For the keys that a program fills: where it takes the value from.
+/// Says where a program takes the value of a key from. `None`: it does not fill that key.
 type SourceOf = fn(key: &str) -> Option<&'static str>;
 
 impl AutoFiller {
@@ -112,10 +99,9 @@ impl AutoFiller {
     }
 }
 
-/// How the config reaches the trainer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HandOver {
-    /// `--name PATH`, in place of the one that is there.
+    /// `--name PATH`, in place of one that is given.
     Argument,
     /// `--name=PATH` (axolotl's inner parser).
     Joined,
@@ -127,7 +113,6 @@ pub(crate) enum HandOver {
     Environment { config: &'static str, switch: Option<&'static str> },
 }
 
-/// How a script takes the config.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum TakesConfig {
     /// `--name PATH`, by a name of its own.
@@ -136,21 +121,18 @@ pub(crate) enum TakesConfig {
     Joined,
 }
 
-/// Who starts the ranks, as far as they must be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ranks {
-    /// There is only one process.
     Single,
-    /// A launcher that this plan executes.
+    /// This plan executes a launcher.
     Launched,
-    /// They exist already: this process is one of them.
+    /// This process is one of them.
     Existing,
 }
 
-/// Whether half precision is on, as far as the arguments say, and which of them says so.
+/// On or off, and the argument that says so; nothing where the arguments do not tell.
 pub(crate) type Precision = Result<Option<(bool, String)>, ArgumentError>;
 
-/// What a front end does without being told, as far as it affects memory.
 #[expect(clippy::struct_excessive_bools, reason = "each is a default of its own")]
 pub(crate) struct TrainingDefaults {
     pub(crate) micro_batch: u64,
@@ -166,7 +148,6 @@ pub(crate) struct TrainingDefaults {
     pub(crate) measured_losses: bool,
 }
 
-/// How a front end finds its datasets, as far as zlaunch looks for them.
 #[derive(Clone, Copy)]
 pub(crate) enum Datasets {
     Unknown,
@@ -178,34 +159,29 @@ pub(crate) enum Datasets {
     Files,
 }
 
-/// What reads the arguments of a front end.
 #[derive(Clone, Copy)]
 pub(crate) enum ArgumentParser {
-    /// `HfArgumentParser` with a class that is recorded. `None`: something else reads them this time.
+    /// `HfArgumentParser` with a recorded class. `None`: another parser reads this command.
     Recorded { class: fn(&Target, &Host) -> Option<ArgumentClass>, unknown: UnknownOptions },
-    /// The script, which zlaunch reads.
+    /// The parser in the script, which zlaunch reads.
     Script,
-    /// Something that is not recorded.
+    /// Another parser, which is not recorded.
     Unrecorded,
 }
 
-/// What becomes of options that the parser does not have.
 #[derive(Clone, Copy)]
 pub(crate) enum UnknownOptions {
-    /// They are refused, unless this option or variable says otherwise.
-    Refused {
-        unless: fn(&Args, &Host) -> bool,
-        tolerant: &'static str,
-    },
+    /// `tolerant` says which option or variable makes the parser tolerate them.
+    Refused { unless: fn(&Args, &Host) -> bool, tolerant: &'static str },
+    /// Something else takes them.
     Ignored,
 }
 
-/// Where the defaults of a front end's arguments are.
 #[derive(Clone, Copy)]
 pub(crate) enum DefaultArguments {
-    /// In a class that is recorded. `None`: something that zlaunch does not see may set them.
+    /// Those of a recorded class. `None`: zlaunch does not see everything that may set them.
     Recorded(fn(&Args, &Target) -> Option<ArgumentClass>),
-    /// In the script, which zlaunch reads.
+    /// Those of the class that the script uses.
     Script,
 }
 
@@ -215,7 +191,6 @@ pub(crate) const COMMON_FIELDS: &str = "per_device_train_batch_size gradient_acc
     parallelism_config fp16? bf16? half_precision_backend fp16_backend fp16_full_eval? bf16_full_eval? deepspeed output_dir \
     model_revision optim fsdp save_only_model? load_best_model_at_end? tuner_type train_type finetuning_type";
 
-/// Why a command takes no config, and what to do instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoConfig {
     pub why: String,
@@ -228,7 +203,7 @@ impl NoConfig {
     }
 }
 
-/// A variable that a front end sets. The front end has already decided whether the user's own value wins.
+/// A variable that a front end sets, even where the user has set it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variable {
     pub name: String,
@@ -242,8 +217,6 @@ impl Variable {
     }
 }
 
-/// The interpreter of a command: the one that it names, else that of the console script. The trainers' own launchers do not
-/// pass on its options.
 pub(crate) fn python_of(command: &ParsedCommand, host: &Host) -> Option<Python> {
     match &command.python {
         Some(word) => Some(Python::at(host.find_program(word)?, host)),
@@ -251,7 +224,6 @@ pub(crate) fn python_of(command: &ParsedCommand, host: &Host) -> Option<Python> 
     }
 }
 
-/// The text of the script that a command runs, or of the module, if that is below the current folder.
 pub(crate) fn text_of<'a>(command: &'a ParsedCommand, host: &Host) -> Option<&'a str> {
     command.source(host).map(|source| source.text.as_str())
 }

@@ -9,17 +9,16 @@ use serde_json::{Map, Value};
 use crate::base::recorded::Version;
 use crate::base::source::{Source, Sourced};
 use crate::base::yaml::Dialect;
-use crate::command::argv::{Args, OptionList};
+use crate::command::argv::{Args, OptionList, has_option};
 use crate::command::front_end::{
     ArgumentParser, ArgumentTraits, AutoFiller, ConfigTraits, HandOver, LaunchTraits, ModelTraits, NoConfig, Ranks,
     TakesConfig, Variable, python_of,
 };
-use crate::command::nested;
-use crate::command::option_names;
 use crate::command::python::Python;
 use crate::command::run_file::{self, RunFile};
 use crate::command::script::ArgumentFlow;
 use crate::command::script_source::ScriptSource;
+use crate::command::section_option;
 use crate::command::shipped::{self, ShippedConfig, ShippedConfigs};
 use crate::command::target::{ParsedCommand, Target};
 use crate::host::Host;
@@ -30,8 +29,7 @@ pub struct Trainer {
     pub name: &'static str,
     /// The package whose version is the trainer's, by the name pip knows.
     pub(crate) distribution: Option<&'static str>,
-    /// Recognises a command and says what each rank runs.
-    pub(crate) recognise: fn(&ParsedCommand, &Host) -> Option<Job>,
+    pub(crate) recognise: fn(&'static Trainer, &ParsedCommand, &Host) -> Option<Job>,
     pub(crate) launch: LaunchTraits,
     pub(crate) config: ConfigTraits,
     pub(crate) arguments: ArgumentTraits,
@@ -39,94 +37,83 @@ pub struct Trainer {
 }
 
 impl Trainer {
-    /// Executed as it stands: zlaunch neither hands a config over nor starts ranks.
+    /// zlaunch executes it as it stands: it neither hands a config over nor starts ranks.
     pub(crate) fn is_passthrough(&self) -> bool {
         self.config.filler.is_none()
     }
 
-    /// Whether transformers reads the config and its arguments.
+    /// transformers reads the config and the arguments.
     pub(crate) fn is_hf(&self) -> bool {
         matches!(self.config.filler, Some(AutoFiller::HfTrainer))
     }
 
-    /// Whether this is one of its console scripts, with `python` in front of it or not, or the module behind one.
     pub(crate) fn is_console(&self, target: &Target) -> bool {
         self.launch.consoles.iter().any(|name| target.is_console(name))
             || self.launch.console_modules.iter().any(|module| target.is_module(module))
     }
 
-    /// Whether the script passes the config to DeepSpeed as it is.
     pub(crate) fn is_raw_deepspeed(&self) -> bool {
         matches!(self.config.filler, Some(AutoFiller::Nobody))
     }
 
-    /// Whether accelerate reads the config: for transformers' trainer, or for a script with a loop of its own.
     pub(crate) fn uses_accelerate(&self) -> bool {
         matches!(self.config.filler, Some(AutoFiller::HfTrainer | AutoFiller::Accelerate(_)))
     }
 
-    /// Whether transformers' arguments come from the script's own code or settings, which are not read.
+    /// transformers' arguments come from the script's own code or settings, which are not read.
     pub(crate) fn args_set_in_script(&self) -> bool {
         self.is_hf() && matches!(self.config.hand_over, HandOver::Environment { .. } | HandOver::Nested)
     }
 
-    /// Whether the trainer sets what is not in the config.
     pub(crate) fn sets_what_is_absent(&self) -> bool {
         matches!(self.config.filler, Some(AutoFiller::IfMissing(_)))
     }
 
-    /// Where the program itself takes the value of an "auto" from.
     pub(crate) fn source_of_auto(&self, key: &str) -> Option<&'static str> {
         self.config.filler.and_then(AutoFiller::source)?(key)
     }
 
-    /// Whether the trainer itself fills or overwrites this key of the config.
     pub(crate) fn sets(&self, key: &str) -> bool {
         matches!(self.config.filler, Some(AutoFiller::Trainer(source)) if source(key).is_some())
     }
 }
 
-/// What a front end made of a command: what each rank runs.
 pub struct Job {
     pub trainer: &'static Trainer,
     pub target: Target,
-    /// The words that each rank gets.
     pub(super) words: Vec<OsString>,
-    /// The words as the trainer will read them, where a run file holds some.
+    /// The words as the trainer reads them, where a run file holds some.
     pub(super) effective_words: Option<Vec<OsString>>,
-    /// The effective words, read.
+    /// Read from the effective words.
     pub args: Args,
-    /// The words of each rank, read, where those are others.
+    /// Read from `words`, where the effective ones differ.
     pub(super) given_args: Option<Args>,
     /// The run file that holds all arguments, where it must be written anew to name the config.
     pub(crate) run_file: Option<RunFile>,
-    /// How the script takes the config, where it is not the front end's own way.
+    /// Set where the script takes the config in another way than the front end's own.
     pub(super) takes_config: Option<TakesConfig>,
-    /// Arguments in a run file whose values are left to the trainer.
+    /// Arguments in a run file that zlaunch leaves to the trainer.
     pub(crate) unread: Vec<String>,
-    /// Arguments in a run file that are texts, and that nothing converts.
+    /// Arguments in a run file that are texts which nothing converts.
     pub(crate) texts: Vec<(String, String)>,
     /// The interpreter that owns the command, or a better one that the front end found.
     pub(crate) python: Option<Python>,
-    /// Variables the front end's own launcher would set.
+    /// The front end's own launcher would set these.
     pub variables: Vec<Variable>,
-    /// Why no config can be handed over, where that is so.
     pub no_config: Option<NoConfig>,
     pub problems: Vec<Problem>,
-    /// The target is not what the command named, but the file or module behind it.
+    /// The target is the file or module behind what the command named.
     pub(crate) rewritten: bool,
     /// The script, if it is the user's own and can be seen.
     pub(crate) source: Option<Rc<ScriptSource>>,
-    /// Why it cannot be started here, though it can be planned.
+    /// It can be planned, but not started here.
     pub(crate) blocker: Option<Problem>,
     /// The ranks would run a console script, which starts ranks itself.
     pub(crate) starts_ranks: bool,
-    /// The user says what it is.
     pub(crate) is_named: bool,
 }
 
 impl Job {
-    /// The command as it stands.
     pub(crate) fn of(trainer: &'static Trainer, command: &ParsedCommand) -> Self {
         Job {
             trainer,
@@ -151,32 +138,22 @@ impl Job {
         }
     }
 
-    /// A module of the package that the console script belongs to; its file, where that is found.
+    /// The first of these modules that the console script's package has, by its file.
     pub(super) fn behind_console(
         trainer: &'static Trainer,
         command: &ParsedCommand,
-        module: &str,
+        modules: &[&str],
         words: &[OsString],
         host: &Host,
     ) -> Self {
-        Self::in_package(trainer, command, python_of(command, host), &[module], words)
-    }
-
-    /// The same, where the interpreter is known and the module has moved: the first that is there, else the first.
-    pub(super) fn in_package(
-        trainer: &'static Trainer,
-        command: &ParsedCommand,
-        python: Option<Python>,
-        modules: &[&str],
-        words: &[OsString],
-    ) -> Self {
+        let python = python_of(command, host);
         let file_of = |module: &&str| python.as_ref()?.file(&format!("{}.py", module.replace('.', "/")));
         let file = modules.iter().find_map(file_of);
         let target = file.map_or_else(|| Target::module(modules[0]), Target::script);
         Job { target, words: words.to_vec(), python, ..Self::of(trainer, command) }
     }
 
-    /// The arguments in a run file count before those behind it. Its parser converts nothing.
+    /// Puts the arguments in a run file before those behind it. transformers converts none of them.
     pub(super) fn read_arguments(&mut self, run_file: &RunFile) {
         let mut words = run_file::typed_words(&run_file.entries, false);
         words.extend(self.words.iter().skip(1).cloned());
@@ -185,7 +162,7 @@ impl Job {
         self.texts = run_file::texts(&run_file.entries);
     }
 
-    /// What a run file holds. That it cannot be read is a problem of the command.
+    /// The entries of a run file. One that cannot be read becomes a problem of the job.
     pub(super) fn read_run_file(&mut self, file: &OsStr, dialect: Dialect, host: &Host) -> Option<Map<String, Value>> {
         let read = run_file::read(file, dialect, host).map_err(|problem| self.problems.push(problem));
         read.ok().map(Option::unwrap_or_default)
@@ -200,19 +177,18 @@ impl Job {
         self.python.as_ref()?.version_text(self.trainer.distribution?)
     }
 
-    /// How the arguments get through the user's own script, where one is seen.
+    /// Nothing where the user's own script is not seen.
     pub(crate) fn flow(&self) -> Option<ArgumentFlow<'_>> {
         let is_script = self.trainer.is_hf() && matches!(self.trainer.arguments.parser, ArgumentParser::Script);
-        self.source.as_ref().filter(|_| is_script).map(|source| ArgumentFlow::read(source))
+        if is_script { self.source.as_deref().map(ArgumentFlow::read) } else { None }
     }
 
-    /// What reads the options of the user's own script, where it is sure to refuse the one that names the config.
+    /// The parser of the user's own script, where it is sure to refuse the option that names the config.
     pub(crate) fn refuses_config_option(&self) -> Option<&'static str> {
         let is_option = self.trainer.config.hand_over == HandOver::Argument
             && matches!(self.takes_config, None | Some(TakesConfig::Named(_)))
             && self.run_file.is_none()
             && matches!(self.trainer.arguments.parser, ArgumentParser::Script);
-        // transformers' own parser has it, as a rule.
         let source = self.source.as_ref().filter(|source| is_option && !source.text.contains("HfArgumentParser"))?;
         ArgumentFlow::read(source).refuses(self.config_argument())
     }
@@ -223,36 +199,34 @@ impl Job {
         match self.trainer.config.hand_over {
             HandOver::Environment { config, switch } => {
                 let is_on = |name| host.nonempty_var(name).is_some_and(|value| value.eq_ignore_ascii_case("true"));
-                let path =
-                    host.nonempty_var(config).filter(|_| self.no_config.is_none() && switch.is_none_or(is_on))?;
-                Some(Sourced::new(path.to_string(), Source::Variable(config.to_string())))
+                if self.no_config.is_some() || !switch.is_none_or(is_on) {
+                    return None;
+                }
+                Some(Sourced::new(host.nonempty_var(config)?.to_string(), Source::Variable(config.to_string())))
             }
             HandOver::Nested => {
-                let own = nested::find(self.command_line(), name)?;
+                let own = section_option::find(self.command_line(), name)?;
                 Some(Sourced::new(own.value.to_string(), Source::Argument(own.spelled.to_string())))
             }
             _ => self.args.text(name),
         }
     }
 
-    /// The variables that hand a config over.
     pub(crate) fn config_variables(&self, config: &OsStr) -> Vec<(&'static str, OsString)> {
         let HandOver::Environment { config: name, switch } = self.trainer.config.hand_over else { return Vec::new() };
         let switch = switch.map(|switch| (switch, OsString::from("true")));
         switch.into_iter().chain([(name, config.to_os_string())]).collect()
     }
 
-    /// The words that the trainer's parser gets.
     pub(crate) fn command_line(&self) -> &[OsString] {
         self.given_args.as_ref().unwrap_or(&self.args).words()
     }
 
-    /// Whether a run file is handed to the parser as a mapping, which is not read like words.
+    /// The parser gets a run file as a mapping, which is not read like words.
     pub(crate) fn reads_mapping(&self) -> bool {
         self.trainer.config.hand_over == HandOver::Dotted && run_file::first(self.command_line()).is_some()
     }
 
-    /// The argument that names the config.
     pub(crate) fn config_argument(&self) -> &str {
         match &self.takes_config {
             Some(TakesConfig::Named(name)) => name,
@@ -260,27 +234,25 @@ impl Job {
         }
     }
 
-    /// Whether the trainer has an argument of that name, as far as its options are known.
+    /// True where the options are not known.
     pub(crate) fn takes(&self, name: &str) -> bool {
         match (self.trainer.arguments.options)(&self.target) {
-            OptionList::Known(lists) => lists.iter().any(|list| option_names::contains(*list, name)),
+            OptionList::Known(lists) => lists.iter().any(|list| has_option(*list, name)),
             OptionList::Open => true,
         }
     }
 
-    /// Whether it is known how the trainer takes a config.
     pub(crate) fn takes_config(&self) -> bool {
         !self.trainer.is_passthrough() && self.no_config.is_none() && self.takes(self.config_argument())
     }
 
-    /// Whether the trainer's own argument, with this value, names a config of its package in some version.
+    /// Some version of the trainer has a config that its own argument names by this word.
     pub(crate) fn ships_config(&self, word: &str) -> bool {
         let ships = self.trainer.config.shipped.is_some();
         ships && self.trainer.distribution.is_some_and(|distribution| shipped::is_word(distribution, word))
     }
 
-    /// The file that the trainer takes for a word in its own argument: a config of the package that is installed, or a file
-    /// of that name in the current folder.
+    /// The file that a word in the trainer's own argument means, in the package or in the current folder.
     pub(crate) fn own_file(&self, word: &str, host: &Host) -> Option<PathBuf> {
         let local = || Some(host.cwd.join(word)).filter(|path| path.is_file());
         let config = || shipped::by_word(self.trainer.distribution?, self.version(), word);
@@ -292,7 +264,7 @@ impl Job {
         }
     }
 
-    /// The trainer's own config that has the name of a template of ours, and its file. Looked for at one place only.
+    /// The trainer's own config that has the name of a built-in template, and its file beside the target.
     pub(crate) fn own_config_of_name(&self, name: &str) -> Option<(ShippedConfig, PathBuf)> {
         self.trainer.config.shipped?;
         let config = shipped::by_name(self.trainer.distribution?, self.version(), name)?;
@@ -307,7 +279,7 @@ impl Job {
         }
     }
 
-    /// Where a file of the package is that the target is in.
+    /// A file of the package that the target is in; it need not exist.
     fn beside_target(&self, inside: &str) -> Option<PathBuf> {
         let Target::Script { path, .. } = &self.target else { return None };
         let (package, _) = inside.split_once('/')?;
@@ -315,7 +287,7 @@ impl Job {
         Some(Path::new(site).join(inside))
     }
 
-    /// Where a run file of the command has this value: `run.yaml:3:8`.
+    /// `run.yaml:3:8`
     pub(crate) fn place_in_run_file(&self, value: &str, host: &Host) -> Option<Place> {
         // ms-swift names its run file in a variable.
         let named = self.variables.iter().map(|variable| PathBuf::from(&variable.value));
@@ -323,13 +295,11 @@ impl Job {
         let files = named.chain(given).filter(|path| run_file::is_one(path));
         files.into_iter().find_map(|file| {
             let text = reading::read_text(&host.absolute(&file)).ok()?;
-            let mut lines = text.lines().enumerate();
-            let (line, column) = lines.find_map(|(line, text)| Some((line + 1, text.find(value)? + 1)))?;
-            Some(Place::line(file, (line, column)))
+            let place = text.lines().zip(1..).find_map(|(text, line)| Some((line, text.find(value)? + 1)))?;
+            Some(Place::line(file, place))
         })
     }
 
-    /// What the trainer must be told about who started the ranks.
     pub fn launcher_args(&self, ranks: Ranks) -> impl Iterator<Item = OsString> + use<> {
         (self.trainer.launch.rank_args)(&self.args, ranks).iter().map(OsString::from)
     }
@@ -342,33 +312,29 @@ impl Job {
             return vec![config.to_os_string()];
         }
         let name = self.config_argument();
-        match &self.takes_config {
-            Some(TakesConfig::Joined) => return with_joined(given.words(), "--", name, config),
-            Some(TakesConfig::Named(_)) | None => {}
-        }
         match self.trainer.config.hand_over {
+            _ if self.takes_config == Some(TakesConfig::Joined) => with_joined(given.words(), "--", name, config),
             HandOver::Joined => with_joined(given.words(), "--", name, config),
             HandOver::Dotted if run_file::first(given.words()).is_some() => {
                 with_joined(given.words(), "", name, config)
             }
-            HandOver::Nested => nested::with_value(given.words(), name, config),
+            HandOver::Nested => section_option::with_value(given.words(), name, config),
             HandOver::Environment { .. } => given.words().to_vec(),
             HandOver::Argument | HandOver::Dotted => given.with(name, config),
         }
     }
 }
 
-/// The words with `--name=value` or `name=value` at the end, instead of any that set the same name. Without dashes
-/// `name.key=…` sets a part of it.
+/// The words with `--name=value` or `name=value` at the end, instead of any that set it or, as `name.key=…`, a part of it.
 fn with_joined(words: &[OsString], dashes: &str, name: &str, value: &OsStr) -> Vec<OsString> {
+    let mut joined = OsString::from(format!("{dashes}{name}="));
+    let part = format!("{name}.");
     let sets = |word: &OsString| {
-        word.to_str().is_some_and(|word| {
-            word.starts_with(&format!("{dashes}{name}=")) || dashes.is_empty() && word.starts_with(&format!("{name}."))
-        })
+        let word = word.as_encoded_bytes();
+        word.starts_with(joined.as_encoded_bytes()) || dashes.is_empty() && word.starts_with(part.as_bytes())
     };
     let mut words: Vec<OsString> = words.iter().filter(|word| !sets(word)).cloned().collect();
-    let mut word = OsString::from(format!("{dashes}{name}="));
-    word.push(value);
-    words.push(word);
+    joined.push(value);
+    words.push(joined);
     words
 }

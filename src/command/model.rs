@@ -10,7 +10,7 @@ use crate::base::vars;
 use crate::host::{Host, stays_below};
 use crate::report::reading;
 
-/// Which hub's cache a name that is no folder is looked up in first.
+/// The hub whose cache is searched first for a model that is no folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hub {
     HuggingFace,
@@ -18,7 +18,6 @@ pub enum Hub {
 }
 
 impl Hub {
-    /// Where it keeps what was downloaded.
     pub fn cache(self, host: &Host) -> Option<PathBuf> {
         match self {
             Hub::HuggingFace => host
@@ -32,10 +31,9 @@ impl Hub {
     }
 }
 
-/// Who reads the hidden size from a model's config, and by which rules.
+/// The rules by which the hidden size is read from a model's config.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HiddenSizeLookup {
-    /// transformers and accelerate.
     Transformers,
     /// ms-swift copies the text model's `hidden_size` to the top of the config first.
     MsSwift,
@@ -45,18 +43,17 @@ pub enum HiddenSizeLookup {
 pub struct HiddenSize {
     pub value: u64,
     pub file: PathBuf,
-    /// It stands at the top of the config, where accelerate looks too, and not only in a text model's section.
+    /// It is at the top of the config, where accelerate looks too, and not only in a text model's section.
     pub at_top: bool,
 }
 
 /// Sections that hold the language model: transformers looks into the first, ms-swift into all of them.
 const TEXT_SECTIONS: &[&str] = &["text_config", "llm_config", "language_config"];
 
-/// How classes of transformers name the size, by model type. `key=`: read as `hidden_size` (`attribute_map`). `key!`:
+/// The names of the size in transformers' classes, by model type. `key=`: read as `hidden_size` (`attribute_map`). `key!`:
 /// wins over `hidden_size`. `text_config>`: keys at the top are moved there. `text_config-`: not looked at.
 const NAMES: &str = include_str!("../recorded/hidden_size_names.txt");
 
-/// The key that is recorded with that mark for the config's model type.
 fn recorded(mark: char, config: &Value) -> Option<&'static str> {
     let model_type = config.get("model_type")?.as_str()?;
     NAMES.lines().find_map(|line| {
@@ -66,7 +63,6 @@ fn recorded(mark: char, config: &Value) -> Option<&'static str> {
     })
 }
 
-/// The hidden size, or why it is not known.
 pub fn hidden_size(
     name: &str,
     revision: Option<&str>,
@@ -87,13 +83,12 @@ pub fn hidden_size(
     }
 }
 
-/// The hidden size that the lookup finds, and whether it is at the top of the loaded config.
 pub fn read_hidden_size(config: &Value, lookup: HiddenSizeLookup) -> Option<(u64, bool)> {
     let swift = lookup == HiddenSizeLookup::MsSwift;
     let section = |names: &[&str], of: &Value| names.iter().find_map(|name| own_size(of.get(name)?, lookup));
     let own = own_size(config, lookup);
     if let Some(text) = config.get("text_config") {
-        // Where both are there, it depends on the model's class which one is kept.
+        // Of two different ones, the model's class decides which one is kept.
         let inner = own_size(text, lookup);
         if own.is_some() && inner.is_some() && own != inner {
             return None;
@@ -133,7 +128,7 @@ fn own_size(config: &Value, lookup: HiddenSizeLookup) -> Option<u64> {
     config.get("hidden_sizes")?.as_array()?.iter().map(Value::as_u64).max().flatten()
 }
 
-/// Where the model's config.json lies, with its other files beside it.
+/// The model's config.json, which has the model's other files beside it.
 pub fn config_file(name: &str, revision: Option<&str>, hub: Hub, host: &Host) -> Option<PathBuf> {
     let local = host.absolute(Path::new(name));
     if local.is_dir() {
@@ -174,16 +169,11 @@ fn in_modelscope_cache(parts: &[&str], revision: Option<&str>, host: &Host) -> O
     let [org, name] = parts else { return None };
     let base = Hub::ModelScope.cache(host).filter(|base| base.is_dir())?;
     let revision = revision.filter(|revision| *revision != "main" && stays_below(revision)).unwrap_or("master");
-    let safe = name.replace('.', "___");
-    let folders = [
-        format!("models/{org}--{name}/snapshots/{revision}"),
-        format!("models/{org}/{safe}"),
-        format!("hub/models/{org}/{safe}"),
-        format!("{org}/{name}"),
-        format!("{org}/{safe}"),
-        format!("hub/{org}/{name}"),
-        format!("hub/{org}/{safe}"),
-        format!("models/{org}/{name}"),
-    ];
-    folders.iter().map(|folder| base.join(folder).join("config.json")).find(|file| file.is_file())
+    let newest = base.join(format!("models/{org}--{name}/snapshots/{revision}"));
+    let names = [name.replace('.', "___"), (*name).to_string()];
+    let older = ["models", "hub/models", "", "hub"].into_iter().flat_map(|folder| {
+        let folder = base.join(folder).join(org);
+        names.each_ref().map(|name| folder.join(name))
+    });
+    [newest].into_iter().chain(older).map(|folder| folder.join("config.json")).find(|file| file.is_file())
 }

@@ -1,5 +1,5 @@
 //! The Python that owns a command, found without starting it: the shebang names the interpreter, its folder and
-//! pyvenv.cfg the places of its packages, their dist-info the versions. Searched in the order of `sys.path`.
+//! pyvenv.cfg the places of its packages, their dist-info the versions.
 
 pub mod modules;
 mod packages;
@@ -21,14 +21,11 @@ use packages::{added_by_pth, egg_version, is_same, mapped_by_finder, sites, vers
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Python {
-    /// As the console script names it: links are not followed, because a link in a virtual environment *is* the
-    /// environment.
+    /// Links are not followed: a link in a virtual environment *is* the environment.
     pub(crate) program: PathBuf,
-    /// PYTHONPATH, unless the script's own interpreter options ignore it.
     named: Vec<PathBuf>,
-    /// Folders of installed packages.
     sites: Vec<PathBuf>,
-    /// The names of dist-info folders, listed when the first version is asked for.
+    /// The names of dist-info folders.
     installed: OnceCell<Vec<String>>,
 }
 
@@ -37,41 +34,38 @@ impl Python {
         Self::with_options(behind_pyenv(&program, host).unwrap_or(program), "", host)
     }
 
-    /// `options`: those of the interpreter in the shebang, such as pipx's `-E`.
+    /// `options` are those in the shebang, such as pipx's `-E`.
     fn with_options(program: PathBuf, options: &str, host: &Host) -> Self {
         let ignores = |letters: &[char]| options.split(' ').any(|word| word.starts_with('-') && word.contains(letters));
-        let path = host.nonempty_var(vars::PYTHONPATH).filter(|_| !ignores(&['E', 'I']));
+        let path = if ignores(&['E', 'I']) { None } else { host.nonempty_var(vars::PYTHONPATH) };
         let named = path.into_iter().flat_map(|path| path.split(':')).map(|entry| host.cwd.join(entry)).collect();
-        let user = (!ignores(&['s', 'I'])).then(|| user_base(host)).flatten();
+        let user = if ignores(&['s', 'I']) { None } else { user_base(host) };
         let sites = sites(&program, user.as_deref());
         Python { program, named, sites, installed: OnceCell::new() }
     }
 
-    /// The interpreter of a console script.
     pub fn of_script(script: &Path, host: &Host) -> Option<Self> {
         let found = interpreter(script, host).or_else(|| interpreter(&behind_pyenv(script, host)?, host));
         found.map(|(program, options)| Self::with_options(program, &options, host))
     }
 
-    /// What `python3`, else `python`, means on PATH.
     pub(crate) fn on_path(host: &Host) -> Option<Self> {
         let program = ["python3", "python"].iter().find_map(|name| host.find_program(OsStr::new(name)))?;
         Some(Self::at(program, host))
     }
 
-    /// `3.11`, if its name or the one its links end at has it.
+    /// `3.11`, by its name or that of the file its links lead to.
     pub(crate) fn own_version(&self) -> Option<String> {
         Some(version_of(&self.program)?.trim_start_matches("python").to_string())
     }
 
-    /// Whether this package is not installed. False where it is not known where packages are.
+    /// False where the folders of packages are not known.
     pub(crate) fn lacks(&self, inside: &str, distribution: &str) -> bool {
-        // The last question is asked only where the plain place has no such file, and lists folders.
         let is_there = self.sites.iter().any(|site| site.join(inside).is_file());
         !self.sites.is_empty() && !is_there && self.version(distribution).is_none() && self.file(inside).is_none()
     }
 
-    /// A file of an installed package, if it is there: `swift/cli/sft.py`.
+    /// `inside` is like `swift/cli/sft.py`.
     pub fn file(&self, inside: &str) -> Option<PathBuf> {
         let in_folder = |folder: &PathBuf| Some(folder.join(inside)).filter(|path| path.is_file());
         // Folders are listed only where the plain place has no such file: an editable install.
@@ -82,40 +76,43 @@ impl Python {
         self.named.iter().find_map(in_folder).or_else(at_sites).or_else(mapped)
     }
 
-    /// Whether `python -m` finds a module from this folder.
+    /// Looks for a module as `python -m` does from the current folder.
     pub(crate) fn seek(&self, module: &str, host: &Host) -> Presence {
-        // Without a version, other folders may be on `sys.path` than those that are known.
-        let version =
-            version_of(&self.program).filter(|_| !self.sites.is_empty() && host.nonempty_var("PYTHONHOME").is_none());
-        let Some(version) = version else { return Presence::Unknown };
-        let prefix = self.program.parent().and_then(Path::parent);
+        let Some(version) = version_of(&self.program) else { return Presence::Unknown };
+        // `sys.path` may have other folders than those that are known.
+        if self.sites.is_empty() || host.nonempty_var("PYTHONHOME").is_some() {
+            return Presence::Unknown;
+        }
+        let mut folders = vec![host.cwd.clone()];
+        folders.extend(self.named.iter().chain(&self.sites).cloned());
         // Red Hat keeps compiled packages apart.
-        let lib64 =
-            prefix.into_iter().chain([Path::new("/usr/local")]).map(|prefix| prefix.join("lib64").join(&version));
-        let lib64 = lib64.map(|folder| folder.join("site-packages"));
-        let folders =
-            std::iter::once(host.cwd.clone()).chain(self.named.iter().cloned()).chain(self.sites.iter().cloned());
-        modules::seek(module, &folders.chain(lib64).collect::<Vec<_>>(), &self.sites)
+        let prefix = self.program.parent().and_then(Path::parent);
+        for prefix in prefix.into_iter().chain([Path::new("/usr/local")]) {
+            folders.push(prefix.join("lib64").join(&version).join("site-packages"));
+        }
+        modules::seek(module, &folders, &self.sites)
     }
 
-    /// The version of an installed distribution.
     pub(crate) fn version(&self, distribution: &str) -> Option<Version> {
         self.version_text(distribution).as_deref().map(Version::parse)
     }
 
     /// As its metadata say it: `5.0.0rc1`, `2.9.0+cu128`.
     pub fn version_text(&self, distribution: &str) -> Option<String> {
-        let folders = || self.named.iter().chain(&self.sites);
-        let all =
-            || folders().flat_map(|folder| names_in(folder)).filter(|name| name.ends_with(".dist-info")).collect();
+        let installed = self.installed.get_or_init(|| {
+            let names = self.named.iter().chain(&self.sites).flat_map(|folder| names_in(folder));
+            names.filter(|name| name.ends_with(".dist-info")).collect()
+        });
         let in_name = |folder: &String| {
             let (name, version) = folder.strip_suffix(".dist-info")?.rsplit_once('-')?;
             is_same(name, distribution).then(|| version.to_string())
         };
         let egg = || self.sites.iter().find_map(|site| egg_version(site, distribution));
-        let added = || self.sites.iter().flat_map(|site| added_by_pth(site)).flat_map(|folder| names_in(&folder));
-        let behind_pth = || added().find_map(|name| in_name(&name));
-        self.installed.get_or_init(all).iter().find_map(in_name).or_else(egg).or_else(behind_pth)
+        let behind_pth = || {
+            let mut folders = self.sites.iter().flat_map(|site| added_by_pth(site));
+            folders.find_map(|folder| names_in(&folder).find_map(|name| in_name(&name)))
+        };
+        installed.iter().find_map(in_name).or_else(egg).or_else(behind_pth)
     }
 }
 
@@ -125,7 +122,7 @@ fn head(script: &Path) -> Option<Vec<u8>> {
     Some(head)
 }
 
-/// The interpreter that a script names, and the options it gets there.
+/// With the options in the shebang.
 pub fn interpreter(script: &Path, host: &Host) -> Option<(PathBuf, String)> {
     let head = head(script)?;
     let mut lines = head.strip_prefix(b"#!")?.split(|b| *b == b'\n');
@@ -139,9 +136,7 @@ pub fn interpreter(script: &Path, host: &Host) -> Option<(PathBuf, String)> {
             let word = OsStr::from_bytes(words.next()?);
             is_python(word).then(|| host.find_program(word)).flatten().map(plain)
         }
-        // Written where the interpreter's path is too long, has a space, or may move:
-        //     #!/bin/sh
-        //     '''exec' "/path to/python" "$0" "$@"
+        // pip writes `'''exec' "/path to/python" "$0" "$@"` where the interpreter's path is too long or has a space.
         "sh" => trampoline(lines.next()?.strip_prefix(b"'''exec' ")?.trim_ascii(), script).map(plain),
         _ => is_python(program.as_os_str())
             .then(|| (program.to_path_buf(), String::from_utf8_lossy(rest.trim_ascii()).into_owned())),
@@ -149,7 +144,7 @@ pub fn interpreter(script: &Path, host: &Host) -> Option<(PathBuf, String)> {
 }
 
 fn trampoline(line: &[u8], script: &Path) -> Option<PathBuf> {
-    // `"$(dirname -- "$(realpath -- "$0")")"/'python' "$0" "$@"`: beside the script, wherever that is.
+    // uv writes `"$(dirname -- "$(realpath -- "$0")")"/'python' "$0" "$@"` where the environment may move.
     if line.starts_with(b"\"$(") {
         let line = std::str::from_utf8(line).ok()?;
         let name = line.split("\"/").nth(1)?.split(' ').next()?.trim_matches('\'');
@@ -162,8 +157,7 @@ fn trampoline(line: &[u8], script: &Path) -> Option<PathBuf> {
     Some(PathBuf::from(OsStr::from_bytes(path)))
 }
 
-/// The program that a shim of pyenv stands for: of the version that PYENV_VERSION, a `.python-version` file or the global
-/// setting names.
+/// The program behind a shim of pyenv. PYENV_VERSION, a `.python-version` file or the global setting names the version.
 fn behind_pyenv(shim: &Path, host: &Host) -> Option<PathBuf> {
     let root = shim.parent().filter(|folder| folder.ends_with("shims"))?.parent()?;
     head(shim).filter(|head| String::from_utf8_lossy(head).contains("pyenv"))?;
@@ -178,7 +172,8 @@ fn behind_pyenv(shim: &Path, host: &Host) -> Option<PathBuf> {
 }
 
 fn user_base(host: &Host) -> Option<PathBuf> {
-    let off = host.nonempty_var("PYTHONNOUSERSITE").is_some();
-    let base = host.nonempty_var("PYTHONUSERBASE").map(PathBuf::from).or_else(|| Some(host.home()?.join(".local")));
-    base.filter(|_| !off)
+    if host.nonempty_var("PYTHONNOUSERSITE").is_some() {
+        return None;
+    }
+    host.nonempty_var("PYTHONUSERBASE").map(PathBuf::from).or_else(|| Some(host.home()?.join(".local")))
 }

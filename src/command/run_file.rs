@@ -1,5 +1,4 @@
-//! Run files: YAML or JSON that holds a trainer's arguments. They are read as the trainer reads them and turned into
-//! command-line words.
+//! Run files: YAML or JSON with a trainer's arguments, read as the trainer reads them and turned into words.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -11,26 +10,21 @@ use crate::base::yaml::{self, Dialect};
 use crate::host::Host;
 use crate::report::{Problem, Rule, reading};
 
-/// Arguments that are numbers. HF's `parse_dict` converts nothing: `max_grad_norm: false` becomes a `gradient_clipping` of
-/// false.
+/// HF's `parse_dict` converts nothing: `max_grad_norm: false` becomes a `gradient_clipping` of false.
 const NUMBERS: &str = "per_device_train_batch_size gradient_accumulation_steps learning_rate weight_decay adam_beta1 \
     adam_beta2 adam_epsilon max_grad_norm max_steps warmup_steps";
 
-/// Arguments that are booleans.
 const SWITCHES: &str = "fp16 bf16 fp16_full_eval bf16_full_eval auto_find_batch_size";
 
-/// The run file that the arguments start with.
 pub(crate) fn first(words: &[OsString]) -> Option<&OsString> {
     let word = words.first().filter(|word| !word.as_encoded_bytes().starts_with(b"-"))?;
     is_one(Path::new(word)).then_some(word)
 }
 
-/// Whether it is called like a run file.
 pub(crate) fn is_one(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ["json", "yaml", "yml"].iter().any(|known| ending == *known))
 }
 
-/// A run file as it was read.
 pub(crate) struct RunFile {
     text: String,
     is_json: bool,
@@ -46,7 +40,7 @@ impl RunFile {
         Some(RunFile { text, is_json: is_json(&path), entries })
     }
 
-    /// Its text with this entry. Everything else stays as it is written, because the reader has its own idea of types.
+    /// Its text with this entry. Everything else stays as it is written: the reader has its own idea of types.
     pub(crate) fn with(&self, key: &str, value: &str) -> String {
         let mut entries = self.entries.clone();
         entries.insert(key.to_string(), Value::from(value));
@@ -61,7 +55,7 @@ impl RunFile {
     }
 }
 
-/// The text with the line of a key at the top level replaced, and what belongs to it.
+/// The text with the entry of a key at the top level replaced by a line.
 fn replaced(text: &str, key: &str, line: &str) -> Option<String> {
     let names = |text: &str| text.strip_prefix(key).is_some_and(|rest| rest.trim_start().starts_with(':'));
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
@@ -71,19 +65,17 @@ fn replaced(text: &str, key: &str, line: &str) -> Option<String> {
     Some([&lines[..at], &[line, "\n"], &lines[behind..]].concat().concat())
 }
 
-/// The text with a line in front of its first key.
 fn inserted(text: &str, line: &str) -> Option<String> {
     let is_key = |text: &&str| !text.starts_with(['#', '-', '%']) && !text.trim().is_empty();
-    let lines: Vec<&str> = text.split_inclusive('\n').collect();
-    let at = lines.iter().position(is_key)?;
-    Some([&lines[..at], &[line, "\n"], &lines[at..]].concat().concat())
+    let at = text.split_inclusive('\n').take_while(|line| !is_key(line)).map(str::len).sum();
+    let (head, rest) = text.split_at(at);
+    (!rest.is_empty()).then(|| format!("{head}{line}\n{rest}"))
 }
 
 fn is_json(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending == "json")
 }
 
-/// The mapping in a run file; nothing if the file is empty.
 pub(crate) fn read(word: &OsStr, dialect: Dialect, host: &Host) -> Result<Option<Map<String, Value>>, Problem> {
     let path = host.absolute(Path::new(word));
     mapping(&reading::read_text(&path)?, &path, dialect, host)
@@ -91,11 +83,9 @@ pub(crate) fn read(word: &OsStr, dialect: Dialect, host: &Host) -> Result<Option
 
 fn mapping(text: &str, path: &Path, dialect: Dialect, host: &Host) -> Result<Option<Map<String, Value>>, Problem> {
     host.has_read(text);
-    let is_json = is_json(path);
-    let value = if is_json { json::parse_exactly(text) } else { yaml::parse(text, dialect) };
-    match value.map_err(|fault| {
-        fault.problem_in_run_file(if is_json { "JSON" } else { "YAML" }, &path.display().to_string())
-    })? {
+    let (value, format) =
+        if is_json(path) { (json::parse_exactly(text), "JSON") } else { (yaml::parse(text, dialect), "YAML") };
+    match value.map_err(|fault| fault.problem_in_run_file(format, &path.display().to_string()))? {
         Value::Object(object) => Ok(Some(object)),
         Value::Null => Ok(None),
         _ => Err(Problem::error(Rule::RunFile, "a run file must hold `key: value` lines")
@@ -118,7 +108,7 @@ pub(crate) fn words(entries: &Map<String, Value>) -> Vec<OsString> {
     words
 }
 
-/// `--key PATH…` for a list of datasets, each of them with its `path`. The trainer gets the list from the file.
+/// `--key PATH…` for a list of datasets, each with its `path`. The trainer itself gets the list from the file.
 pub(crate) fn paths_of(entries: &Map<String, Value>, key: &str) -> Vec<OsString> {
     let list = entries.get(key).and_then(Value::as_array).into_iter().flatten();
     let paths = list.filter_map(|item| item.get("path")?.as_str()).map(OsString::from);
@@ -133,12 +123,10 @@ pub(crate) fn typed_words(entries: &Map<String, Value>, converts: bool) -> Vec<O
     usable.map(|(key, value)| OsString::from(format!("--{key}={}", text(value)))).collect()
 }
 
-/// The entries that `typed_words` leaves to the trainer.
 pub(crate) fn unread(entries: &Map<String, Value>, converts: bool) -> Vec<String> {
     entries.iter().filter(|(key, value)| !is_usable(key, value, converts)).map(|(key, _)| key.clone()).collect()
 }
 
-/// The entries that are texts, for a reader that converts nothing.
 pub(crate) fn texts(entries: &Map<String, Value>) -> Vec<(String, String)> {
     let texts = entries.iter().filter_map(|(key, value)| Some((key, value.as_str()?)));
     texts.filter(|(_, text)| !text.contains("${")).map(|(key, text)| (key.clone(), text.to_string())).collect()

@@ -1,4 +1,4 @@
-//! The text of a script, and of the modules of its own that it imports. Each file is read once, when it is first asked for.
+//! The text of a script, and of the modules of its own folder that it imports.
 
 use std::cell::OnceCell;
 use std::ffi::OsStr;
@@ -8,21 +8,19 @@ use std::path::{Path, PathBuf};
 use crate::host::Host;
 use crate::report::reading;
 
-/// What is larger is no script.
+/// A larger file is no script.
 const LARGEST: u64 = 512 << 10;
-/// Of the modules that a script imports, directly or not, so many are read.
 pub const MOST_MODULES: usize = 16;
 
 #[derive(Debug, PartialEq, Eq)]
 pub struct ScriptSource {
     file: PathBuf,
-    /// Where Python looks for the script's own modules first.
+    /// Python looks here for modules first.
     folder: PathBuf,
     pub(crate) text: String,
     modules: OnceCell<Vec<ScriptFile>>,
 }
 
-/// One file of a script.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ScriptFile {
     pub name: String,
@@ -30,7 +28,6 @@ pub struct ScriptFile {
 }
 
 impl ScriptSource {
-    /// `python path`
     pub fn of_script(path: &OsStr, host: &Host) -> Option<Self> {
         let file = host.absolute(Path::new(path));
         let folder = file.parent()?.to_path_buf();
@@ -49,28 +46,23 @@ impl ScriptSource {
         Some(ScriptSource { file, folder, text, modules: OnceCell::new() })
     }
 
-    /// Its name without the folder.
     pub fn name(&self) -> &str {
         self.file.file_name().and_then(OsStr::to_str).unwrap_or_default()
     }
 
-    /// Whether the script or one of its modules has this word.
     pub(crate) fn mentions(&self, word: &str) -> bool {
         self.text.contains(word) || self.modules().iter().any(|module| module.text.contains(word))
     }
 
-    /// Whether one of them has the text `--name`, as it is given to a parser.
     pub(crate) fn mentions_option(&self, name: &str) -> bool {
         ['"', '\''].iter().any(|quote| self.mentions(&format!("{quote}--{name}{quote}")))
     }
 
-    /// The modules that lie in the script's folder and are imported by it or by one of them.
     pub fn modules(&self) -> &[ScriptFile] {
         self.modules.get_or_init(|| {
             let (mut paths, mut found) = (self.imported(&self.text, &self.file), Vec::new());
-            let mut at = 0;
-            while let Some(path) = paths.get(at).cloned().filter(|_| at < MOST_MODULES) {
-                at += 1;
+            for at in 0..MOST_MODULES {
+                let Some(path) = paths.get(at).cloned() else { break };
                 let Some(text) = text_of(&path) else { continue };
                 for more in self.imported(&text, &path) {
                     if more != self.file && !paths.contains(&more) {
@@ -84,7 +76,6 @@ impl ScriptSource {
         })
     }
 
-    /// The files of the script's folder that a text imports.
     fn imported(&self, text: &str, file: &Path) -> Vec<PathBuf> {
         let file_of = |name: String| {
             let levels = name.bytes().take_while(|byte| *byte == b'.').count();
@@ -96,7 +87,7 @@ impl ScriptSource {
     }
 }
 
-/// What is imported, as dotted names: `a.b` for `import a.b as c`, `a.b.c` and `a.b` for `from a.b import c`.
+/// The imports as dotted names: `a.b` for `import a.b as c`, `a.b.c` and `a.b` for `from a.b import c`.
 pub(super) fn imports(text: &str) -> Vec<String> {
     let is_dotted = |name: &str| name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '.');
     let words = |list: &str| -> Vec<String> {
@@ -110,7 +101,6 @@ pub(super) fn imports(text: &str) -> Vec<String> {
             found.extend(words(modules));
         } else if let Some((module, names)) = line.strip_prefix("from ").and_then(|from| from.split_once(" import")) {
             let mut names = names.to_string();
-            // They may go on over several lines, in parentheses.
             while names.contains('(') && !names.contains(')') {
                 let Some(line) = lines.next() else { break };
                 names.extend([",", line.split('#').next().unwrap_or_default()]);

@@ -1,39 +1,34 @@
-//! DeepSpeed configs that come with a trainer: which word of its own argument means which file of its package, by
-//! version. Recorded by `tools/record shipped`.
+//! DeepSpeed configs in a trainer's package that its own argument names by a word (`tools/record shipped`).
 
 use crate::base::recorded::{Table, Version, at};
 
 const TABLE: Table = Table(include_str!("../recorded/shipped_configs.txt"));
 
-/// What a trainer does with such words.
 #[derive(Clone, Copy)]
 pub(crate) struct ShippedConfigs {
     /// A file of that name in the current folder comes first.
     pub(crate) yields_to_file: bool,
-    /// zlaunch has templates of the same names, which are taken where the package is not found.
+    /// zlaunch has templates of the same names, for where the package is not found.
     pub(crate) has_stand_ins: bool,
 }
 
-/// What a line of the table has for a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShippedConfig {
-    /// What the trainer's own argument calls it.
     pub word: &'static str,
-    /// Below the folder of packages.
+    /// Relative to the folder of packages.
     pub file: &'static str,
-    /// The hash of a file that says what zlaunch's template of that name says.
+    /// The hash of a file that equals zlaunch's template of that name.
     pub hash: Option<u64>,
 }
 
 impl ShippedConfig {
-    /// The name of the file without its ending, which is the name of zlaunch's template for it.
+    /// The name of the file without its ending, which zlaunch's template has too.
     fn name(self) -> &'static str {
         let name = self.file.rsplit('/').next().unwrap_or(self.file);
         name.strip_suffix(".json").unwrap_or(name)
     }
 }
 
-/// Those of an installed version, or of the newest one.
 fn of(distribution: &str, version: Option<Version>) -> impl Iterator<Item = ShippedConfig> {
     TABLE.below(&[distribution]).filter_map(move |line| {
         let (word, history) = line.split_once(' ')?;
@@ -43,17 +38,14 @@ fn of(distribution: &str, version: Option<Version>) -> impl Iterator<Item = Ship
     })
 }
 
-/// What this word means in the trainer's own argument.
 pub fn by_word(distribution: &str, version: Option<Version>, word: &str) -> Option<ShippedConfig> {
     of(distribution, version).find(|config| config.word == word)
 }
 
-/// The trainer's own config for which zlaunch has a template of this name.
 pub fn by_name(distribution: &str, version: Option<Version>, name: &str) -> Option<ShippedConfig> {
     of(distribution, version).find(|config| config.name() == name)
 }
 
-/// Whether some version knows the word.
 pub fn is_word(distribution: &str, word: &str) -> bool {
     TABLE.find(&[distribution, word]).is_some()
 }

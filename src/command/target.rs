@@ -1,5 +1,4 @@
-//! What a rank runs, and how a command says so: `python [options] script`, `python -m module`, `script.py` or any other
-//! program.
+//! The target of a command: `python [options] script`, `python -m module`, `script.py` or any other program.
 
 use std::cell::OnceCell;
 use std::ffi::{OsStr, OsString};
@@ -15,7 +14,7 @@ pub enum Target {
     Script { options: Vec<OsString>, path: OsString },
     /// `python [options] -m name`
     Module { options: Vec<OsString>, name: OsString },
-    /// Any other program, by the word that names it.
+    /// Any other program.
     Program(OsString),
 }
 
@@ -34,44 +33,34 @@ impl Target {
         }
     }
 
-    /// The script, module or program, without its folder.
+    /// Without the folder.
     pub(crate) fn name(&self) -> &str {
         base_name(self.word())
     }
 
-    /// Whether it is this module, by name or by file: `swift.cli.sft` or `…/swift/cli/sft.py`.
+    /// By name or by file: `swift.cli.sft` or `…/swift/cli/sft.py`.
     pub fn is_module(&self, dotted: &str) -> bool {
         match self {
             Target::Module { name, .. } => name == dotted,
-            Target::Script { path, .. } => path.to_str().is_some_and(|path| is_file_of(path, dotted)),
+            Target::Script { path, .. } => Path::new(path).ends_with(dotted.replace('.', "/") + ".py"),
             Target::Program(_) => false,
         }
     }
 
-    /// Whether it is a console script of that name, with `python` in front of it or not.
+    /// With or without `python`.
     pub fn is_console(&self, name: &str) -> bool {
         !matches!(self, Target::Module { .. }) && self.name() == name
     }
 }
 
-/// Whether a path ends in the file of a module.
-fn is_file_of(path: &str, dotted: &str) -> bool {
-    let Some(stem) = path.strip_suffix(".py") else { return false };
-    let mut bytes = stem.bytes().rev();
-    dotted.bytes().rev().all(|wanted| bytes.next() == Some(if wanted == b'.' { b'/' } else { wanted }))
-        && bytes.next().is_none_or(|before| before == b'/')
-}
-
-/// A command, split into what it runs, its arguments and the interpreter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParsedCommand {
     pub target: Target,
     pub args: Vec<OsString>,
-    /// The interpreter the command names.
     pub python: Option<OsString>,
-    /// The program whose first line names the interpreter, where the command does not.
+    /// The program whose first line names the interpreter, if the command does not.
     pub(crate) owner: Option<OsString>,
-    /// The script, read when the first front end asks for it.
+    /// Read when the first front end asks for it.
     source: OnceCell<Option<Rc<ScriptSource>>>,
 }
 
@@ -91,7 +80,6 @@ impl ParsedCommand {
         Self::new(target, rest, None, Some(first.clone()))
     }
 
-    /// The script that is run, if it can be seen: read once.
     pub(crate) fn source(&self, host: &Host) -> Option<&Rc<ScriptSource>> {
         let read = || match &self.target {
             Target::Script { path, .. } => ScriptSource::of_script(path, host),
@@ -101,13 +89,13 @@ impl ParsedCommand {
         self.source.get_or_init(|| read().map(Rc::new)).as_ref()
     }
 
-    /// The same, where a front end has read it already.
+    /// The script, if a front end has read it.
     pub(crate) fn known_source(&self) -> Option<Rc<ScriptSource>> {
         self.source.get().cloned().flatten()
     }
 }
 
-/// What the words after `python` run, and how many of them say so.
+/// The target in the words after `python`, and the number of words up to its end.
 pub(crate) fn of_python(words: &[OsString]) -> Option<(Target, usize)> {
     let mut at = 0;
     while let Some(word) = words.get(at) {

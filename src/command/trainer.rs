@@ -5,20 +5,15 @@ use std::path::Path;
 
 use crate::base::source::Sourced;
 use crate::base::vars;
-use crate::command::arguments::DASHES_SINCE;
 use crate::command::argv::{self, Args, Field};
 use crate::command::front_end::COMMON_FIELDS;
+use crate::command::job::{Job, Trainer};
+use crate::command::parser::DASHES_SINCE;
 use crate::command::python::Python;
 use crate::command::target::{ParsedCommand, Target, base_name};
 use crate::host::{Host, is_shim};
 use crate::report::fix::{Fixes, meant, run};
 use crate::report::{self, NOT_EXECUTABLE, NOT_FOUND, Place, Problem, Rule};
-
-pub(crate) use crate::command::front_end::{
-    ArgumentParser, AutoFiller, Datasets, DefaultArguments, Precision, TrainingDefaults, UnknownOptions,
-};
-pub use crate::command::front_end::{NoConfig, Ranks};
-pub use crate::command::job::{Job, Trainer};
 pub(crate) use hf::DEFAULTS as HF_DEFAULTS;
 
 pub mod accelerate;
@@ -29,7 +24,6 @@ mod in_code;
 mod lightning;
 mod llamafactory;
 mod nested;
-mod passthrough;
 mod swift;
 mod trl;
 pub mod without_config;
@@ -54,18 +48,16 @@ pub const ALL: &[&Trainer] = &[
     &in_code::TRAINER,
     &deepspeed::TRAINER,
     &hf::TRAINER,
-    &passthrough::TRAINER,
+    passthrough(),
 ];
 
-/// A console script and its usual sub-command, for examples.
 pub(crate) const EXAMPLE: [&str; 2] = [swift::TRAINER.launch.consoles[0], swift::TRAINER.launch.commands[0]];
 
-/// The front end that takes a command as it is.
-pub(crate) const PASSTHROUGH: &str = passthrough::TRAINER.name;
+pub(crate) const PASSTHROUGH: &str = without_config::PASSTHROUGH.name;
 
 /// Asks the front ends, or only the one that the user named, what the command is.
 pub fn recognise(command: &ParsedCommand, named: Option<&Sourced<&'static Trainer>>, host: &Host) -> Job {
-    // A console script starts ranks itself: what its own front end does not know runs as it stands.
+    // A console script starts ranks itself: where its own front end refuses the command, it runs as it stands.
     let console = ALL.iter().find(|trainer| trainer.is_console(&command.target));
     let is_asked = |trainer: &Trainer| match (named, console) {
         (Some(named), _) => named.value.name == trainer.name,
@@ -73,10 +65,9 @@ pub fn recognise(command: &ParsedCommand, named: Option<&Sourced<&'static Traine
         (None, None) => true,
     };
     let mut asked = ALL.iter().filter(|trainer| is_asked(trainer));
-    let recognised = asked.find_map(|trainer| (trainer.recognise)(command, host));
+    let recognised = asked.find_map(|trainer| (trainer.recognise)(trainer, command, host));
     let is_recognised = recognised.is_some();
-    let mut job =
-        recognised.unwrap_or_else(|| Job::of(named.map_or(&passthrough::TRAINER, |named| named.value), command));
+    let mut job = recognised.unwrap_or_else(|| Job::of(named.map_or(passthrough(), |named| named.value), command));
     let trainer = job.trainer;
     if job.python.is_none() {
         (job.python, job.blocker) = interpreter(command, host);
@@ -92,43 +83,40 @@ pub fn recognise(command: &ParsedCommand, named: Option<&Sourced<&'static Traine
     job.problems.extend((trainer.arguments.refusals)(&job.args, &job.target, job.python.as_ref()));
     job.rewritten = job.target != command.target;
     job.is_named = named.is_some();
-    job.source = command.known_source().filter(|_| !job.rewritten);
-    // A program that is said to be a trainer and is not its console script may run that script.
-    let may_run_it =
-        || matches!(job.target, Target::Program(_)) && !is_recognised && !trainer.launch.consoles.is_empty();
-    job.starts_ranks = !job.rewritten && (console.is_some() || may_run_it());
+    if !job.rewritten {
+        job.source = command.known_source();
+        // `--trainer` names it, so an unknown program probably runs that trainer's console script.
+        let is_program = matches!(job.target, Target::Program(_)) && !is_recognised;
+        job.starts_ranks = console.is_some() || is_program && !trainer.launch.consoles.is_empty();
+    }
     job
 }
 
-/// The arguments that the installed parser knows: before 4.46 transformers' own has no names with dashes.
+/// Drops what the installed parser does not know: before 4.46, transformers' own has no names with dashes.
 fn known_to(trainer: &Trainer, python: Option<&Python>, args: Args) -> Args {
     let transformers = || python?.version("transformers");
     let old = trainer.is_hf() && args.has_dashes() && transformers().is_some_and(|found| found.is_before(DASHES_SINCE));
     if old { args.without_dashes() } else { args }
 }
 
-/// The front end that runs a command as it stands, whatever it is.
-pub(crate) fn passthrough() -> &'static Trainer {
-    &passthrough::TRAINER
+pub(crate) const fn passthrough() -> &'static Trainer {
+    &without_config::PASSTHROUGH
 }
 
-/// Whether a word names a console script of a front end.
 pub(crate) fn is_console(word: &OsStr) -> bool {
     of_console(base_name(word)).is_some()
 }
 
-/// The sub-commands of a console script that train.
 pub(crate) fn commands_of(console: &str) -> &'static [&'static str] {
     of_console(console).map_or(&[], |trainer| trainer.launch.commands)
 }
 
-/// The console scripts that train by a sub-command, each with its usual one.
+/// The console scripts that train by a sub-command, each with those sub-commands.
 pub(crate) fn training_commands() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
     let rows = ALL.iter().map(|trainer| &trainer.launch).filter(|launch| !launch.commands.is_empty());
     rows.flat_map(|launch| launch.consoles.iter().map(|console| (*console, launch.commands)))
 }
 
-/// Whether a word names the module behind one.
 pub(crate) fn is_console_module(word: &OsStr) -> bool {
     ALL.iter().any(|trainer| trainer.launch.console_modules.iter().any(|module| word == *module))
 }
@@ -137,8 +125,7 @@ fn of_console(name: &str) -> Option<&'static Trainer> {
     ALL.iter().copied().find(|trainer| trainer.launch.consoles.contains(&name))
 }
 
-/// Packages whose versions are recorded and reported, by the names pip knows: what every trainer builds on, and the
-/// trainers' own.
+/// By the names pip knows.
 pub(crate) fn packages() -> Vec<&'static str> {
     let mut packages = vec!["torch", "transformers", "accelerate", "deepspeed"];
     for package in ALL.iter().filter_map(|trainer| trainer.distribution) {
@@ -150,7 +137,7 @@ pub(crate) fn packages() -> Vec<&'static str> {
     packages
 }
 
-/// The interpreter that owns the command: the one it names, or the one of the program that starts it. Or what is missing.
+/// The interpreter that the command names, or that of the program it starts with; or the problem that it is missing.
 fn interpreter(command: &ParsedCommand, host: &Host) -> (Option<Python>, Option<Problem>) {
     let Some(word) = command.python.as_ref().or(command.owner.as_ref()) else { return (None, None) };
     let bare_script = matches!(&command.target, Target::Script { path, .. } if path == word);
@@ -163,7 +150,6 @@ fn interpreter(command: &ParsedCommand, host: &Host) -> (Option<Python>, Option<
     }
 }
 
-/// Why this program cannot be started here.
 pub(crate) fn missing_program(word: &OsStr, host: &Host) -> Option<Problem> {
     host.find_program(word).is_none().then(|| not_found(word, host))
 }
@@ -182,9 +168,8 @@ fn not_found(word: &OsStr, host: &Host) -> Problem {
         "deepspeed" => Some("deepspeed"),
         _ => of_console(&name).and_then(|trainer| trainer.distribution),
     };
-    let nearest = nearest_command(&name);
     let activate = format!("activate the environment that has `{name}`");
-    let help = match (nearest, package) {
+    let help = match (nearest_command(&name), package) {
         (Some(near), _) => meant(near).into(),
         (None, Some(package)) => Fixes::from(activate).or(run(format!("pip install {package}"))),
         (None, None) => Fixes::from(activate),

@@ -12,7 +12,8 @@ use super::{layers, schema};
 use crate::base::json;
 use crate::base::python_value::number;
 use crate::base::source::{Source, TrainerDefault};
-use crate::command::trainer::{AutoFiller, Trainer};
+use crate::command::front_end::AutoFiller;
+use crate::command::job::Trainer;
 use crate::report::fix::{Fixes, give, set, set_json, unset};
 use crate::report::{Place, Problem, Rule, Severity, When};
 

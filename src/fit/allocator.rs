@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use crate::base::vars;
-use crate::command::trainer::Job;
+use crate::command::job::Job;
 use crate::host::Host;
 
 /// With this setting torch grows its segments instead of taking new ones, which makes gaps small.

@@ -2,7 +2,9 @@
 
 use super::optimizer::Optimizer;
 use crate::base::source::Sourced;
-use crate::command::trainer::{HF_DEFAULTS, Trainer, TrainingDefaults};
+use crate::command::front_end::TrainingDefaults;
+use crate::command::job::Trainer;
+use crate::command::trainer::HF_DEFAULTS;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tuner {

@@ -6,7 +6,7 @@ use super::optimizer::Optimizer;
 use super::settings::{Algorithm, Attention, Dtype, TrainingArgs, Tuner};
 use crate::base::source::{Source, Sourced};
 use crate::command::argv::{Args, Field, Nargs, OptionList, hf_bool};
-use crate::command::trainer::Job;
+use crate::command::job::Job;
 use crate::config::auto::FillContext;
 use crate::host::Host;
 use crate::ranks::topology::{RankFlags, Topology};

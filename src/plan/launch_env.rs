@@ -7,7 +7,7 @@ use std::fmt;
 use crate::base::layout::plural;
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
-use crate::command::trainer::Job;
+use crate::command::job::Job;
 use crate::config::template::Template;
 use crate::fit::EXPANDABLE;
 use crate::host::Host;

@@ -11,7 +11,7 @@ use crate::base::hash::fnv1a;
 use crate::base::json;
 use crate::base::layout::TextTable;
 use crate::base::source::Sourced;
-use crate::command::trainer::Job;
+use crate::command::job::Job;
 use crate::config::auto::{Fill, LeftAuto, Resolved};
 use crate::config::template::Template;
 use crate::host::Host;

@@ -12,9 +12,11 @@ use super::planned_config::{FileKind, PlannedConfig};
 use super::{asked_config, print};
 use crate::base::source::Sourced;
 use crate::check::{self, Derived, Subject, machine};
-use crate::command::arguments;
+use crate::command::front_end::Ranks;
+use crate::command::job::Job;
+use crate::command::parser;
 use crate::command::prefix::Prefix;
-use crate::command::trainer::{self, Job, Ranks};
+use crate::command::trainer;
 use crate::config::auto::{self, FillContext};
 use crate::config::layers;
 use crate::config::places::Places;
@@ -481,7 +483,7 @@ impl Planner<'_> {
         let distribution = job.trainer.distribution.zip(version.as_ref());
         TrainerFacts {
             name: job.trainer.name,
-            stand_in: distribution.and_then(|(distribution, version)| arguments::stand_in(distribution, version)),
+            stand_in: distribution.and_then(|(distribution, version)| parser::stand_in(distribution, version)),
             version,
             python: job.python.as_ref().map(|python| python.program.clone()),
             runs: print::what_runs(job, self.understood.command()),

@@ -14,8 +14,9 @@ mod torchrun;
 use std::ffi::OsString;
 
 use crate::base::source::Sourced;
-use crate::command::option_names::name_of;
-use crate::command::trainer::{self, Job};
+use crate::command::argv::option_name;
+use crate::command::job::Job;
+use crate::command::trainer;
 use crate::ranks::topology::{Role, Topology, alone, tasks_are_ranks};
 use crate::report::fix::{Fixes, drop_word, give, run};
 use crate::report::{Place, Problem, Rule};
@@ -26,7 +27,7 @@ pub(crate) use existing::ExistingLauncher;
 
 /// True if this option of torchrun, by its name with `_`, takes a value; `None` if torchrun has no such option.
 pub(crate) fn torchrun_option(name: &str) -> Option<bool> {
-    let option = torchrun::SPEC.options.lines().find(|option| name_of(option) == name)?;
+    let option = torchrun::SPEC.options.lines().find(|option| option_name(option) == name)?;
     Some(!spec::is_switch(option))
 }
 

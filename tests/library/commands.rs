@@ -5,7 +5,7 @@ mod inputs {
 
     use crate::invariants::fake::Sandbox;
     use zlaunch::testing::argv::{Args, OptionList};
-    use zlaunch::testing::inputs::*;
+    use zlaunch::testing::input_paths::*;
 
     #[test]
     fn values_are_looked_for_as_the_trainers_do() {
@@ -86,7 +86,7 @@ mod script_source {
 }
 
 mod signs {
-    use zlaunch::testing::script::signs::*;
+    use zlaunch::testing::script::{calls, imports, is_text, keyword, shown};
 
     #[test]
     fn imports_of_all_kinds() {
@@ -103,15 +103,15 @@ mod signs {
     #[test]
     fn calls_and_their_keywords() {
         let text = "# Trainer(a=1)\nclass Trainer(Base):\n    x = L.Trainer(\n        strategy=\"ddp\", n=f(1)[2])\nMyTrainer(b=2)\n";
-        let found: Vec<_> = calls(text, "Trainer").collect();
+        let found = calls(text, "Trainer");
         assert_eq!(found.len(), 1, "{found:?}");
         assert_eq!((keyword(found[0], "strategy"), keyword(found[0], "n")), (Some("\"ddp\""), Some("f(1)[2]")));
         assert_eq!((keyword(found[0], "rategy"), keyword("a==1", "a")), (None, None));
-        assert_eq!(calls("f(1", "f").collect::<Vec<_>>(), ["1"]);
+        assert_eq!(calls("f(1", "f"), ["1"]);
         // Neither a docstring nor a text calls, and what is nested has commas of its own.
         let text = "\"\"\"f(1)\"\"\"\nx = 'f(2)'\na.f(k={'b': 1, 'c': [2, 3]}, m=4)\nother.f(5)\n";
-        assert_eq!(calls(text, "a.f").collect::<Vec<_>>(), ["k={'b': 1, 'c': [2, 3]}, m=4"]);
-        assert_eq!(calls(text, "f").count(), 2);
+        assert_eq!(calls(text, "a.f"), ["k={'b': 1, 'c': [2, 3]}, m=4"]);
+        assert_eq!(calls(text, "f").len(), 2);
         assert_eq!(keyword("k={'b': 1, 'c': [2, 3]}, m=4", "k"), Some("{'b': 1, 'c': [2, 3]}"));
         assert_eq!(keyword("**more, k=1", "k"), None);
         assert!(is_text("\"ddp\"") && !is_text("args.strategy"));
@@ -185,7 +185,7 @@ mod target {
 
 mod nested {
     use std::ffi::{OsStr, OsString};
-    use zlaunch::testing::nested::*;
+    use zlaunch::testing::section_option::*;
 
     #[test]
     fn the_option_of_a_section_is_found_and_replaced() {
@@ -235,7 +235,7 @@ mod shipped {
 }
 
 mod option_names {
-    use zlaunch::testing::option_names::*;
+    use zlaunch::testing::argv::{all_options, any_starts_with, has_option};
     use zlaunch::testing::recorded::Table;
 
     #[test]
@@ -248,12 +248,15 @@ mod option_names {
         ]
         .map(Table)
         {
-            for name in all(list) {
-                assert!(contains(list, name) && any_starts_with(list, &name[..1]), "{name}");
+            for name in all_options(list) {
+                assert!(has_option(list, name) && any_starts_with(list, &name[..1]), "{name}");
                 assert!(any_starts_with(list, name) && any_starts_with(list, &name.replace('_', "-")), "{name}");
-                assert!(!contains(list, &format!("{name}~")) && !any_starts_with(list, &format!("{name}~")), "{name}");
+                assert!(
+                    !has_option(list, &format!("{name}~")) && !any_starts_with(list, &format!("{name}~")),
+                    "{name}"
+                );
             }
-            assert!(!contains(list, "") && !contains(list, "zzz") && !any_starts_with(list, "zzz"));
+            assert!(!has_option(list, "") && !has_option(list, "zzz") && !any_starts_with(list, "zzz"));
         }
     }
 }

@@ -3,7 +3,8 @@
 use std::ffi::OsString;
 
 use zlaunch::testing::target::{ParsedCommand, Target};
-use zlaunch::testing::trainer::{self, Job, Ranks, accelerate, without_config};
+use zlaunch::testing::trainer::{self, accelerate, without_config};
+use zlaunch::testing::{Job, Ranks};
 
 use crate::invariants::fake::Sandbox;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use zlaunch::testing::arguments::{ArgumentClass, TRAINING_ARGUMENTS, names, recorded, row};
+use zlaunch::testing::arguments::{ArgumentClass, TRAINING_ARGUMENTS, recorded_versions};
 use zlaunch::testing::hash::fnv1a;
 use zlaunch::testing::recorded::*;
 
@@ -55,11 +55,11 @@ fn the_table_of_arguments_is_sorted_and_every_line_is_found() {
         if let [distribution, name, argument, rest] = words[..]
             && name != "*"
         {
-            assert_eq!(row(ArgumentClass { distribution, name }, argument), Some(rest), "{line}");
+            assert_eq!(ArgumentClass { distribution, name }.row(argument), Some(rest), "{line}");
         }
     }
-    assert!(["lr", "zzz", ""].iter().all(|name| row(TRAINING_ARGUMENTS, name).is_none()));
-    assert!(names(TRAINING_ARGUMENTS).count() > 100 && recorded("zzz").is_none());
+    assert!(["lr", "zzz", ""].iter().all(|name| TRAINING_ARGUMENTS.row(name).is_none()));
+    assert!(TRAINING_ARGUMENTS.names().count() > 100 && recorded_versions("zzz").is_none());
 }
 
 /// A letter that is lost from a table changes answers of which no other test need know.

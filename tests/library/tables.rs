@@ -96,7 +96,7 @@ fn front_ends() -> Vec<(String, String)> {
 /// The trainers whose arguments are recorded.
 fn recorded_trainers() -> Vec<(String, String)> {
     let row = |name: &str| {
-        let versions: Vec<&str> = arguments::recorded(name).unwrap().split(' ').collect();
+        let versions: Vec<&str> = arguments::recorded_versions(name).unwrap().split(' ').collect();
         format!("| {name} | {} | {} | {} |", versions[0], versions[versions.len() - 1], versions.len())
     };
     let names = ["transformers", "ms-swift", "trl", "llamafactory", "axolotl"];

@@ -1,4 +1,4 @@
-//! Whether an interpreter finds a module, as far as that can be told without starting it.
+//! Looks for a module on an interpreter's path without starting it.
 
 use std::path::{Path, PathBuf};
 
@@ -6,28 +6,24 @@ use super::packages::added_by_pth;
 use crate::host::names_in;
 use crate::report::reading;
 
-/// What is known of a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
     There,
-    /// Nothing that Python would look at has it.
     Missing,
-    /// It was not found, but something may add it that cannot be seen here.
+    /// It was not found, but code that runs at the start of Python may add it.
     Unknown,
 }
 
-/// Names that come with Python, of any version.
 const STANDARD_LIBRARY: &str = include_str!("../../recorded/python_stdlib.txt");
 
-/// Files in site-packages that run code at the start, and add no module.
+/// Files in site-packages that run code at the start but add no module.
 const HARMLESS: &[&str] = &["distutils-precedence.pth", "_virtualenv.pth"];
 
-/// Whether a module of that name comes with Python.
 pub(crate) fn is_standard(name: &str) -> bool {
     STANDARD_LIBRARY.lines().any(|module| module == name)
 }
 
-/// `folders` is `sys.path` but for what the site folders among them (`sites`) add.
+/// `folders` is `sys.path` without what the `.pth` files of `sites` add.
 pub fn seek(dotted: &str, folders: &[PathBuf], sites: &[PathBuf]) -> Presence {
     let parts: Vec<&str> = dotted.split('.').collect();
     if parts.iter().any(|part| part.is_empty()) || is_standard(parts[0]) {
@@ -40,13 +36,13 @@ pub fn seek(dotted: &str, folders: &[PathBuf], sites: &[PathBuf]) -> Presence {
     }
     // `sitecustomize` may do anything.
     let runs_code = |folder: &Path| ["sitecustomize", "usercustomize"].iter().any(|name| holds(folder, &[name]));
-    let hidden = folders.iter().any(|folder| folder.is_file() || runs_code(folder));
-    let by_finder = sites.iter().any(|site| may_add(site, parts[0]));
-    let changes_path = folders.iter().any(|folder| looks_elsewhere(folder, &parts));
-    if hidden || by_finder || changes_path { Presence::Unknown } else { Presence::Missing }
+    let may_hide = |folder: &PathBuf| folder.is_file() || runs_code(folder) || looks_elsewhere(folder, &parts);
+    if folders.iter().any(may_hide) || sites.iter().any(|site| may_add(site, parts[0])) {
+        return Presence::Unknown;
+    }
+    Presence::Missing
 }
 
-/// Whether a folder has the module, as a file, a package, a folder without `__init__.py` or a compiled library.
 fn holds(folder: &Path, parts: &[&str]) -> bool {
     let Some((last, above)) = parts.split_last() else { return false };
     let folder = above.iter().fold(folder.to_path_buf(), |folder, part| folder.join(part));
@@ -57,7 +53,7 @@ fn holds(folder: &Path, parts: &[&str]) -> bool {
     names_in(&folder).any(|name| compiled(&name) && name.split('.').next() == Some(*last))
 }
 
-/// Whether a `.pth` file of the folder runs code that may know this package, or names a file (an egg).
+/// A `.pth` file of the folder runs code that may know this package, or names a file (an egg).
 fn may_add(site: &Path, package: &str) -> bool {
     let mut files = names_in(site).filter(|name| {
         Path::new(name).extension().is_some_and(|ending| ending == "pth") && !HARMLESS.contains(&name.as_str())
@@ -77,7 +73,7 @@ fn may_add(site: &Path, package: &str) -> bool {
     })
 }
 
-/// Whether one of the packages above the module may look for it in other folders.
+/// One of the packages above the module may look for it in other folders.
 fn looks_elsewhere(folder: &Path, parts: &[&str]) -> bool {
     (1..parts.len()).any(|depth| {
         let package = parts[..depth].iter().fold(folder.to_path_buf(), |folder, part| folder.join(part));

@@ -1,5 +1,4 @@
-//! Where an interpreter's packages are, and which ones: site-packages, what `.pth` files and editable installs add, and
-//! the versions in dist-info and egg-info.
+//! The packages of an interpreter: site-packages, and what `.pth` files and editable installs add.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::host::names_in;
 use crate::report::reading;
 
-/// In an interpreter's virtual environment, and in that of its base where the environment shares those.
+/// The folders of packages: those of a virtual environment, and those of its base where it shares them.
 pub(super) fn sites(program: &Path, user: Option<&Path>) -> Vec<PathBuf> {
     let Some(folder) = program.parent() else { return Vec::new() };
     let config = [folder, folder.parent().unwrap_or(folder)]
@@ -58,14 +57,13 @@ fn packages_below(prefix: &Path, version: Option<&str>) -> Option<PathBuf> {
     })
 }
 
-/// `python3.11`, from the interpreter's own name or the one its links end at.
+/// `python3.11`, from the interpreter's own name or that of the file its links lead to.
 pub(super) fn version_of(program: &Path) -> Option<String> {
     let named =
         |path: &Path| path.file_name()?.to_str().filter(|name| name.starts_with("python3.")).map(str::to_string);
     named(program).or_else(|| named(&fs::canonicalize(program).ok()?))
 }
 
-/// Folders that `.pth` files put behind a site folder.
 pub(super) fn added_by_pth(site: &Path) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = names_in(site).map(|name| site.join(name)).collect();
     files.retain(|file| file.extension().is_some_and(|ending| ending == "pth"));
@@ -94,13 +92,13 @@ pub(super) fn is_same(one: &str, two: &str) -> bool {
     one.len() == two.len() && one.bytes().zip(two.bytes()).all(|(one, two)| plain(one) == plain(two))
 }
 
-/// From an older egg-info, beside the sources of an editable install.
+/// The version in an egg-info, which old editable installs have beside their sources.
 pub(super) fn egg_version(site: &Path, distribution: &str) -> Option<String> {
     let folders = added_by_pth(site).into_iter().chain([site.to_path_buf()]);
     let mut entries = folders.flat_map(|folder| names_in(&folder).map(move |name| (folder.join(&name), name)));
     entries.find_map(|(path, name)| {
-        let egg = name.strip_suffix(".egg-info")?.split('-').next().filter(|egg| is_same(egg, distribution));
-        let text = egg.and_then(|_| reading::text_if_any(&path.join("PKG-INFO")))?;
+        name.strip_suffix(".egg-info")?.split('-').next().filter(|egg| is_same(egg, distribution))?;
+        let text = reading::text_if_any(&path.join("PKG-INFO"))?;
         let version = text.lines().find_map(|line| line.strip_prefix("Version: "))?;
         Some(version.trim().to_string())
     })

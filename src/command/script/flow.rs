@@ -1,16 +1,14 @@
-//! How the arguments of a script get from the command line to the trainer, as far as the script and the modules of its own
-//! show it. They count as given where transformers' parser fills a class of the trainer's arguments and nothing changes
-//! what it read. Everything else is doubtful, and the reason is told. The script is not run.
+//! The way of a script's arguments from the command line to the trainer. They count as given where transformers' parser
+//! fills a class of the trainer's arguments and nothing changes what it read. Everything else is doubtful.
 
 use std::ops::Range;
 
-use super::kind::PARSERS;
-use super::tokens::{Kind, Token, calls, in_parentheses, keyword, tokens};
-use crate::command::defaults::{ArgumentClass, TRAINING_ARGUMENTS};
+use super::kind::is_hf_parser;
+use super::tokens::{Kind, Token, calls, in_parentheses, tokens};
+use crate::command::argument_class::{ArgumentClass, TRAINING_ARGUMENTS};
 use crate::command::python::is_standard;
 use crate::command::script_source::ScriptSource;
 
-/// What reads the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reader {
     /// `HfArgumentParser` and those derived from it.
@@ -29,7 +27,7 @@ const OTHERS: &str = "fire hydra tyro click typer jsonargparse simple_parsing dr
 /// Packages that a training imports and that do not read its command line.
 const LIBRARIES: &str = "accelerate bitsandbytes datasets deepspeed evaluate huggingface_hub nltk numpy packaging pandas \
     peft requests scipy sklearn tokenizers torch torchaudio torchvision tqdm transformers trl wandb yaml";
-/// Whatever sets arguments by names that are not written out.
+/// Names of functions and attributes that may set any argument.
 const OPAQUE: &str =
     "parse_dict hyperparameter_search set_training set_optimizer set_lr_scheduler set_dataloader __dict__";
 const ASSIGNMENTS: &str = "= += -= *= /= //= **= %= |= :=";
@@ -38,20 +36,16 @@ pub(super) fn is_in(list: &str, word: &str) -> bool {
     list.split(' ').any(|listed| listed == word)
 }
 
-pub(super) fn is_hf_parser(token: &Token) -> bool {
-    PARSERS.iter().any(|parser| token.is(parser))
-}
-
 pub(crate) struct ArgumentFlow<'a> {
     pub(super) tokens: Vec<Token<'a>>,
-    /// The files, each with where its tokens end. The script is the last.
+    /// The end of each file's tokens, and its name. The script is the last.
     files: Vec<(usize, &'a str)>,
     /// Names that mean a recorded class of arguments: those that are imported, and classes derived from them.
     classes: Vec<(&'a str, ArgumentClass)>,
     pub(super) reader: Reader,
-    /// The constructors of the trainer's arguments that are called.
+    /// The calls of constructors of the trainer's arguments.
     pub(super) made: Vec<Range<usize>>,
-    /// Where arguments are set by names that are not written out.
+    /// The first place that may set any argument.
     pub(super) opaque: Option<usize>,
 }
 
@@ -73,7 +67,6 @@ impl<'a> ArgumentFlow<'a> {
         flow
     }
 
-    /// Its name without the folder.
     fn name(&self) -> &'a str {
         self.files.last().map_or("", |(_, name)| name)
     }
@@ -88,42 +81,38 @@ impl<'a> ArgumentFlow<'a> {
         self.tokens.get(at).is_some_and(|token| token.is(text))
     }
 
+    pub(super) fn ends_argument(&self, at: usize) -> bool {
+        self.is(at, ",") || self.is(at, ")")
+    }
+
     pub(crate) fn has(&self, words: &[&str]) -> bool {
         self.tokens.iter().any(|token| words.iter().any(|word| token.is(word)))
     }
 
-    /// What is imported from the packages with recorded classes, and what derives from that.
     fn find_classes(&mut self) {
         for at in 1..self.tokens.len() {
             if self.defines_class(at) {
                 let name = self.tokens[at].text;
                 let class = self.behind(at).find_map(|base| self.class_at(base));
-                // The name means this class from now on, whatever it was before.
                 self.classes.retain(|(known, _)| *known != name);
                 self.classes.extend(class.map(|class| (name, class)));
             } else if self.is(at - 1, "from") && self.tokens[at - 1].indent.is_some() {
-                let statement = self.tokens[at..].iter().take_while(|token| token.indent.is_none());
-                let names: Vec<Token> = statement.copied().collect();
-                for (place, name) in names.iter().enumerate().skip(2) {
-                    let alias = names.get(place + 1).filter(|word| word.is("as")).and_then(|_| names.get(place + 2));
-                    let class = recorded_class(names[0].text, name.text);
-                    self.classes.extend(class.map(|class| (alias.unwrap_or(name).text, class)));
-                }
+                let package = self.tokens[at].text;
+                let names = self.tokens[at + 1..].iter().take_while(|token| token.indent.is_none());
+                let classes = names.filter_map(|name| Some((name.text, recorded_class(package, name.text)?)));
+                self.classes.extend(classes);
             }
         }
     }
 
-    /// Whether this is the name in `class Name`.
     pub(super) fn defines_class(&self, at: usize) -> bool {
         at > 0 && self.is(at - 1, "class") && self.tokens[at - 1].indent.is_some()
     }
 
-    /// What stands in the parentheses behind a name.
     fn behind(&self, at: usize) -> Range<usize> {
         if self.is(at + 1, "(") { in_parentheses(&self.tokens, at + 1) } else { 0..0 }
     }
 
-    /// The class that the word at this place names.
     pub(super) fn class_at(&self, at: usize) -> Option<ArgumentClass> {
         let token = self.tokens.get(at).filter(|token| token.kind == Kind::Name)?;
         if at > 1 && self.is(at - 1, ".") {
@@ -132,7 +121,6 @@ impl<'a> ArgumentFlow<'a> {
         self.classes.iter().rfind(|(name, _)| *name == token.text).map(|(_, class)| *class)
     }
 
-    /// The classes that transformers' parser is given.
     pub(super) fn parsed(&self) -> impl Iterator<Item = (&'a str, ArgumentClass)> {
         let given = calls(&self.tokens, is_hf_parser).flatten();
         given.filter_map(|at| Some((self.tokens[at].text, self.class_at(at)?)))
@@ -146,17 +134,16 @@ impl<'a> ArgumentFlow<'a> {
             // `sys.argv.remove(…)` changes it too.
             "argv" => self.is(at + 1, ".") || self.is_assigned(at),
             "setattr" => call.iter().skip_while(|word| !word.is(",")).nth(1).is_none_or(|name| name.kind != Kind::Text),
-            // Only the words of the command are read.
+            // It may be given other words than those of the command.
             "parse_args_into_dataclasses" | "parse_args_and_config" => {
-                call.first().is_some_and(|word| !word.is("return_remaining_strings")) || keyword(call, "args").is_some()
+                call.first().is_some_and(|word| !word.is("return_remaining_strings"))
             }
-            // A file that the command names is read by zlaunch too.
+            // zlaunch too reads a file that the command names.
             "parse_json_file" | "parse_yaml_file" => !call.iter().any(|word| word.is("argv")),
             name => is_in(OPAQUE, name),
         }
     }
 
-    /// Whether the word stands on the left of an assignment.
     fn is_assigned(&self, at: usize) -> bool {
         let mut rest = self.tokens[at + 1..].iter().take_while(|token| token.indent.is_none());
         self.tokens[at].depth == 0 && rest.any(|token| token.depth == 0 && is_in(ASSIGNMENTS, token.text))
@@ -168,14 +155,13 @@ impl<'a> ArgumentFlow<'a> {
         (1..self.tokens.len()).find(|at| is_attribute(at) && self.is_assigned(*at))
     }
 
-    /// A place where the script may set the argument: any that has its name, and does not only read the attribute.
+    /// The first place where the script may set the argument: it has the name, and does not only read the attribute.
     fn touched_at(&self, argument: &str) -> Option<usize> {
         let is_read = |at: usize| at > 0 && self.is(at - 1, ".") && !self.is_assigned(at);
         let is_it = |at: usize| self.tokens[at].text.trim_start_matches('-') == argument;
         (0..self.tokens.len()).find(|at| is_it(*at) && !is_read(*at))
     }
 
-    /// Why no argument can be followed.
     fn doubt_about_all(&self) -> Option<String> {
         match (self.reader, self.made.first(), self.opaque) {
             (Reader::Other(package), ..) => Some(format!("{} reads its arguments by {package}", self.name())),
@@ -186,58 +172,52 @@ impl<'a> ArgumentFlow<'a> {
         }
     }
 
-    /// Why the trainer may get something else than the command gives for an argument.
+    /// The reason why the trainer may get something else than the command gives for an argument.
     pub(crate) fn doubt(&self, argument: &str) -> Option<String> {
+        let is_shown = self.parsed().next().is_some();
+        self.doubt_about(&[argument], is_shown, &format!("what becomes of --{argument}"))
+    }
+
+    /// The reason why the model may be another one than `--model_name_or_path` says.
+    pub(crate) fn doubt_about_model(&self, argument: &str) -> Option<String> {
+        self.doubt_about(&[argument, "hidden_size"], self.loads_model_by(argument), "which model it loads")
+    }
+
+    fn doubt_about(&self, names: &[&str], is_shown: bool, what: &str) -> Option<String> {
         let doubt = self.doubt_about_all();
         if doubt.is_some() || self.reader == Reader::Nothing {
             return doubt;
         }
-        if let Some(at) = self.touched_at(argument) {
-            return Some(format!("{} may set {argument}", self.place(at)));
+        let touched = names.iter().find_map(|name| Some((name, self.touched_at(name)?)));
+        match touched {
+            Some((name, at)) => Some(format!("{} may set {name}", self.place(at))),
+            None if is_shown => None,
+            None => Some(format!("{} does not show {what}", self.name())),
         }
-        let is_hidden = self.parsed().next().is_none();
-        is_hidden.then(|| format!("{} does not show what becomes of --{argument}", self.name()))
     }
 
-    /// Where the script itself sets an argument, though the user says what the script is.
+    /// A model is loaded by `args.NAME` alone.
+    fn loads_model_by(&self, argument: &str) -> bool {
+        let is_other = |class: &str| ["Tokenizer", "Processor", "Peft", "Vision"].iter().any(|it| class.contains(it));
+        (2..self.tokens.len()).any(|at| {
+            let by_class = self.is(at, "from_pretrained") && !is_other(self.tokens[at - 2].text);
+            // TRL's trainers load it: `SFTTrainer(model=model_args.model_name_or_path)`.
+            let by_trainer = self.is(at, "model") && self.is(at + 1, "=");
+            let value = if by_class && self.is(at + 3, "=") { at + 4 } else { at + 2 };
+            let is_named = self.is(value + 1, ".") && self.is(value + 2, argument) && self.ends_argument(value + 3);
+            (by_class || by_trainer) && is_named
+        })
+    }
+
     pub(crate) fn overrides(&self, argument: &str) -> Option<String> {
         Some(format!("{} may set {argument}", self.place(self.set_at(argument)?)))
     }
 
-    /// Why the model may be another than `--model_name_or_path` says: it must be loaded by `args.model_name_or_path`.
-    pub(crate) fn doubt_about_model(&self, argument: &str) -> Option<String> {
-        let doubt = self.doubt_about_all();
-        if doubt.is_some() || self.reader == Reader::Nothing {
-            return doubt;
-        }
-        if let Some(at) = self.touched_at(argument).or_else(|| self.touched_at("hidden_size")) {
-            return Some(format!("{} may set {}", self.place(at), self.tokens[at].text));
-        }
-        let is_named = |at: usize| {
-            let ends = self.is(at + 3, ",") || self.is(at + 3, ")");
-            self.is(at + 1, ".") && self.is(at + 2, argument) && ends
-        };
-        let is_other = |name: &str| ["Tokenizer", "Processor", "Peft", "Vision"].iter().any(|it| name.contains(it));
-        let loads = |at: usize| {
-            let by_class = self.is(at, "from_pretrained") && at > 1 && !is_other(self.tokens[at - 2].text);
-            // TRL's trainers load it: `SFTTrainer(model=model_args.model_name_or_path)`.
-            let by_trainer = self.is(at, "model") && self.is(at + 1, "=");
-            by_class && self.is(at + 3, "=") && is_named(at + 4) || (by_class || by_trainer) && is_named(at + 2)
-        };
-        let is_shown = (0..self.tokens.len()).any(loads);
-        (!is_shown).then(|| format!("{} does not show which model it loads", self.name()))
-    }
-
-    /// The class whose default counts for an argument that is not given: the only one that is used, in a script that
-    /// leaves the argument alone.
+    /// The class whose default counts for an argument: the only one in a script that leaves the argument alone.
     pub(crate) fn default_class(&self, argument: &str) -> Option<ArgumentClass> {
         let trains = self.tokens.iter().any(|token| token.kind == Kind::Name && token.text.ends_with("Trainer"));
-        let may_hand_over = |call: &Range<usize>| keyword(&self.tokens[call.clone()], argument).is_some();
-        if !trains
-            || self.opaque.is_some()
-            || self.made.iter().any(may_hand_over)
-            || self.touched_at(argument).is_some()
-        {
+        let unpacks = self.made.iter().any(|call| self.tokens[call.clone()].iter().any(|token| token.is("**")));
+        if !trains || unpacks || self.opaque.is_some() || self.touched_at(argument).is_some() {
             return None;
         }
         let made = self.made.iter().filter_map(|call| self.class_at(call.start - 2));
@@ -248,7 +228,6 @@ impl<'a> ArgumentFlow<'a> {
         used.first().copied().filter(|first| used.iter().all(|class| class == first))
     }
 
-    /// What reads the arguments, where it is seen.
     pub(super) fn reader_name(&self) -> Option<&'static str> {
         match self.reader {
             Reader::Hf => Some("HfArgumentParser"),
@@ -257,7 +236,7 @@ impl<'a> ArgumentFlow<'a> {
         }
     }
 
-    /// How the arguments are read, in a few words.
+    /// `HfArgumentParser → TrainingArguments`
     pub(crate) fn in_words(&self) -> String {
         let Some(read) = self.reader_name() else {
             return format!("{}: nothing that reads arguments is seen", self.name());

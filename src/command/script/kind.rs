@@ -1,16 +1,14 @@
-//! Whose script it is: one that hands the config to transformers' `Trainer`, or one that hands it to DeepSpeed itself.
+//! Tells scripts that hand the config to transformers' `Trainer` from those that hand it to DeepSpeed themselves.
 
 use super::tokens::{Token, calls, tokens};
 use crate::command::script_source::{ScriptSource, imports};
 
 /// Parsers that fill classes of arguments from the command line.
-pub(super) const PARSERS: &[&str] = &["HfArgumentParser", "TrlParser", HANDBOOK];
-/// The parser of the alignment handbook.
+const PARSERS: &[&str] = &["HfArgumentParser", "TrlParser", HANDBOOK];
 pub(super) const HANDBOOK: &str = "H4ArgumentParser";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScriptKind {
-    /// It uses the Trainer of transformers or TRL.
     Hf,
     /// It calls `deepspeed.initialize`, and no Trainer is seen.
     RawDeepSpeed,
@@ -28,27 +26,16 @@ pub(crate) fn script_kind(source: &ScriptSource) -> ScriptKind {
     kinds.into_iter().find(|kind| found.contains(kind)).unwrap_or(ScriptKind::Unknown)
 }
 
-/// Who reads a JSON or YAML file that stands in front of the arguments.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RunFileReader {
-    /// transformers, and only if it stands alone. So it is taken where the script shows nothing.
-    Transformers,
-    /// The parser of the alignment handbook, which takes `--name=value` behind it.
-    Handbook,
-    /// The script itself: the file is its own, and options are read by another parser.
-    Nobody,
+pub(crate) fn uses_handbook(source: &ScriptSource) -> bool {
+    source.mentions(HANDBOOK)
 }
 
-pub(crate) fn run_file_reader(source: &ScriptSource) -> RunFileReader {
+/// A JSON or YAML file in front of the arguments is for the script itself, and not for transformers' parser.
+pub(crate) fn reads_own_file(source: &ScriptSource) -> bool {
     const FILES: &str = "parse_json_file|parse_yaml_file|parse_dict";
     const OPTIONS: &str = "ArgumentParser|add_argument|TrlParser|import fire|hydra|import click|import tyro|typer";
     let has = |signs: &str| signs.split('|').any(|sign| source.mentions(sign));
-    match () {
-        () if has(HANDBOOK) => RunFileReader::Handbook,
-        () if has(FILES) => RunFileReader::Transformers,
-        () if has(OPTIONS) => RunFileReader::Nobody,
-        () => RunFileReader::Transformers,
-    }
+    !has(FILES) && has(OPTIONS)
 }
 
 pub fn of_text(text: &str) -> ScriptKind {
@@ -57,34 +44,38 @@ pub fn of_text(text: &str) -> ScriptKind {
     match (hf, has(&["initialize(", "add_config_arguments("])) {
         (true, false) => return ScriptKind::Hf,
         (false, false) if !text.contains("Trainer") => return ScriptKind::Unknown,
-        // A sign may stand in a comment or a text, so the words are looked at where several are there.
+        // A sign may be in a comment or a string, so the tokens decide where there are several.
         _ => {}
     }
     let (tokens, imported) = (tokens(text), imports(text));
     let is_trainer = |name: &str| name.ends_with("Trainer") || name.ends_with("TrainingArguments");
     let of_hf = |name: &str| name.starts_with("transformers.") || name.starts_with("trl.");
-    let names_hf = |token: &Token| token.is("TrainingArguments") || PARSERS.iter().any(|name| token.is(name));
-    // `transformers.Trainer`
+    let names_hf = |token: &Token| token.is("TrainingArguments") || is_hf_parser(token);
     let attribute = |words: &[Token]| words[0].is("transformers") && words[1].is(".") && is_trainer(words[2].text);
     let is_hf = imported.iter().any(|name| of_hf(name) && is_trainer(name))
-        || tokens.iter().any(|token| names_hf(token) && token.indent.is_none())
+        || tokens.iter().any(names_hf)
         || tokens.windows(3).any(attribute);
-    match () {
-        () if is_hf => ScriptKind::Hf,
-        () if calls_deepspeed(&tokens) => ScriptKind::RawDeepSpeed,
-        () => ScriptKind::Unknown,
+    if is_hf {
+        ScriptKind::Hf
+    } else if calls_deepspeed(&tokens) {
+        ScriptKind::RawDeepSpeed
+    } else {
+        ScriptKind::Unknown
     }
+}
+
+pub(super) fn is_hf_parser(token: &Token) -> bool {
+    PARSERS.iter().any(|parser| token.is(parser))
 }
 
 /// `deepspeed.initialize(…)`, also by another name of the module, and DeepSpeed's own arguments.
 fn calls_deepspeed(tokens: &[Token]) -> bool {
-    let is = |at: usize, text: &str| tokens.get(at).is_some_and(|token| token.is(text));
     let imports_as = |words: &&[Token]| words[0].is("deepspeed") && words[1].is("as");
     let alias = tokens.windows(3).find(imports_as).map_or("deepspeed", |words| words[2].text);
     let imported = tokens.iter().any(|token| token.is("deepspeed"));
-    calls(tokens, |token| token.is("initialize") || token.is("add_config_arguments")).any(|call| {
-        let of_module = call.start > 3 && (is(call.start - 4, "deepspeed") || is(call.start - 4, alias));
-        let is_method = call.start > 2 && is(call.start - 3, ".");
-        if is_method { of_module } else { imported }
+    let mut started = calls(tokens, |token| token.is("initialize") || token.is("add_config_arguments"));
+    started.any(|call| match &tokens[..call.start - 2] {
+        [.., module, dot] if dot.is(".") => module.is("deepspeed") || module.is(alias),
+        _ => imported,
     })
 }

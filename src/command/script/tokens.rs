@@ -1,5 +1,4 @@
-//! The words of a Python source, as far as its shape is read: names, numbers, strings and signs, without comments; and
-//! the calls among them.
+//! The tokens of a Python source: names, numbers, strings and signs, without comments; and the calls among them.
 
 use std::ops::Range;
 
@@ -7,7 +6,6 @@ use std::ops::Range;
 pub(super) enum Kind {
     Name,
     Number,
-    /// Without its quotes.
     Text,
     Sign,
 }
@@ -18,11 +16,10 @@ pub struct Token<'a> {
     pub text: &'a str,
     /// The byte of the source where it starts, quotes included.
     pub(super) at: usize,
-    /// Counted from 1.
     pub line: usize,
-    /// Where it starts, if it is the first of a statement's line.
+    /// Its column, if it is the first of a statement.
     pub indent: Option<usize>,
-    /// How many brackets are open around it; a bracket itself counts as outside.
+    /// The number of open brackets around it; a bracket itself counts as outside.
     pub(super) depth: usize,
 }
 
@@ -62,7 +59,6 @@ pub fn tokens(source: &str) -> Vec<Token<'_>> {
     tokens
 }
 
-/// Its kind, how long it is, and its text.
 fn token(rest: &str, first: char) -> (Kind, usize, &str) {
     let length_of = |belongs: fn(char) -> bool| rest.find(|c| !belongs(c)).unwrap_or(rest.len());
     if first == '"' || first == '\'' {
@@ -82,7 +78,7 @@ fn token(rest: &str, first: char) -> (Kind, usize, &str) {
     (Kind::Sign, length, &rest[..length])
 }
 
-/// One that does not end goes on to the end of the file.
+/// A string that is not closed goes on to the end of the file.
 fn string(rest: &str, quote: char) -> (Kind, usize, &str) {
     let triple = rest.as_bytes().iter().take(3).filter(|byte| **byte == quote as u8).count() == 3;
     let quotes = if triple { 3 } else { 1 };
@@ -96,7 +92,7 @@ fn string(rest: &str, quote: char) -> (Kind, usize, &str) {
     (Kind::Text, rest.len(), &rest[quotes..])
 }
 
-/// The words between the parentheses of every call of what `is` accepts; not of the definition of a class.
+/// The tokens between the parentheses of every call of what `is` accepts. A definition is no call.
 pub(super) fn calls<'t>(
     tokens: &'t [Token],
     is: impl Fn(&Token) -> bool + 't,
@@ -107,19 +103,17 @@ pub(super) fn calls<'t>(
     heads.map(|at| in_parentheses(tokens, at + 1))
 }
 
-/// What stands between the parenthesis at this place and the one that closes it.
 pub(super) fn in_parentheses(tokens: &[Token], open: usize) -> Range<usize> {
     let rest = &tokens[open + 1..];
     let length = rest.iter().position(|token| token.depth <= tokens[open].depth).unwrap_or(rest.len());
     open + 1..open + 1 + length
 }
 
-/// What stands behind `name=` among the arguments of a call; everything else is unknown where `**` hands over more.
+/// The tokens from the value of `name=` on; those from `**` on where that may hold it.
 pub(super) fn keyword<'t, 'a>(arguments: &'t [Token<'a>], name: &str) -> Option<&'t [Token<'a>]> {
     let is = |at: usize, text: &str| arguments.get(at).is_some_and(|token| token.is(text));
     let level = arguments.first()?.depth;
     (0..arguments.len()).filter(|at| arguments[*at].depth == level).find_map(|at| {
-        // `**config` may hold it: what follows is no literal.
         let unpacks = is(at, "**") && (at == 0 || is(at - 1, ","));
         let value = (is(at, name) && is(at + 1, "=")).then(|| &arguments[at + 2..]);
         if unpacks { Some(&arguments[at..]) } else { value }

@@ -1,10 +1,10 @@
-//! Scripts with a loop of their own and accelerate's `Accelerator`. They take no argument for the config: accelerate finds it
-//! in the variables that `accelerate launch` sets, and fills "auto" when the script calls `prepare`.
+//! Scripts with a loop of their own and accelerate's `Accelerator`, which finds the config in the variables that
+//! `accelerate launch` sets, and fills "auto" when the script calls `prepare`.
 
 use super::hf;
 use crate::command::front_end::{ArgumentTraits, AutoFiller, ConfigTraits, HandOver, NoConfig, text_of};
 use crate::command::job::{Job, Trainer};
-use crate::command::script::signs::{calls, imports, keyword, shown};
+use crate::command::script::{calls, imports, keyword, shown};
 use crate::command::target::ParsedCommand;
 use crate::host::Host;
 
@@ -25,24 +25,23 @@ pub(crate) const TRAINER: Trainer = Trainer {
 pub(super) const VARIABLES: HandOver =
     HandOver::Environment { config: "ACCELERATE_DEEPSPEED_CONFIG_FILE", switch: Some("ACCELERATE_USE_DEEPSPEED") };
 
-fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
+fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) -> Option<Job> {
     let text = text_of(command, host).filter(|text| imports(text, &["accelerate"]))?;
     let has_trainer = text.contains("TrainingArguments") || trains_with_hf(text);
     let by_argument = text.contains("\"--deepspeed") || text.contains("'--deepspeed");
-    if calls(text, "Accelerator").next().is_none() || has_trainer || by_argument {
+    if calls(text, "Accelerator").is_empty() || has_trainer || by_argument {
         return None;
     }
-    let own = calls(text, "DeepSpeedPlugin").find_map(|call| keyword(call, "hf_ds_config"));
+    let own = calls(text, "DeepSpeedPlugin").into_iter().find_map(|call| keyword(call, "hf_ds_config"));
     let no_config = own.map(|config| {
         NoConfig::new(
             format!("the script passes its own config to accelerate: DeepSpeedPlugin(hf_ds_config={})", shown(config)),
             "drop hf_ds_config there: zlaunch passes the config in ACCELERATE_DEEPSPEED_CONFIG_FILE",
         )
     });
-    Some(Job { no_config, ..Job::of(&TRAINER, command) })
+    Some(Job { no_config, ..Job::of(trainer, command) })
 }
 
-/// Whether it calls a trainer of transformers or TRL, rather than one of its own.
 fn trains_with_hf(text: &str) -> bool {
     let calls_one = |rest: &str| {
         let start = rest.rfind(|c: char| !c.is_alphanumeric() && c != '_').map_or(0, |at| at + 1);
@@ -52,7 +51,7 @@ fn trains_with_hf(text: &str) -> bool {
     imports(text, &["transformers", "trl"]) && text.match_indices("Trainer(").any(|(at, _)| calls_one(&text[..at]))
 }
 
-/// Where accelerate takes the value of an "auto" from (`Accelerator._prepare_deepspeed`). It refuses any other.
+/// The "auto" values that accelerate fills (`Accelerator._prepare_deepspeed`). It refuses any other.
 pub fn source_of(key: &str) -> Option<&'static str> {
     match key {
         "train_micro_batch_size_per_gpu" => Some("accelerate takes it from the dataloader"),

@@ -1,4 +1,4 @@
-//! axolotl. `axolotl train x.yml --k v` execs accelerate on a module of its own; we run that module under torchrun. A
+//! axolotl. `axolotl train x.yml --k v` execs accelerate on a module of its own; zlaunch runs that module under torchrun. A
 //! command with arguments for its launcher (any that it does not know itself), or with another launcher, is left alone.
 
 use std::ffi::OsString;
@@ -9,13 +9,12 @@ use super::hf;
 use crate::base::recorded::Version;
 use crate::base::vars;
 use crate::base::yaml::Dialect;
-use crate::command::arguments;
-use crate::command::defaults::ArgumentClass;
+use crate::command::argument_class::ArgumentClass;
 use crate::command::front_end::{
     ArgumentParser, ArgumentTraits, ConfigTraits, DefaultArguments, HandOver, LaunchTraits, ModelTraits,
     TrainingDefaults, Variable, python_of,
 };
-use crate::command::inputs::{Input, Reads};
+use crate::command::input_paths::{Input, Reads};
 use crate::command::job::{Job, Trainer};
 use crate::command::python::Python;
 use crate::command::run_file;
@@ -36,11 +35,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
     config: ConfigTraits { hand_over: HandOver::Joined, ..hf::TRAINER.config },
     arguments: ArgumentTraits {
         // Not all of its ways to read a dataset are known.
-        inputs: &[
-            Input::new("model_name_or_path", Reads::Plain),
-            Input::perhaps("datasets"),
-            Input::perhaps("resume_from_checkpoint"),
-        ],
+        inputs: &[Input::new("model_name_or_path", Reads::Plain), Input::perhaps("datasets resume_from_checkpoint")],
         parser: ArgumentParser::Unrecorded,
         defaults: DefaultArguments::Recorded(|_, _| ArgumentClass::find("axolotl", "train")),
         ..hf::TRAINER.arguments
@@ -54,18 +49,13 @@ pub(crate) const TRAINER: Trainer = Trainer {
 
 const MODULE: &str = "axolotl.cli.train";
 
-/// The options of `axolotl train`.
 const COMMAND: ArgumentClass = ArgumentClass { distribution: "axolotl", name: "train" };
-/// What they are, as the table writes it.
+/// The types of its options, as the table writes them.
 const VALUE: &str = "str";
 const SWITCH: &str = "switch";
 
-/// Its own names for what transformers calls otherwise.
-const NAMES: &[(&str, &str)] =
-    &[("micro_batch_size", "per_device_train_batch_size"), ("base_model", "model_name_or_path")];
-
-fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
-    let mut job = if TRAINER.is_console(&command.target) {
+fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) -> Option<Job> {
+    let mut job = if trainer.is_console(&command.target) {
         let (_, rest) = command.args.split_first().filter(|(mode, _)| *mode == "train")?;
         // axolotl downloads a config that is a URL.
         run_file::first(rest).filter(|file| !file.to_string_lossy().contains("://"))?;
@@ -74,9 +64,9 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
         let (words, problems) = module_args(rest, version.as_deref())?;
         let variables = variables(python.as_ref(), version.as_deref().map(Version::parse), host);
         // By name, as axolotl itself does: the current folder is then on `sys.path`.
-        Job { target: Target::module(MODULE), words, python, variables, problems, ..Job::of(&TRAINER, command) }
+        Job { target: Target::module(MODULE), words, python, variables, problems, ..Job::of(trainer, command) }
     } else {
-        command.target.is_module(MODULE).then(|| Job::of(&TRAINER, command))?
+        command.target.is_module(MODULE).then(|| Job::of(trainer, command))?
     };
     if let Some(file) = run_file::first(&job.words).cloned()
         && let Some(entries) = job.read_run_file(&file, Dialect::PyYaml, host)
@@ -91,10 +81,13 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
     Some(job)
 }
 
-/// The arguments that `axolotl train` passes to its module: `--key=value`, and `--key=True` for a switch. `None`: some
-/// words are for its launcher.
+/// The arguments that `axolotl train` passes to its module. `None`: some words are for its launcher.
 fn module_args(words: &[OsString], version: Option<&str>) -> Option<(Vec<OsString>, Vec<Problem>)> {
-    let kind = |name: &str| kind_of(name, version);
+    // Its options have dashes only.
+    let kind = |name: &str| {
+        let own = name.replace('-', "_");
+        if name.contains('_') { None } else { COMMAND.written_type(&own, version.map(Version::parse)) }
+    };
     let is_switch = |name: &str| kind(name) == Some(SWITCH);
     let (file, rest) = words.split_first()?;
     let (mut args, mut problems) = (vec![file.clone()], Vec::new());
@@ -121,15 +114,6 @@ fn module_args(words: &[OsString], version: Option<&str>) -> Option<(Vec<OsStrin
     Some((args, problems))
 }
 
-/// What an option of `axolotl train` is, by its name with dashes.
-fn kind_of(name: &str, version: Option<&str>) -> Option<&'static str> {
-    if name.contains('_') {
-        return None;
-    }
-    arguments::written_type(COMMAND, &name.replace('-', "_"), version.map(Version::parse))
-}
-
-/// It is spelt with underscores.
 fn no_option(name: &str, version: Option<&str>) -> Problem {
     let trainer = version.map_or_else(|| TRAINER.name.to_string(), |version| format!("{} {version}", TRAINER.name));
     let meant = format!("--{}", name.replace('_', "-"));
@@ -140,7 +124,7 @@ fn renamed(entries: Map<String, Value>) -> Map<String, Value> {
     let usable = |key: &str, value: &Value| match key {
         // `bf16: auto` depends on the GPU, and `full` casts the whole model: neither says whether mixed precision is on.
         "bf16" | "fp16" => value.is_boolean(),
-        // It makes two of one.
+        // axolotl makes two of one.
         "warmup_steps" => *value != 1,
         _ => true,
     };
@@ -158,10 +142,13 @@ fn renamed_flag(word: &OsString) -> OsString {
 }
 
 fn hf_name(own: &str) -> Option<&'static str> {
-    NAMES.iter().find(|(name, _)| *name == own).map(|(_, hf)| *hf)
+    match own {
+        "micro_batch_size" => Some("per_device_train_batch_size"),
+        "base_model" => Some("model_name_or_path"),
+        _ => None,
+    }
 }
 
-/// What the console script of that version exports before it launches.
 fn variables(python: Option<&Python>, version: Option<Version>, host: &Host) -> Vec<Variable> {
     let is_before = |other| version.is_some_and(|version| version.is_before(other));
     let torch = python.and_then(|python| python.version("torch"));
@@ -169,14 +156,15 @@ fn variables(python: Option<&Python>, version: Option<Version>, host: &Host) -> 
     let unset = |name: &str| host.var_os(name).is_none();
     let rounded = "expandable_segments:True,roundup_power2_divisions:16";
     let plain = if is_before([0, 16, 0]) { rounded } else { "expandable_segments:True" };
-    let allocator = if torch_from([2, 9, 0]) && !is_before([0, 13, 0]) && unset(vars::PYTORCH_ALLOC_CONF) {
-        Some((vars::PYTORCH_ALLOC_CONF, plain))
-    } else {
-        let applies = torch_from([2, 2, 0]) && unset(vars::PYTORCH_CUDA_ALLOC_CONF);
-        applies.then_some((vars::PYTORCH_CUDA_ALLOC_CONF, rounded))
-    };
+    let mut set = Vec::new();
+    if torch_from([2, 9, 0]) && !is_before([0, 13, 0]) && unset(vars::PYTORCH_ALLOC_CONF) {
+        set.push((vars::PYTORCH_ALLOC_CONF, plain));
+    } else if torch_from([2, 2, 0]) && unset(vars::PYTORCH_CUDA_ALLOC_CONF) {
+        set.push((vars::PYTORCH_CUDA_ALLOC_CONF, rounded));
+    }
     let other = if is_before([0, 13, 0]) { "HF_HUB_ENABLE_HF_TRANSFER" } else { "XFORMERS_IGNORE_FLASH_VERSION_CHECK" };
-    let other = Some((other, "1")).filter(|(name, _)| unset(name));
-    let set = allocator.into_iter().chain(other);
-    set.map(|(name, value)| Variable::new(name, value, "as axolotl sets it")).collect()
+    if unset(other) {
+        set.push((other, "1"));
+    }
+    set.into_iter().map(|(name, value)| Variable::new(name, value, "as axolotl sets it")).collect()
 }

@@ -1,12 +1,12 @@
 //! Scripts that call `deepspeed.initialize` themselves, with `--deepspeed_config FILE` as `DeepSpeed`'s
-//! `add_config_arguments` defines it, or a `--deepspeed FILE` of their own. Nobody fills an "auto" after us.
+//! `add_config_arguments` defines it, or a `--deepspeed FILE` of their own. Nothing fills an "auto" after zlaunch.
 
 use super::hf;
 use crate::command::argv::{self, Args, OptionList};
 use crate::command::front_end::{ArgumentTraits, AutoFiller, ConfigTraits, NoConfig, TakesConfig};
 use crate::command::job::{Job, Trainer};
-use crate::command::script::signs::{calls, keyword, shown};
 use crate::command::script::{ScriptKind, script_kind};
+use crate::command::script::{calls, keyword, shown};
 use crate::command::script_source::ScriptSource;
 use crate::command::target::{ParsedCommand, Target};
 use crate::host::Host;
@@ -22,40 +22,38 @@ pub(crate) const TRAINER: Trainer = Trainer {
 
 const FIELDS: &str = "deepspeed_config deepspeed? model_name_or_path";
 
-const CONFIG_ARGUMENTS: [&str; 2] = ["deepspeed_config", "deepspeed"];
-
 fn config_argument(args: &Args) -> &'static str {
     let own_file = !args.is_given("deepspeed_config") && args.raw("deepspeed").is_some();
     if own_file { "deepspeed" } else { "deepspeed_config" }
 }
 
-/// By what the script calls; where that is not seen, by its arguments.
-fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
+/// Recognised by what the script calls, or by its arguments where that is not seen.
+fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) -> Option<Job> {
     if matches!(command.target, Target::Program(_)) {
         return None;
     }
     let given = Args::read(command.args.clone(), &argv::fields(FIELDS).collect::<Vec<_>>(), OptionList::Open);
-    let named = CONFIG_ARGUMENTS.iter().any(|name| given.raw(name).is_some());
+    let named = ["deepspeed_config", "deepspeed"].iter().any(|name| given.raw(name).is_some());
     let source = command.source(host).map(|source| &**source);
     let no_config = if named { None } else { source.and_then(makes_config) };
-    let plain = match source.map_or(ScriptKind::Unknown, script_kind) {
+    let is_raw = match source.map_or(ScriptKind::Unknown, script_kind) {
         _ if no_config.is_some() => true,
         ScriptKind::RawDeepSpeed => true,
         ScriptKind::Hf => false,
         ScriptKind::Unknown => given.is_given("deepspeed_config") || given.is_bare("deepspeed"),
     };
     let takes_config = if named { None } else { source.and_then(own_option) };
-    plain.then(|| Job { takes_config, no_config, ..Job::of(&TRAINER, command) })
+    is_raw.then(|| Job { takes_config, no_config, ..Job::of(trainer, command) })
 }
 
-/// The functions by which DeepSpeed-Chat and Safe-RLHF make the config. A module of theirs may hand it over.
+/// The functions that make the config in DeepSpeed-Chat and Safe-RLHF.
 const MAKERS: [&str; 2] = ["get_train_ds_config", "get_deepspeed_train_config"];
 
 /// The script makes the config for `deepspeed.initialize` itself: DeepSpeed refuses `--deepspeed_config` beside it.
 fn makes_config(source: &ScriptSource) -> Option<NoConfig> {
     let text = source.text.as_str();
-    let maker = MAKERS.into_iter().find(|maker| calls(text, maker).next().is_some());
-    // What an option names may be read all the same. `--deepspeed` is often a switch.
+    let maker = MAKERS.into_iter().find(|maker| !calls(text, maker).is_empty());
+    // The script may read a file that an option names all the same. `--deepspeed` is often a switch.
     let by_option = hf::config_options().skip(1).any(|name| source.mentions_option(name));
     if text.contains("args.deepspeed_config") || by_option && maker.is_none() {
         return None;
@@ -65,15 +63,14 @@ fn makes_config(source: &ScriptSource) -> Option<NoConfig> {
         let is = |value: &&str| [" = ", "="].iter().any(|sign| text.contains(&format!("{config}{sign}{value}")));
         config.starts_with(['{', '"', '\'']) || ["{"].iter().chain(&MAKERS).any(is)
     };
-    let config = calls(text, "deepspeed.initialize").filter_map(handed_over).find(is_made).or(maker)?;
-    let config = shown(config);
+    let started = calls(text, "deepspeed.initialize").into_iter();
+    let config = shown(started.filter_map(handed_over).find(is_made).or(maker)?);
     Some(NoConfig::new(
         format!("the script hands deepspeed.initialize a config that it makes itself: config={config}"),
         format!("drop it and use the script's own options, or change {config} in the script"),
     ))
 }
 
-/// The option of its own by which the script takes a config, where it does not use DeepSpeed's.
 fn own_option(source: &ScriptSource) -> Option<TakesConfig> {
     if source.mentions("add_config_arguments") || source.mentions_option("deepspeed_config") {
         return None;

@@ -9,11 +9,11 @@ use crate::command::front_end::{
     ArgumentParser, ArgumentTraits, AutoFiller, ConfigTraits, Datasets, DefaultArguments, HandOver, LaunchTraits,
     ModelTraits, NoConfig, Precision, TakesConfig, TrainingDefaults,
 };
-use crate::command::inputs::{Input, Reads};
+use crate::command::input_paths::{Input, Reads};
 use crate::command::job::{Job, Trainer};
 use crate::command::model::{HiddenSizeLookup, Hub};
 use crate::command::run_file::{self, RunFile};
-use crate::command::script::{ArgumentFlow, RunFileReader, run_file_reader};
+use crate::command::script::{ArgumentFlow, reads_own_file, uses_handbook};
 use crate::command::script_source::ScriptSource;
 use crate::command::target::{ParsedCommand, Target};
 use crate::host::Host;
@@ -63,7 +63,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
     },
 };
 
-/// The arguments of a program whose options nobody recorded.
+/// For a program whose options are not recorded.
 pub(super) const UNRECORDED: ArgumentTraits = ArgumentTraits {
     inputs: &[],
     parser: ArgumentParser::Unrecorded,
@@ -85,31 +85,25 @@ pub(crate) const DEFAULTS: TrainingDefaults = TrainingDefaults {
 
 /// The names of transformers' examples. Every script accepts `--resume_from_checkpoint`, but not every one reads it.
 const INPUTS: &[Input] = &[
-    Input::new("model_name_or_path", Reads::Plain),
-    Input::new("config_name", Reads::Plain),
-    Input::new("tokenizer_name", Reads::Plain),
-    Input::new("train_file", Reads::Plain),
-    Input::new("validation_file", Reads::Plain),
-    Input::new("test_file", Reads::Plain),
+    Input::new("model_name_or_path config_name tokenizer_name train_file validation_file test_file", Reads::Plain),
     Input::perhaps("resume_from_checkpoint"),
 ];
 
-/// Any Python program: a script that calls `deepspeed.initialize` itself was job before. A file `script.args`
-/// beside the script holds arguments that `HfArgumentParser` reads first.
-fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
-    let mut job = Job::of(&TRAINER, command);
+/// Any Python program that no other front end has recognised.
+fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) -> Option<Job> {
     if matches!(command.target, Target::Program(_)) {
         return None;
     }
-    if let Target::Script { path, .. } = &command.target {
-        let file = host.absolute(Path::new(path)).with_extension("args");
-        let text = reading::text_if_any(&file);
-        let words = text.iter().flat_map(|text| text.split_whitespace()).map(OsString::from);
-        job.effective_words = text.as_ref().map(|_| words.chain(command.args.iter().cloned()).collect());
+    let mut job = Job::of(trainer, command);
+    // `HfArgumentParser` first reads the arguments in a file `script.args` beside the script.
+    if let Target::Script { path, .. } = &command.target
+        && let Some(text) = reading::text_if_any(&host.absolute(Path::new(path)).with_extension("args"))
+    {
+        let words = text.split_whitespace().map(OsString::from);
+        job.effective_words = Some(words.chain(command.args.iter().cloned()).collect());
     }
     let source = command.source(host);
     job.takes_config = source.and_then(|source| takes_config(source, &command.args));
-    // A command that names a config in a section is job before.
     if source.is_some_and(|source| source.text.contains("hydra.main")) && job.takes_config.is_none() {
         let why = "hydra reads its arguments, and zlaunch cannot see which key names the config";
         job.no_config = Some(NoConfig::new(why, "name it in the command, as hydra has it: KEY.deepspeed=zero3"));
@@ -120,27 +114,25 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
     Some(job)
 }
 
-/// A JSON or YAML file that is the only argument holds all the others (`parse_json_file`), unless the script shows that
-/// the file is its own. If it cannot be read, the script is not an HF script and the file is its data.
+/// A JSON or YAML file that is the only argument holds all the others (`parse_json_file`), unless the script reads it
+/// itself. If it cannot be read, it is data of a script that is not transformers'.
 fn take_run_file(job: &mut Job, file: &OsStr, alone: bool, source: Option<&ScriptSource>, host: &Host) {
-    let reads = source.map_or(RunFileReader::Transformers, run_file_reader);
-    // Only the parser of the alignment handbook takes more behind it.
-    if reads == RunFileReader::Nobody || !alone && reads != RunFileReader::Handbook {
+    // The alignment handbook's parser takes `--name=value` behind it.
+    let of_handbook = source.is_some_and(uses_handbook);
+    if !of_handbook && (!alone || source.is_some_and(reads_own_file)) {
         return;
     }
     let Some(run_file) = RunFile::read(file, host) else { return };
     job.read_arguments(&run_file);
-    if reads == RunFileReader::Transformers {
+    if !of_handbook {
         job.run_file = Some(run_file);
     }
 }
 
-/// The names by which scripts take a config that they hand to `TrainingArguments`.
 pub(super) fn config_options() -> impl Iterator<Item = &'static str> {
     FIELDS.split(' ').skip(1)
 }
 
-/// The model, and the names of configs.
 const FIELDS: &str = "model_name_or_path deepspeed deepspeed_config ds_config deepspeed_config_file deepspeed_config_path \
     ds_config_path ds_config_file deepspeed_path deepspeed_file";
 
@@ -148,9 +140,9 @@ fn config_argument(args: &Args) -> &'static str {
     config_options().find(|name| args.raw(name).is_some()).unwrap_or("deepspeed")
 }
 
-/// How the script takes the config, where the usual way would not do.
+/// Set where the script does not take the config by an option that `config_argument` finds.
 fn takes_config(source: &ScriptSource, words: &[OsString]) -> Option<TakesConfig> {
-    if run_file_reader(source) == RunFileReader::Handbook && run_file::first(words).is_some() {
+    if uses_handbook(source) && run_file::first(words).is_some() {
         return Some(TakesConfig::Joined);
     }
     // `TrainingArguments(deepspeed=args.ds_config)`
@@ -158,7 +150,7 @@ fn takes_config(source: &ScriptSource, words: &[OsString]) -> Option<TakesConfig
     (named != "deepspeed").then(|| TakesConfig::Named(named.to_string()))
 }
 
-/// The flag or its `_full_eval`. When the *other* precision is on, this one is off: transformers refuses both.
+/// The flag or its `_full_eval`. Where the *other* precision is on, this one is off: transformers refuses both.
 fn precision(args: &Args, name: &str, full_eval: &str, other: &str) -> Precision {
     let own = args.bool(name, true)?;
     let eval = args.bool(full_eval, true)?;
@@ -166,7 +158,7 @@ fn precision(args: &Args, name: &str, full_eval: &str, other: &str) -> Precision
     if let Some(on) = [&own, &eval].into_iter().flatten().find(|sourced| sourced.value) {
         return Ok(Some((true, on.from.to_string())));
     }
-    // A word that may abbreviate it could still turn it on.
+    // A word that may abbreviate it may still turn it on.
     if args.unclear(name).or(args.unclear(full_eval)).is_some() {
         return Ok(None);
     }

@@ -1,5 +1,5 @@
-//! Scripts that make their `TrainingArguments` (or TRL's `SFTConfig`, …) in code, as Unsloth's do, and name no config in them.
-//! An argument would reach nobody: transformers finds the config in the variables that `accelerate launch` sets.
+//! Scripts that make their `TrainingArguments` (or TRL's `SFTConfig`, …) in code, as Unsloth's do, and name no config there.
+//! An argument would reach nothing: transformers finds the config in the variables that `accelerate launch` sets.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -9,7 +9,7 @@ use crate::command::front_end::{ArgumentTraits, ConfigTraits, NoConfig};
 use crate::command::job::{Job, Trainer};
 use crate::command::run_file;
 use crate::command::script::ArgumentFlow;
-use crate::command::script::signs::{calls, imports, is_text, keyword, shown};
+use crate::command::script::{calls, imports, is_text, keyword, shown};
 use crate::command::script_source::ScriptSource;
 use crate::command::target::ParsedCommand;
 use crate::host::Host;
@@ -23,15 +23,14 @@ pub(crate) const TRAINER: Trainer = Trainer {
     ..hf::TRAINER
 };
 
-/// Classes of arguments that transformers, TRL and sentence-transformers have.
 const CLASSES: &str = "TrainingArguments Seq2SeqTrainingArguments SFTConfig DPOConfig GRPOConfig KTOConfig ORPOConfig CPOConfig \
     RewardConfig RLOOConfig SentenceTransformerTrainingArguments SparseEncoderTrainingArguments \
     CrossEncoderTrainingArguments";
 
-/// Packages that have a trainer which is transformers' own, or derives from it.
+/// Packages whose trainer is transformers' own or derives from it.
 const PACKAGES: &[&str] = &["transformers", "trl", "unsloth", "sentence_transformers"];
 
-fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
+fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) -> Option<Job> {
     let source = command.source(host).filter(|source| imports(&source.text, PACKAGES))?;
     let text = source.text.as_str();
     let made: Vec<&str> = CLASSES.split(' ').flat_map(|class| calls(text, class)).collect();
@@ -50,11 +49,11 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
         // It comes from an argument of the script.
         Some(_) => return None,
     };
-    // Its arguments are its own, whatever they are called.
-    Some(Job { effective_words: Some(Vec::new()), no_config, ..Job::of(&TRAINER, command) })
+    // Its arguments mean what the script makes of them, so none is read.
+    Some(Job { effective_words: Some(Vec::new()), no_config, ..Job::of(trainer, command) })
 }
 
-/// Whether the script may take a config by an option, or find one in what it unpacks (`TrainingArguments(**settings)`).
+/// The script may take a config by an option, or find one in what it unpacks (`TrainingArguments(**settings)`).
 fn may_name_config(source: &ScriptSource, made: &[&str], command: &ParsedCommand, host: &Host) -> bool {
     let unpacks = made.iter().any(|call| call.contains("**"));
     let flow = ArgumentFlow::read(source);
@@ -62,7 +61,7 @@ fn may_name_config(source: &ScriptSource, made: &[&str], command: &ParsedCommand
     match options {
         _ if flow.set_at("deepspeed").is_some() => true,
         Some(options) => options.contains(&true) || unpacks && settings_name_config(source, command, host),
-        // Something else in it may be about DeepSpeed.
+        // The parser is not seen, so any line that mentions DeepSpeed may be about a config.
         None => {
             let is_said = |line: &str| line.contains("deepspeed") && !line.trim_start().starts_with('#');
             unpacks || source.text.lines().any(is_said)
@@ -70,7 +69,7 @@ fn may_name_config(source: &ScriptSource, made: &[&str], command: &ParsedCommand
     }
 }
 
-/// Whether the script, or a file that the command names, has the word as a key.
+/// The script, or a file that the command names, has the key `deepspeed`.
 fn settings_name_config(source: &ScriptSource, command: &ParsedCommand, host: &Host) -> bool {
     let files = command.args.iter().filter(|word| run_file::is_one(Path::new(word)));
     let mut texts = files.filter_map(|file| reading::text_if_any(&host.absolute(Path::new(file))));

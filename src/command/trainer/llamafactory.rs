@@ -1,5 +1,5 @@
-//! LLaMA-Factory. `llamafactory-cli train x.yaml k=v` starts torchrun on its own launcher module (tearing arguments with
-//! spaces apart on the way); we run that module directly, without the word `train`.
+//! LLaMA-Factory. `llamafactory-cli train x.yaml k=v` starts torchrun on its own launcher module (and splits arguments
+//! with spaces on the way); zlaunch runs that module directly, without the word `train`.
 
 use serde_json::{Map, Value};
 
@@ -7,16 +7,15 @@ use super::hf;
 use crate::base::recorded::Version;
 use crate::base::vars;
 use crate::base::yaml::{Dialect, scalar};
+use crate::command::argument_class::ArgumentClass;
 use crate::command::argv::Args;
-use crate::command::defaults::ArgumentClass;
 use crate::command::front_end::{
     ArgumentParser, ArgumentTraits, ConfigTraits, Datasets, DefaultArguments, HandOver, LaunchTraits, ModelTraits,
     TrainingDefaults, UnknownOptions, Variable, python_of,
 };
-use crate::command::inputs::{Input, Reads};
+use crate::command::input_paths::{Input, Reads};
 use crate::command::job::{Job, Trainer};
 use crate::command::model::Hub;
-use crate::command::python::Python;
 use crate::command::run_file::{self, RunFile};
 use crate::command::target::{ParsedCommand, Target};
 use crate::host::Host;
@@ -34,14 +33,11 @@ pub(crate) const TRAINER: Trainer = Trainer {
     },
     config: ConfigTraits { hand_over: HandOver::Dotted, ..hf::TRAINER.config },
     arguments: ArgumentTraits {
-        fields: FIELDS,
+        fields: "model_name_or_path stage",
         inputs: &[
             Input::new("model_name_or_path", Reads::Plain),
             Input::new("adapter_name_or_path", Reads::Commas),
-            Input::new("dataset_dir", Reads::Plain),
-            Input::new("ref_model", Reads::Plain),
-            Input::new("reward_model", Reads::Plain),
-            Input::new("resume_from_checkpoint", Reads::Plain),
+            Input::new("dataset_dir ref_model reward_model resume_from_checkpoint", Reads::Plain),
         ],
         datasets: Datasets::Listed,
         parser: ArgumentParser::Recorded {
@@ -71,28 +67,26 @@ pub(crate) const TRAINER: Trainer = Trainer {
     },
 };
 
-const FIELDS: &str = "model_name_or_path stage";
-
-/// Its PPO has a trainer that does not compare.
+/// The trainer of its PPO does not compare the config with the arguments.
 fn arguments(args: &Args, _: &Target) -> Option<ArgumentClass> {
-    let compares = args.text("stage").is_none_or(|stage| stage.value != "ppo");
-    compares.then(|| ArgumentClass::find("llamafactory", "TrainingArguments")).flatten()
+    let is_ppo = args.text("stage").is_some_and(|stage| stage.value == "ppo");
+    if is_ppo { None } else { ArgumentClass::find("llamafactory", "TrainingArguments") }
 }
 
 const MODULE: &str = "llamafactory.launcher";
 
-fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
-    let console = TRAINER.is_console(&command.target);
+fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) -> Option<Job> {
+    let console = trainer.is_console(&command.target);
     // Ray starts the ranks then.
     if console && host.var(vars::USE_RAY).is_some_and(is_on) {
         return None;
     }
     let mut job = if console {
         let (_, rest) = command.args.split_first().filter(|(mode, _)| *mode == "train")?;
-        let behind = Job::behind_console(&TRAINER, command, MODULE, rest, host);
-        Job { variables: variables(behind.python.as_ref(), host), ..behind }
+        let behind = Job::behind_console(trainer, command, &[MODULE], rest, host);
+        Job { variables: variables(behind.version(), host), ..behind }
     } else {
-        command.target.is_module(MODULE).then(|| Job::of(&TRAINER, command))?
+        command.target.is_module(MODULE).then(|| Job::of(trainer, command))?
     };
     let Some(file) = run_file::first(&job.words).cloned() else { return Some(job) };
     let python = job.python.clone().or_else(|| python_of(command, host));
@@ -100,7 +94,7 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
     let is_before = |other| version.as_deref().is_some_and(|version| Version::parse(version).is_before(other));
     // To PyYAML `1e-5` is a text.
     let dialect = if is_before([0, 9, 4]) { Dialect::PyYaml } else { Dialect::OmegaConf };
-    // Up to 0.9.2 a run file is the only argument, or none at all.
+    // Up to 0.9.2 a run file is the only argument.
     if is_before([0, 9, 3]) && job.words.len() > 1 {
         let version = version.as_deref().unwrap_or_default();
         let what = format!("LLaMA-Factory {version} takes no argument after a run file; 0.9.3 and later do");
@@ -140,19 +134,20 @@ fn is_on(value: &str) -> bool {
     ["true", "y", "1"].contains(&value.to_ascii_lowercase().as_str())
 }
 
-/// `OPTIM_TORCH` (on unless switched off) overwrites two; and up to 0.9.0 RANK was the number of the machine.
-fn variables(python: Option<&Python>, host: &Host) -> Vec<Variable> {
-    let before = |version| {
-        let found = python.and_then(|python| python.version("llamafactory"));
-        found.is_some_and(|found| found.is_before(version))
-    };
-    let on = host.var(vars::OPTIM_TORCH).is_none_or(is_on) && !before([0, 9, 3]);
-    let machine =
-        host.nonempty_var(vars::RANK).filter(|_| host.nonempty_var(vars::LOCAL_RANK).is_none() && before([0, 9, 1]));
-    let machine =
-        machine.map(|rank| Variable::new(vars::NODE_RANK, rank, "RANK, as LLaMA-Factory before 0.9.1 reads it"));
-    let set = [(vars::PYTORCH_CUDA_ALLOC_CONF, "expandable_segments:True"), ("TORCH_NCCL_AVOID_RECORD_STREAMS", "1")];
-    let why = "as llamafactory-cli sets it (OPTIM_TORCH=0 does not)";
-    let set = set.iter().filter(|_| on);
-    set.map(|(name, value)| Variable::new(*name, *value, why)).chain(machine).collect()
+/// `OPTIM_TORCH` (on unless switched off) sets two; and up to 0.9.0 RANK was the number of the machine.
+fn variables(version: Option<Version>, host: &Host) -> Vec<Variable> {
+    let is_before = |other| version.is_some_and(|version| version.is_before(other));
+    let mut variables = Vec::new();
+    if host.var(vars::OPTIM_TORCH).is_none_or(is_on) && !is_before([0, 9, 3]) {
+        let why = "as llamafactory-cli sets it (OPTIM_TORCH=0 does not)";
+        variables.push(Variable::new(vars::PYTORCH_CUDA_ALLOC_CONF, "expandable_segments:True", why));
+        variables.push(Variable::new("TORCH_NCCL_AVOID_RECORD_STREAMS", "1", why));
+    }
+    if let Some(rank) = host.nonempty_var(vars::RANK)
+        && host.nonempty_var(vars::LOCAL_RANK).is_none()
+        && is_before([0, 9, 1])
+    {
+        variables.push(Variable::new(vars::NODE_RANK, rank, "RANK, as LLaMA-Factory before 0.9.1 reads it"));
+    }
+    variables
 }

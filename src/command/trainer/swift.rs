@@ -1,21 +1,23 @@
-//! ms-swift. `swift sft …` starts torchrun on a file of its own; we run that file directly, so that nothing is launched
-//! twice. Sub-commands that swift itself runs as one process are passed through.
+//! ms-swift. `swift sft …` starts torchrun on a file of its own; zlaunch runs that file directly, so that nothing is
+//! launched twice. Sub-commands that swift itself runs as one process are passed through.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::ops::Range;
 use std::path::Path;
+
+use serde_json::Value;
 
 use super::hf;
 use crate::base::recorded::{Table, Version};
 use crate::base::vars;
 use crate::base::yaml::{Dialect, python_str};
+use crate::command::argument_class::ArgumentClass;
 use crate::command::argv::{Args, Nargs, OptionList, hf_bool};
-use crate::command::defaults::ArgumentClass;
 use crate::command::front_end::{
     ArgumentParser, ArgumentTraits, ConfigTraits, Datasets, DefaultArguments, LaunchTraits, ModelTraits, Precision,
     TrainingDefaults, UnknownOptions, Variable, python_of,
 };
-use crate::command::inputs::{Input, Reads};
+use crate::command::input_paths::{Input, Reads};
 use crate::command::job::{Job, Trainer};
 use crate::command::model::{HiddenSizeLookup, Hub};
 use crate::command::run_file::{self, RunFile};
@@ -47,8 +49,14 @@ pub(crate) const TRAINER: Trainer = Trainer {
         fields: FIELDS,
         options,
         parser: ArgumentParser::Recorded {
-            class: |target, _| parser_of(target),
-            unknown: UnknownOptions::Refused { unless: |args, _| tolerates(args), tolerant: TOLERANT },
+            class: |target, _| {
+                let name = command_of(target).filter(|command| *command != "infer")?;
+                Some(ArgumentClass { distribution: "ms-swift", name })
+            },
+            unknown: UnknownOptions::Refused {
+                unless: |args, _| is_on(args, "ignore_args_error"),
+                tolerant: "--ignore_args_error true makes it tolerate unknown options",
+            },
         },
         defaults: DefaultArguments::Recorded(arguments),
         computed,
@@ -76,33 +84,18 @@ pub(crate) const TRAINER: Trainer = Trainer {
 };
 
 const INPUTS: &[Input] = &[
-    Input::new("model", Reads::SwiftModel),
-    Input::new("adapters", Reads::SwiftModel),
-    Input::new("ref_model", Reads::SwiftModel),
-    Input::new("ref_adapters", Reads::SwiftModel),
-    Input::new("reward_model", Reads::SwiftModel),
-    Input::new("teacher_model", Reads::SwiftModel),
-    Input::new("dataset", Reads::SwiftDataset),
-    Input::new("val_dataset", Reads::SwiftDataset),
-    Input::new("cached_dataset", Reads::Home),
-    Input::new("cached_val_dataset", Reads::Home),
-    Input::new("custom_dataset_info", Reads::Home),
-    Input::new("resume_from_checkpoint", Reads::Home),
-    Input::new("external_plugins", Reads::File),
-    Input::new("custom_register_path", Reads::File),
+    Input::new("model adapters ref_model ref_adapters reward_model teacher_model", Reads::SwiftModel),
+    Input::new("dataset val_dataset", Reads::SwiftDataset),
+    Input::new("cached_dataset cached_val_dataset custom_dataset_info resume_from_checkpoint", Reads::Home),
+    Input::new("external_plugins custom_register_path", Reads::File),
 ];
 
 // `bool | None` in swift: a bare `--bf16` is refused by its parser.
 const FIELDS: &str = "deepspeed_config_path fp16 bf16 model use_hf? torch_dtype sequence_parallel_size callbacks rlhf_type ignore_args_error? load_args?";
 
-/// The option that chooses LoRA or full training, by its names in 4 and 3.
-const TUNER_OPTIONS: &[&str] = &["tuner_type", "train_type"];
-
-const TOLERANT: &str = "--ignore_args_error true makes it tolerate unknown options";
-
 const SFT: Table = Table(include_str!("../../recorded/swift_sft.txt"));
 
-/// The sub-commands that swift runs through torchrun, and all of their options.
+/// The sub-commands that swift runs through torchrun, with their options.
 const COMMANDS: &[(&str, &[Table])] = &[
     ("sft", &[SFT]),
     ("pt", &[SFT]),
@@ -110,49 +103,47 @@ const COMMANDS: &[(&str, &[Table])] = &[
     ("infer", &[Table(include_str!("../../recorded/swift_infer.txt"))]),
 ];
 
-fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
+fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) -> Option<Job> {
     if command_of(&command.target).is_some() {
-        let mut job = Job { python: python_of(command, host), ..Job::of(&TRAINER, command) };
+        let mut job = Job { python: python_of(command, host), ..Job::of(trainer, command) };
         adapt(&mut job, host);
         return Some(job);
     }
-    if !TRAINER.is_console(&command.target) {
+    if !trainer.is_console(&command.target) {
         return None;
     }
     let (first, rest) = command.args.split_first()?;
     let (name, _) = COMMANDS.iter().find(|(name, _)| first == name)?;
-    let mut job = Job::behind_console(&TRAINER, command, &format!("swift.cli.{name}"), rest, host);
+    let mut job = Job::behind_console(trainer, command, &[&format!("swift.cli.{name}")], rest, host);
     adapt(&mut job, host);
-    // swift's own launcher reads a run file, and the file behind it does not: we put its words in its place.
-    if let Some(file) = run_file::first(rest) {
-        let version = version_of(&job);
-        if version.as_ref().is_none_or(|version| !version.is_before([4, 1, 0])) {
-            let precedence = if version.is_some_and(|version| version.is_before([4, 2, 2])) {
-                EnvBlock::Wins
-            } else {
-                EnvBlock::Yields
-            };
-            insert_run_file(&mut job, 0..1, file, false, precedence, host);
-        }
+    let version = job.version();
+    let is_before = |other| version.is_some_and(|version| version.is_before(other));
+    // swift's own launcher reads a run file, and the file behind it does not: the words in it take its place.
+    if let Some(file) = run_file::first(rest)
+        && !is_before([4, 1, 0])
+    {
+        insert_run_file(&mut job, 0..1, file, false, host);
     }
     // `--config x.yaml` of ms-swift 3.10 to 4.0 put the words of the file last, so they win over the command line.
     let option = job.words.iter().position(|word| word == "--config");
     if let Some((at, file)) = option.and_then(|at| Some((at, job.words.get(at + 1)?.clone())))
-        && version_of(&job).is_some_and(|version| !version.is_before([3, 10, 0]) && version.is_before([4, 1, 0]))
+        && is_before([4, 1, 0])
+        && !is_before([3, 10, 0])
     {
-        insert_run_file(&mut job, at..at + 2, &file, true, EnvBlock::Yields, host);
+        insert_run_file(&mut job, at..at + 2, &file, true, host);
     }
-    // With Ray, Ray starts the ranks.
-    (!uses_ray(&job.words)).then_some(job)
+    // With `--use_ray`, Ray starts the ranks.
+    let args = Args::read(job.words.clone(), &[("use_ray", Nargs::Optional)], OptionList::Open);
+    (!is_on(&args, "use_ray")).then_some(job)
 }
 
-fn version_of(job: &Job) -> Option<Version> {
-    job.python.as_ref()?.version("ms-swift")
+fn is_on(args: &Args, name: &str) -> bool {
+    args.bool(name, true).ok().flatten().is_some_and(|sourced| sourced.value)
 }
 
 /// Before 4.1 a JSON file may hold all arguments, and no other file any.
 fn adapt(job: &mut Job, host: &Host) {
-    let is_older = version_of(job).is_some_and(|version| version.is_before([4, 1, 0]));
+    let is_older = job.version().is_some_and(|version| version.is_before([4, 1, 0]));
     if let [file] = &job.words[..]
         && is_older
         && Path::new(file).extension().is_some_and(|ending| ending == "json")
@@ -163,13 +154,8 @@ fn adapt(job: &mut Job, host: &Host) {
     }
 }
 
-fn uses_ray(words: &[OsString]) -> bool {
-    let args = Args::read(words.to_vec(), &[("use_ray", Nargs::Optional)], OptionList::Open);
-    args.bool("use_ray", true).ok().flatten().is_some_and(|sourced| sourced.value)
-}
-
-/// Replaces the words at `place`, which name a run file, by the words in it; or appends those at the end.
-fn insert_run_file(job: &mut Job, place: Range<usize>, file: &OsStr, at_end: bool, precedence: EnvBlock, host: &Host) {
+/// Replaces the words at `place`, which name a run file, by the words in it, there or at the end.
+fn insert_run_file(job: &mut Job, place: Range<usize>, file: &OsStr, at_end: bool, host: &Host) {
     match run_file::read(file, Dialect::PyYaml, host) {
         // swift passes the word on, and its parser refuses it.
         Ok(None) => {}
@@ -180,39 +166,28 @@ fn insert_run_file(job: &mut Job, place: Range<usize>, file: &OsStr, at_end: boo
                 let problem = Problem::error(Rule::RunFile, what).at(format!("{}, ENV", file.to_string_lossy()));
                 job.problems.push(problem.fix("ENV: {NPROC_PER_NODE: 8}"));
             }
-            job.variables.extend(variables(block.as_ref(), file, precedence, host));
-            let words = run_file::words(&entries);
+            job.variables.extend(variables(block.as_ref(), file, job.version(), host));
             job.words.drain(place.clone());
             let at = if at_end { job.words.len() } else { place.start };
-            job.words.splice(at..at, words);
+            job.words.splice(at..at, run_file::words(&entries));
         }
         Err(problem) => job.problems.push(problem),
     }
 }
 
-/// Whether the `ENV` block of a run file wins over the environment.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum EnvBlock {
-    Yields,
-    /// Before 4.2.2, except for the number of processes and machines: that was read before the file.
-    Wins,
-}
-
-/// The variables of the `ENV` block, and the one that names the file to the trainer.
-fn variables(block: Option<&serde_json::Value>, file: &OsStr, precedence: EnvBlock, host: &Host) -> Vec<Variable> {
+/// The variables of the `ENV` block, and the one that tells the trainer which file it is.
+fn variables(block: Option<&Value>, file: &OsStr, version: Option<Version>, host: &Host) -> Vec<Variable> {
     const RANKS: &[&str] = &[vars::NPROC_PER_NODE, vars::NNODES, vars::NODE_RANK, vars::MASTER_ADDR, vars::MASTER_PORT];
     let why = format!("ENV in {}", file.to_string_lossy());
     let entries = block.and_then(|block| block.as_object()).into_iter().flatten();
-    let counts = |name: &str| match precedence {
-        EnvBlock::Yields => host.var_os(name).is_none(),
-        EnvBlock::Wins => !RANKS.contains(&name),
-    };
+    // In 4.1 to 4.2.1 the block wins over the environment, except for what was read before the file.
+    let wins = version.is_some_and(|version| !version.is_before([4, 1, 0]) && version.is_before([4, 2, 2]));
+    let counts = |name: &str| if wins { !RANKS.contains(&name) } else { host.var_os(name).is_none() };
     let wanted = entries.filter(|(name, _)| counts(name) && vars::is_name(name));
     let wanted = wanted.map(|(name, value)| Variable::new(name, python_str(value), &why));
     wanted.chain([Variable::new("SWIFT_CONFIG_FILE", file.to_string_lossy(), "as swift sets it")]).collect()
 }
 
-/// `swift.cli.sft` or `…/swift/cli/sft.py`, written out by the user.
 fn command_of(target: &Target) -> Option<&'static str> {
     COMMANDS.iter().map(|(name, _)| *name).find(|name| target.is_module(&format!("swift.cli.{name}")))
 }
@@ -222,27 +197,18 @@ fn options(target: &Target) -> OptionList<'static> {
     OptionList::Known(COMMANDS.iter().find(|(name, _)| *name == command).map_or(&[], |(_, lists)| *lists))
 }
 
-fn tolerates(args: &Args) -> bool {
-    args.bool("ignore_args_error", true).ok().flatten().is_some_and(|sourced| sourced.value)
-}
-
-/// What reads the arguments of a training.
-fn parser_of(target: &Target) -> Option<ArgumentClass> {
-    let trains = command_of(target).filter(|command| *command != "infer");
-    trains.map(|name| ArgumentClass { distribution: "ms-swift", name })
-}
-
-/// By command. With `--load_args`, a file beside a checkpoint has defaults too.
+/// With `--load_args`, a file beside a checkpoint has defaults too.
 fn arguments(args: &Args, target: &Target) -> Option<ArgumentClass> {
     let loads = args.is_given("load_args") && !matches!(args.bool("load_args", true), Ok(Some(loads)) if !loads.value);
-    command_of(target).filter(|_| !loads).and_then(|command| ArgumentClass::find("ms-swift", command))
+    if loads { None } else { ArgumentClass::find("ms-swift", command_of(target)?) }
 }
 
-/// `learning_rate` by the tuner, and as many accumulation steps as make 16 samples.
+/// The tuner decides `learning_rate`, and there are as many accumulation steps as make 16 samples.
 fn computed(argument: &str, args: &Args, version: Version, world_size: Option<u64>) -> Option<String> {
     match argument {
         "learning_rate" => {
-            let tuner = TUNER_OPTIONS.iter().find_map(|name| args.text(name));
+            // The names of the option in 4 and 3.
+            let tuner = args.text("tuner_type").or_else(|| args.text("train_type"));
             let trains_all = tuner.is_some_and(|tuner| tuner.value == "full");
             Some(if trains_all { "1e-5" } else { "1e-4" }.to_string())
         }
@@ -258,7 +224,6 @@ fn computed(argument: &str, args: &Args, version: Version, world_size: Option<u6
     }
 }
 
-/// ModelScope unless told otherwise.
 fn hub(args: &Args, host: &Host) -> Hub {
     let given = args.bool("use_hf", true).ok().flatten().map(|sourced| sourced.value);
     let use_hf = given.or_else(|| host.var(vars::USE_HF).and_then(hf_bool)).unwrap_or(false);

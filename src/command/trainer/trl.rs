@@ -1,16 +1,16 @@
-//! TRL. `trl sft …` runs accelerate in-process on a script of its own; we run that script under torchrun. With
-//! `--accelerate_config` or options of accelerate, the command is left alone.
+//! TRL. `trl sft …` runs accelerate in-process on a script of its own; zlaunch runs that script under torchrun.
+//! A command with `--accelerate_config` or options of accelerate is left alone.
 
 use super::hf;
 use crate::base::vars;
 use crate::base::yaml::{Dialect, python_str};
-use crate::command::argv::{Args, Field, Nargs, OptionList};
-use crate::command::defaults::ArgumentClass;
+use crate::command::argument_class::ArgumentClass;
+use crate::command::argv::{Args, Nargs, OptionList};
 use crate::command::front_end::{
     ArgumentParser, ArgumentTraits, ConfigTraits, Datasets, DefaultArguments, LaunchTraits, ModelTraits,
-    TrainingDefaults, UnknownOptions, Variable, python_of,
+    TrainingDefaults, UnknownOptions, Variable,
 };
-use crate::command::inputs::{Input, Reads};
+use crate::command::input_paths::{Input, Reads};
 use crate::command::job::{Job, Trainer};
 use crate::command::run_file;
 use crate::command::target::{ParsedCommand, Target};
@@ -30,18 +30,17 @@ pub(crate) const TRAINER: Trainer = Trainer {
     config: ConfigTraits { argument: |_| "deepspeed", ..hf::TRAINER.config },
     arguments: ArgumentTraits {
         inputs: &[
-            Input::new("model_name_or_path", Reads::Plain),
-            Input::new("dataset_name", Reads::Plain),
-            Input::new("datasets", Reads::Plain),
-            Input::new("chat_template_path", Reads::Plain),
+            Input::new("model_name_or_path dataset_name datasets chat_template_path", Reads::Plain),
             Input::perhaps("resume_from_checkpoint"),
         ],
         datasets: Datasets::Folders,
-        // A file that it names is read by other rules.
         besides: &["config"],
-        // What the script does not know is for accelerate, which `trl` would start.
-        parser: ArgumentParser::Recorded { class: |target, _| parser_of(target), unknown: UnknownOptions::Ignored },
-        defaults: DefaultArguments::Recorded(|_, target| ArgumentClass::find("trl", class_of(target)?)),
+        // `trl` would pass unknown options on to accelerate.
+        parser: ArgumentParser::Recorded {
+            class: |target, _| Some(ArgumentClass { distribution: "trl", name: command_of(target)?.0 }),
+            unknown: UnknownOptions::Ignored,
+        },
+        defaults: DefaultArguments::Recorded(|_, target| ArgumentClass::find("trl", command_of(target)?.1)),
         ..hf::TRAINER.arguments
     },
     model: ModelTraits {
@@ -59,7 +58,6 @@ pub(crate) const TRAINER: Trainer = Trainer {
     },
 };
 
-/// The commands, and the classes of their arguments.
 const COMMANDS: &[(&str, &str)] = &[
     ("sft", "SFTConfig"),
     ("dpo", "DPOConfig"),
@@ -68,11 +66,10 @@ const COMMANDS: &[(&str, &str)] = &[
     ("reward", "RewardConfig"),
     ("rloo", "RLOOConfig"),
 ];
-/// Where their scripts are: since 0.13, and before.
+/// The packages of their scripts: since 0.13, and before.
 const FOLDERS: [&str; 2] = ["trl.scripts", "trl.commands.scripts"];
-const CONFIG: &[Field] = &[("config", Nargs::One)];
 
-/// Options of `accelerate launch` that TRL's own parser does not know, and so passes on to it.
+/// Options of `accelerate launch`, to which TRL's own parser passes them on.
 const ACCELERATE: &str = "accelerate_config config_file num_processes num_machines machine_rank main_process_ip \
     main_process_port mixed_precision use_deepspeed deepspeed_config_file zero_stage use_fsdp multi_gpu gpu_ids cpu \
     dynamo_backend num_cpu_threads_per_process";
@@ -81,22 +78,21 @@ fn is_for_accelerate(name: &str) -> bool {
     ACCELERATE.split(' ').any(|option| option == name)
 }
 
-fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
-    let mut job = if TRAINER.is_console(&command.target) {
+fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) -> Option<Job> {
+    let mut job = if trainer.is_console(&command.target) {
         let (script, rest) = command.args.split_first()?;
         let (script, _) = COMMANDS.iter().find(|(name, _)| script == name)?;
         let names = rest.iter().filter_map(|word| word.to_str()?.strip_prefix("--")?.split('=').next());
         if names.map(|name| name.replace('-', "_")).any(|name| is_for_accelerate(&name)) {
             return None;
         }
-        let modules = FOLDERS.map(|folder| format!("{folder}.{script}"));
-        let python = python_of(command, host);
-        Job::in_package(&TRAINER, command, python, &modules.each_ref().map(String::as_str), rest)
+        let [module, older] = FOLDERS.map(|folder| format!("{folder}.{script}"));
+        Job::behind_console(trainer, command, &[&module, &older], rest, host)
     } else {
-        class_of(&command.target)?;
-        Job::of(&TRAINER, command)
+        command_of(&command.target)?;
+        Job::of(trainer, command)
     };
-    if let Some(file) = Args::read(job.words.clone(), CONFIG, OptionList::Open).raw("config")
+    if let Some(file) = Args::read(job.words.clone(), &[("config", Nargs::One)], OptionList::Open).raw("config")
         && let Some(mut entries) = job.read_run_file(file.value, Dialect::PyYaml, host)
     {
         if entries.keys().any(|key| is_for_accelerate(key)) {
@@ -111,20 +107,12 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
     Some(job)
 }
 
-fn parser_of(target: &Target) -> Option<ArgumentClass> {
-    command_of(target).map(|(name, _)| ArgumentClass { distribution: "trl", name })
-}
-
-fn class_of(target: &Target) -> Option<&'static str> {
-    command_of(target).map(|(_, class)| *class)
-}
-
 fn command_of(target: &Target) -> Option<&'static (&'static str, &'static str)> {
     let is_it = |name: &str| FOLDERS.iter().any(|folder| target.is_module(&format!("{folder}.{name}")));
     COMMANDS.iter().find(|(name, _)| is_it(name))
 }
 
-/// The `env` block of the file wins over what is set.
+/// The `env` block of the file wins over the environment.
 fn variables(block: Option<&serde_json::Value>) -> Vec<Variable> {
     let entries = block.and_then(|block| block.as_object()).into_iter().flatten();
     let named = entries.filter(|(name, _)| vars::is_name(name));

@@ -1,21 +1,32 @@
-//! Front ends that take no DeepSpeed config: they shard in another way, make a config of their own options, or start their
-//! ranks themselves. `without_config.txt` has how their commands are recognised and what is said instead.
+//! Front ends that take no DeepSpeed config: any other command, and trainers that shard in another way, make a config of
+//! their own options, or start their ranks themselves. `without_config.txt` says how these are recognised, and what to do.
 
-use super::{hf, passthrough};
+use super::hf;
 use crate::base::rows;
-use crate::command::front_end::{AutoFiller, ConfigTraits, LaunchTraits, NoConfig};
+use crate::command::front_end::{AutoFiller, ConfigTraits, LaunchTraits, ModelTraits, NoConfig, text_of};
 use crate::command::job::{Job, Trainer};
-use crate::command::script::signs::imports;
+use crate::command::script::imports;
 use crate::command::target::ParsedCommand;
 use crate::host::Host;
 
 const TABLE: &str = include_str!("without_config.txt");
 
-/// Executed once and as it stands: it starts its ranks itself.
-const ONCE: Trainer = passthrough::TRAINER;
+/// Any command: executed once and as it stands, with the environment of the plan.
+pub(crate) const PASSTHROUGH: Trainer = Trainer {
+    name: "command",
+    distribution: None,
+    recognise: |trainer, command, _| Some(Job::of(trainer, command)),
+    config: ConfigTraits { filler: None, ..hf::TRAINER.config },
+    model: ModelTraits { fp16: |_| Ok(None), bf16: |_| Ok(None), ..hf::TRAINER.model },
+    ..hf::TRAINER
+};
 
-/// Ranks of torchrun.
+/// Executed once: they start their ranks themselves.
+const ONCE: Trainer = Trainer { recognise: find, ..PASSTHROUGH };
+
+/// torchrun starts their ranks.
 const RANKS: Trainer = Trainer {
+    recognise: find,
     config: ConfigTraits { filler: Some(AutoFiller::Nobody), ..hf::TRAINER.config },
     arguments: hf::UNRECORDED,
     ..hf::TRAINER
@@ -30,7 +41,6 @@ pub(crate) const MEGATRON: Trainer = Trainer {
         has_own_launcher: true,
         ..ONCE.launch
     },
-    recognise: |command, host| find(&MEGATRON, command, host),
     ..ONCE
 };
 
@@ -38,40 +48,23 @@ pub(crate) const FABRIC: Trainer = Trainer {
     name: "fabric",
     distribution: Some("lightning"),
     launch: LaunchTraits { consoles: &["fabric", "lightning"], ..ONCE.launch },
-    recognise: |command, host| find(&FABRIC, command, host),
     ..ONCE
 };
 
 /// The next generation of xtuner, as its documents describe it: it is not in a release yet.
-pub(crate) const XTUNER_V1: Trainer = Trainer {
-    name: "xtuner_v1",
-    distribution: Some("xtuner"),
-    recognise: |command, host| find(&XTUNER_V1, command, host),
-    ..RANKS
-};
+pub(crate) const XTUNER_V1: Trainer = Trainer { name: "xtuner_v1", distribution: Some("xtuner"), ..RANKS };
 
 /// torchrun starts its modules as well as `deepspeed --module` does: they read LOCAL_RANK.
-pub(crate) const OPENRLHF: Trainer = Trainer {
-    name: "openrlhf",
-    distribution: Some("openrlhf"),
-    recognise: |command, host| find(&OPENRLHF, command, host),
-    ..RANKS
-};
+pub(crate) const OPENRLHF: Trainer = Trainer { name: "openrlhf", distribution: Some("openrlhf"), ..RANKS };
 
-/// Its trainings by reinforcement start Ray: they are `ray`'s.
-pub(crate) const VERL: Trainer = Trainer {
-    name: "verl",
-    distribution: Some("verl"),
-    recognise: |command, host| find(&VERL, command, host),
-    ..RANKS
-};
+/// Its reinforcement learning starts Ray, and belongs to `RAY`.
+pub(crate) const VERL: Trainer = Trainer { name: "verl", distribution: Some("verl"), ..RANKS };
 
-/// There is one driver, and Ray places the workers.
+/// One driver, for which Ray places the workers.
 pub(crate) const RAY: Trainer = Trainer {
     name: "ray",
     distribution: Some("ray"),
     launch: LaunchTraits { consoles: &["ray"], ..ONCE.launch },
-    recognise: |command, host| find(&RAY, command, host),
     ..ONCE
 };
 
@@ -89,7 +82,6 @@ pub fn blocks() -> impl Iterator<Item = (&'static str, &'static str)> {
     rows::blocks(TABLE).filter_map(|block| block.split_once('\n'))
 }
 
-/// What stands behind a word at the beginning of a line.
 pub fn field(block: &'static str, name: &str) -> &'static str {
     block.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')).unwrap_or_default()
 }
@@ -99,11 +91,11 @@ fn is_on(block: &'static str, command: &ParsedCommand, host: &Host) -> bool {
     let (target, text) = (&command.target, field(block, "text"));
     let is_console = words("console").any(|name| target.is_console(name) || target.is_module(name))
         && words("first").all(|first| command.args.first().is_some_and(|word| word == first));
-    let shows = |script: &str| {
-        let imported: Vec<&str> = words("import").collect();
-        let has_text = !text.is_empty() && script.contains(text);
-        imports(script, &imported) || has_text && !words("unless").any(|word| script.contains(word))
-    };
-    let reads_script = || command.source(host).is_some_and(|source| shows(&source.text));
-    is_console || words("module").any(|module| target.is_module(module)) || reads_script()
+    if is_console || words("module").any(|module| target.is_module(module)) {
+        return true;
+    }
+    let Some(script) = text_of(command, host) else { return false };
+    let imported: Vec<&str> = words("import").collect();
+    let has_text = !text.is_empty() && script.contains(text);
+    imports(script, &imported) || has_text && !words("unless").any(|word| script.contains(word))
 }

@@ -1,7 +1,6 @@
 //! xtuner. `xtuner train CONFIG …` starts `tools/train.py` of its package: alone, or with torchrun and `--launcher pytorch`
-//! where NPROC_PER_NODE or NNODES is more than 1. We run that file directly. Its CONFIG is a Python file, which is not read:
-//! model, batch and optimizer are in it. A CONFIG with `framework = 'huggingface'` is treated like the others, though
-//! transformers then fills more keys.
+//! where NPROC_PER_NODE or NNODES is more than 1. zlaunch runs that file directly. CONFIG is a Python file with model, batch
+//! and optimizer, which is not read. With `framework = 'huggingface'` in it, transformers fills more keys than told here.
 
 use super::hf;
 use crate::base::recorded::Table;
@@ -27,7 +26,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
         ..hf::TRAINER.config
     },
     arguments: ArgumentTraits {
-        fields: FIELDS,
+        fields: "launcher seed",
         options: |_| OptionList::Known(&[OPTIONS]),
         refusals,
         ..hf::TRAINER.arguments
@@ -38,27 +37,25 @@ pub(crate) const TRAINER: Trainer = Trainer {
 const MODULE: &str = "xtuner.tools.train";
 /// The same in 0.1.23 and 0.2.0.
 const OPTIONS: Table = Table(include_str!("../../recorded/xtuner.txt"));
-const FIELDS: &str = "launcher seed";
 const LAUNCHERS: &[&str] = &["pytorch", "none", "slurm", "mpi"];
 
-fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
+fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) -> Option<Job> {
     if command.target.is_module(MODULE) {
-        return Some(Job::of(&TRAINER, command));
+        return Some(Job::of(trainer, command));
     }
-    let (mode, rest) = command.args.split_first().filter(|_| TRAINER.is_console(&command.target))?;
-    let mut job =
-        mode.eq_ignore_ascii_case("train").then(|| Job::behind_console(&TRAINER, command, MODULE, rest, host))?;
-    let named = [("ADDR", vars::MASTER_ADDR), ("PORT", vars::MASTER_PORT)];
-    job.variables = named
-        .into_iter()
-        .filter_map(|(own, name)| {
-            Some(Variable::new(name, host.nonempty_var(own)?, format!("{own}, as xtuner reads it")))
-        })
-        .collect();
+    let (mode, rest) = command.args.split_first()?;
+    if !trainer.is_console(&command.target) || !mode.eq_ignore_ascii_case("train") {
+        return None;
+    }
+    let mut job = Job::behind_console(trainer, command, &[MODULE], rest, host);
+    for (own, name) in [("ADDR", vars::MASTER_ADDR), ("PORT", vars::MASTER_PORT)] {
+        let value = host.nonempty_var(own);
+        job.variables.extend(value.map(|value| Variable::new(name, value, format!("{own}, as xtuner reads it"))));
+    }
     Some(job)
 }
 
-/// xtuner tells each rank of torchrun so. Tasks of srun or mpirun are told by the user, or not at all.
+/// xtuner gives `--launcher pytorch` to each rank of torchrun. For tasks of srun or mpirun the user gives it, or nobody.
 fn launcher_args(args: &Args, ranks: Ranks) -> &'static [&'static str] {
     let given = args.text("launcher").map(|sourced| sourced.value);
     match (ranks, given.as_deref()) {
@@ -67,7 +64,7 @@ fn launcher_args(args: &Args, ranks: Ranks) -> &'static [&'static str] {
     }
 }
 
-/// Where the value of a key comes from (`tools/train.py`, mmengine's `DeepSpeedStrategy`).
+/// The keys that it sets (`tools/train.py`, mmengine's `DeepSpeedStrategy`).
 fn source_of(key: &str) -> Option<&'static str> {
     match key {
         "train_micro_batch_size_per_gpu" => Some("xtuner sets it: train_dataloader.batch_size of its config"),
@@ -81,7 +78,6 @@ fn source_of(key: &str) -> Option<&'static str> {
     }
 }
 
-/// What its argparse refuses.
 fn refusals(args: &Args, _: &Target, _: Option<&Python>) -> Vec<Problem> {
     let no_option = |word: &str, nearest: Option<&str>| report::trainer_has_no_option("xtuner", word, nearest, "");
     let unknown = args.unknown(&[OPTIONS]).map(|word| no_option(word, None));
@@ -90,12 +86,9 @@ fn refusals(args: &Args, _: &Target, _: Option<&Python>) -> Vec<Problem> {
     let names = words.filter_map(|word| word.split('=').next().filter(|name| name.starts_with("--")));
     let underscored = names.filter(|name| ["--work_dir", "--cfg_options"].contains(name));
     let respelled = underscored.map(|name| no_option(name, Some(&format!("--{}", name[2..].replace('_', "-")))));
-    let seed = args.int("seed").err().and_then(|error| match error {
-        ArgumentError::Refused(problem) => Some(problem),
-        ArgumentError::Unresolved(_) => None,
-    });
-    let launcher = args.text("launcher").filter(|given| !LAUNCHERS.contains(&given.value.as_str()));
-    let launcher = launcher
+    let seed = if let Err(ArgumentError::Refused(problem)) = args.int("seed") { Some(problem) } else { None };
+    let unknown_launcher = args.text("launcher").filter(|given| !LAUNCHERS.contains(&given.value.as_str()));
+    let launcher = unknown_launcher
         .map(|given| report::argument_of_wrong_type(&given.from.to_string(), &given.value, Wanted::OneOf(LAUNCHERS)));
     unknown.chain(respelled).chain(seed).chain(launcher).collect()
 }

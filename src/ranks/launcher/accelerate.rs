@@ -14,9 +14,8 @@ use crate::base::python_value;
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::base::yaml::{self, Dialect};
-use crate::command::argv::Args;
-use crate::command::option_names::name_of;
-use crate::command::trainer::Job;
+use crate::command::argv::{Args, option_name};
+use crate::command::job::Job;
 use crate::host::Host;
 use crate::ranks::topology::{Processes, RankFlags};
 use crate::report::{Problem, Rule, reading};
@@ -173,7 +172,7 @@ pub(super) fn run_file_problem(args: &Args, job: &Job, host: &Host) -> Option<Pr
             return refused(&what, &format!("{key}: {example}"));
         }
     }
-    let is_option = |key: &str| SPEC.options.lines().any(|line| name_of(line) == key);
+    let is_option = |key: &str| SPEC.options.lines().any(|line| option_name(line) == key);
     let key = settings.get("deepspeed_config")?.as_object()?.keys().find(|key| !is_option(key))?;
     let what = format!("accelerate does not read `{key}` of its deepspeed_config");
     refused(&what, "drop it there").map(Problem::into_warning)

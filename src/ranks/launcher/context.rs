@@ -8,9 +8,9 @@ use std::slice::from_ref;
 
 use crate::base::recorded::Version;
 use crate::base::source::{Source, Sourced};
+use crate::command::job::Job;
 use crate::command::python::Python;
 use crate::command::target::Target;
-use crate::command::trainer::Job;
 use crate::host::Host;
 use crate::ranks::topology::{HostFlags, RankFlags, Topology};
 use crate::report::fix::{drop_word, give};

@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use super::context::{LaunchContext, Launcher};
 use crate::base::recorded::Table;
 use crate::base::source::{Source, Sourced};
+use crate::command::argv::option_name;
 use crate::command::argv::{Args, Field, Nargs, OptionList};
-use crate::command::option_names::name_of;
 use crate::command::target::{base_name, is_python, is_script, of_python};
 use crate::host::Host;
 use crate::ranks::topology::RankFlags;
@@ -87,7 +87,7 @@ impl LauncherSpec {
                 None => vec![flag.clone()],
             }
         });
-        let field = |line| (name_of(line), if is_switch(line) { Nargs::Nothing } else { Nargs::One });
+        let field = |line| (option_name(line), if is_switch(line) { Nargs::Nothing } else { Nargs::One });
         let fields: Vec<Field> = self.options.lines().map(field).collect();
         Args::read(long.collect(), &fields, OptionList::Known(&[Table(self.options)]))
     }
@@ -131,7 +131,7 @@ impl LauncherSpec {
                 None => return false,
             },
         };
-        let exact = self.options.lines().find(|line| name_of(line) == name);
+        let exact = self.options.lines().find(|line| option_name(line) == name);
         match exact.or_else(|| self.options.lines().find(|line| line.starts_with(&name))) {
             Some(line) => !is_switch(line),
             // An option of another version. A script after it is more likely the script than a value.

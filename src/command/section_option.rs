@@ -1,25 +1,24 @@
-//! Options of a section: `training.deepspeed=zero3` as hydra takes them, `--training.deepspeed zero3` as tyro does.
+//! Options in a section: `training.deepspeed=zero3` as hydra takes them, `--training.deepspeed zero3` as tyro does.
 
 use std::ffi::{OsStr, OsString};
 
 use crate::command::argv::is_value;
 
-/// An option of a section, as it stands in the command.
 #[derive(Debug, PartialEq, Eq)]
-pub struct NestedOption<'a> {
+pub struct SectionOption<'a> {
     /// Without its value: `training.deepspeed`.
     pub spelled: &'a str,
     pub value: &'a str,
-    /// The word that holds the value, and where in it the value starts.
+    /// The word that holds the value, and the byte of it where the value starts.
     at: (usize, usize),
 }
 
-/// The option of that name in some section. Of several, the last counts.
-pub fn find<'a>(words: &'a [OsString], name: &str) -> Option<NestedOption<'a>> {
+/// The last option of that name, in any section.
+pub fn find<'a>(words: &'a [OsString], name: &str) -> Option<SectionOption<'a>> {
     (0..words.len()).rev().find_map(|at| option_at(words, at, name))
 }
 
-fn option_at<'a>(words: &'a [OsString], at: usize, name: &str) -> Option<NestedOption<'a>> {
+fn option_at<'a>(words: &'a [OsString], at: usize, name: &str) -> Option<SectionOption<'a>> {
     let word = words[at].to_str()?;
     let spelled = word.split('=').next()?;
     // hydra's `+` adds a key, `++` adds or replaces it.
@@ -30,10 +29,10 @@ fn option_at<'a>(words: &'a [OsString], at: usize, name: &str) -> Option<NestedO
         return None;
     }
     match word.get(spelled.len() + 1..) {
-        Some(value) => Some(NestedOption { spelled, value: unquoted(value), at: (at, spelled.len() + 1) }),
+        Some(value) => Some(SectionOption { spelled, value: unquoted(value), at: (at, spelled.len() + 1) }),
         None if key.starts_with("--") => {
             let value = words.get(at + 1).filter(|word| is_value(word))?.to_str()?;
-            Some(NestedOption { spelled, value, at: (at + 1, 0) })
+            Some(SectionOption { spelled, value, at: (at + 1, 0) })
         }
         None => None,
     }
@@ -45,7 +44,6 @@ fn unquoted(value: &str) -> &str {
     inner('\'').or_else(|| inner('"')).unwrap_or(value)
 }
 
-/// The words with another value for the option of that name.
 pub fn with_value(words: &[OsString], name: &str, value: &OsStr) -> Vec<OsString> {
     let mut changed = words.to_vec();
     if let Some((at, start)) = find(words, name).map(|option| option.at) {

@@ -1,62 +1,54 @@
-//! Arguments that name something to read: a model, a dataset, a checkpoint. How a trainer reads each was seen on the real
-//! one.
+//! Arguments that name something to read: a model, a dataset, a checkpoint. The real trainers showed how each is read.
 
 use std::path::{Path, PathBuf};
 
 use crate::command::argv::Args;
 use crate::host::Host;
 
+/// Arguments that are read in one way.
 pub struct Input {
-    /// With underscores.
-    name: &'static str,
+    names: &'static str,
     reads: Reads,
-    /// It depends on the script what becomes of it.
+    /// Some scripts do not read them.
     perhaps: bool,
 }
 
-/// How the trainer understands the value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Reads {
-    /// As it stands: `~` is a folder of that name.
+    /// `~` is a folder of that name.
     Plain,
-    /// `~` is the home folder.
     Home,
-    /// ms-swift's models: the same, and `FOLDER:SUBFOLDER`.
+    /// Like `Home`, or `FOLDER:SUBFOLDER`.
     SwiftModel,
-    /// ms-swift's datasets: `~` too, and `PATH:SUBSET#SAMPLES`.
+    /// Like `Home`, or `PATH:SUBSET#SAMPLES`.
     SwiftDataset,
     /// Several, with commas between them.
     Commas,
-    /// A file, however it is written; `~` is the home folder.
+    /// Like `Home`, and always a file, however it is written.
     File,
 }
 
-/// A value that is written as a path and is not there.
 pub struct MissingInput {
-    /// As the option is spelled in the command.
     pub(crate) option: String,
     pub value: String,
-    /// Where the trainer looks.
     pub(crate) path: PathBuf,
-    /// Whether the trainer ends because of it.
+    /// The trainer ends because of it.
     pub(crate) certain: bool,
     /// The path with the home folder in it, where only the `~` is wrong.
     pub(crate) expanded: Option<PathBuf>,
 }
 
 impl Input {
-    pub const fn new(name: &'static str, reads: Reads) -> Self {
-        Input { name, reads, perhaps: false }
+    pub const fn new(names: &'static str, reads: Reads) -> Self {
+        Input { names, reads, perhaps: false }
     }
 
-    /// Where the script may not read it.
-    pub(crate) const fn perhaps(name: &'static str) -> Self {
-        Input { name, reads: Reads::Plain, perhaps: true }
+    pub(crate) const fn perhaps(names: &'static str) -> Self {
+        Input { names, reads: Reads::Plain, perhaps: true }
     }
 
-    /// The values of this argument that are written as paths and are not there.
-    pub fn missing(&self, args: &Args, host: &Host) -> Vec<MissingInput> {
-        let Some((option, values)) = args.list(self.name) else { return Vec::new() };
+    fn missing(&self, name: &str, args: &Args, host: &Host) -> Vec<MissingInput> {
+        let Some((option, values)) = args.list(name) else { return Vec::new() };
         let is_registered = || PLUGINS.iter().any(|name| args.list(name).is_some());
         let certain = !(self.perhaps || self.reads == Reads::SwiftDataset && is_registered());
         let values = values.into_iter().filter_map(|value| value.to_str());
@@ -70,7 +62,7 @@ impl Input {
         missing.collect()
     }
 
-    /// Where the trainer looks for a value that is written as a path, if nothing is there.
+    /// The path where the trainer looks for the value, if nothing is there.
     fn missing_path(&self, value: &str, host: &Host) -> Option<PathBuf> {
         let is_file = self.reads == Reads::File && !value.contains(['$', '{']);
         let value = Some(value.trim()).filter(|value| is_file || is_path(value))?;
@@ -90,34 +82,31 @@ impl Input {
     }
 }
 
-/// With these, ms-swift runs code of the user's that may register a dataset by any name.
+/// With these, ms-swift runs the user's code, which may register a dataset by any name.
 const PLUGINS: &[&str] = &["external_plugins", "custom_register_path"];
 
-/// Everything that the arguments name as a path and that is not there.
 pub fn missing(inputs: &[Input], args: &Args, host: &Host) -> Vec<MissingInput> {
-    let value_of = |word: &str| {
-        let value = word.split_once('=').filter(|_| word.starts_with('-')).map_or(word, |pair| pair.1);
+    let names_path = |word: &str| {
+        let value = if word.starts_with('-') { word.split_once('=').map_or(word, |pair| pair.1) } else { word };
         is_path(value) || value.as_bytes().ends_with(b".py")
     };
-    // Most launches name no path at all.
-    if !args.words().iter().any(|word| word.to_str().is_some_and(value_of)) {
+    if !args.words().iter().any(|word| word.to_str().is_some_and(names_path)) {
         return Vec::new();
     }
-    inputs.iter().flat_map(|input| input.missing(args, host)).collect()
+    let named = inputs.iter().flat_map(|input| input.names.split(' ').map(move |name| (input, name)));
+    named.flat_map(|(input, name)| input.missing(name, args, host)).collect()
 }
 
-/// Whether it is written as a path of this machine, and nothing in it stands for something else. A name of a hub has one
-/// `/` at most.
+/// A name of a hub has one `/` at most.
 fn is_path(value: &str) -> bool {
     let starts = ["/", "./", "../", "~/"].iter().any(|start| value.starts_with(start));
-    let is_deep =
-        || value.split([':', '#']).next().is_some_and(|name| name.bytes().filter(|b| *b == b'/').nth(1).is_some());
-    (starts || value == "~" || value == "." || value == ".." || is_deep())
+    let is_deep = || value.split([':', '#']).next().is_some_and(|name| name.split('/').count() > 2);
+    (starts || ["~", ".", ".."].contains(&value) || is_deep())
         && !value.contains("://")
         && !value.contains(['$', '*', '?', '{', '['])
 }
 
-/// That it cannot be looked at does not mean that it is not there.
+/// A path that may not be looked at is not missing.
 pub(crate) fn is_missing(path: &Path) -> bool {
     use std::io::ErrorKind::{NotADirectory, NotFound};
     std::fs::metadata(path).is_err_and(|why| matches!(why.kind(), NotFound | NotADirectory))

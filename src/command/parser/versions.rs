@@ -2,8 +2,8 @@
 
 use std::cell::OnceCell;
 
-use super::options_table::recorded;
 use crate::base::recorded::{Version, VersionMatch, versions};
+use crate::command::argument_class::recorded_versions;
 use crate::command::python::Python;
 
 /// From this transformers on, its parser takes every name with dashes too.
@@ -17,7 +17,7 @@ struct Neighbours {
     certain: bool,
 }
 
-/// Every distribution of a parser. Each is looked up when it is asked for.
+/// The versions of a parser's distributions. Each is looked up when it is first asked for.
 pub(crate) struct Versions<'p> {
     python: Option<&'p Python>,
     found: Vec<(&'static str, OnceCell<Option<Neighbours>>)>,
@@ -43,37 +43,34 @@ impl<'p> Versions<'p> {
         self.found.iter().filter_map(|(distribution, _)| self.neighbours(distribution))
     }
 
-    /// What is asked of each set of versions that counts.
+    /// The answers of the older and of the newer of the versions that may be installed.
     pub(super) fn each<T>(&self, ask: impl Fn(&dyn Fn(&str) -> Version) -> T) -> Vec<T> {
-        let at = |which: usize| {
-            let version = |found: &Neighbours| found.versions[which];
-            ask(&move |distribution: &str| self.neighbours(distribution).map(version).unwrap_or_default())
+        let version = |which: usize, distribution: &str| {
+            self.neighbours(distribution).map_or_else(Version::default, |found| found.versions[which])
         };
-        vec![at(0), at(1)]
+        [0, 1].map(|which| ask(&|distribution: &str| version(which, distribution))).into()
     }
 
-    /// Whether the parser is of a transformers that knows no names with dashes.
     pub(super) fn refuse_dashes(&self) -> bool {
         self.neighbours("transformers").is_some() && self.all_within("transformers", [0; 3], DASHES_SINCE)
     }
 
-    /// Whether what counts of a distribution is in a range of versions. Not where the parser has nothing of it.
+    /// False where the parser has no class of the distribution.
     pub(crate) fn all_within(&self, distribution: &str, since: [u32; 3], until: [u32; 3]) -> bool {
         let is_part = self.found.iter().any(|(known, _)| *known == distribution);
         is_part && self.each(|of| of(distribution)).iter().all(|version| (since..until).contains(&version.0))
     }
 
-    /// Whether it is not known which version is there, so that it may be any.
     pub(super) fn is_any(&self, distribution: &str) -> bool {
         self.neighbours(distribution).is_some_and(|found| found.installed.is_none())
     }
 
-    /// Whether all of them are installed and among those that are recorded.
+    /// All of them are installed, in versions that are recorded.
     pub(crate) fn certain(&self) -> bool {
         self.all().all(|found| found.certain)
     }
 
-    /// `ms-swift 4.6.0`, of the first.
+    /// `ms-swift 4.6.0`
     pub(crate) fn first(&self) -> String {
         let Some(Neighbours { distribution, installed, versions, .. }) = self.all().next() else {
             return String::new();
@@ -81,7 +78,6 @@ impl<'p> Versions<'p> {
         format!("{distribution} {}", installed.clone().unwrap_or_else(|| versions[1].to_string()))
     }
 
-    /// Why it is not certain.
     pub(crate) fn doubt(&self) -> String {
         let doubtful = self.all().find(|found| !found.certain);
         doubtful.map_or_else(String::new, |Neighbours { distribution, installed, versions, .. }| match installed {
@@ -94,9 +90,9 @@ impl<'p> Versions<'p> {
     }
 }
 
-/// What is known of a version that is not recorded itself.
+/// Says which recorded version stands for an installed one that is not recorded.
 pub(crate) fn stand_in(distribution: &str, installed: &str) -> Option<String> {
-    let all = recorded(distribution)?;
+    let all = recorded_versions(distribution)?;
     let is_recorded = all.split(' ').any(|version| version == installed);
     let version = Version::parse(installed);
     let counts = VersionMatch::find(versions(all), version).version();
@@ -106,7 +102,7 @@ pub(crate) fn stand_in(distribution: &str, installed: &str) -> Option<String> {
 
 impl Neighbours {
     fn of(distribution: &'static str, python: Option<&Python>) -> Option<Self> {
-        let all = recorded(distribution)?;
+        let all = recorded_versions(distribution)?;
         let installed = python.and_then(|python| python.version_text(distribution));
         let (versions, certain) = match &installed {
             None => ([versions(all).next_back()?; 2], false),

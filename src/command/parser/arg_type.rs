@@ -1,32 +1,26 @@
-//! What one argument takes, and what its parser rejects.
+//! The type of an argument, and which values its parser rejects.
 
-use super::options_table::{GONE, names, row};
 use super::versions::Versions;
 use crate::base::python_value;
 use crate::base::recorded::at;
+use crate::command::argument_class::{ArgumentClass, GONE};
 use crate::command::argv::hf_bool;
-use crate::command::defaults::ArgumentClass;
 use crate::report::Wanted;
 
-/// Why a parser rejects an option.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Rejection {
-    /// No option has this name.
     Unknown,
-    /// Several options start like this.
+    /// It abbreviates all of these.
     Ambiguous(Vec<&'static str>),
-    /// Nothing stands behind it.
     NoValue(ArgType),
-    /// A word that stands behind it.
     WrongValue(String, ArgType),
-    /// It takes one of these words.
+    /// It takes only the first of these words.
     Leftover(Vec<String>),
 }
 
 /// As the recorder writes it (`tools/record/arguments.py`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ArgType {
-    /// There is no such argument.
     Gone,
     Text,
     Int,
@@ -83,19 +77,18 @@ impl ArgType {
         matches!(self, ArgType::Bool { .. })
     }
 
-    /// The type of one word.
     fn of_word(self) -> Self {
         if let ArgType::Several(of) = self { ArgType::parse(of) } else { self }
     }
 
-    /// What argparse rejects about these values. Those beyond the first are not for it, unless it takes several.
+    /// Values beyond the first are not for this option, unless it takes several.
     pub(super) fn rejection(self, values: &[&str], versions: &Versions) -> Option<Rejection> {
         if values.is_empty() {
             let alone = matches!(self, ArgType::Bool { alone: true, .. } | ArgType::Anything);
             return (!alone).then_some(Rejection::NoValue(self));
         }
         let own = if matches!(self, ArgType::Several(_)) { values } else { &values[..1] };
-        // Something else puts a value there.
+        // A shell or a template engine puts another value there.
         if !self.is_mapping() && own.iter().any(|value| value.contains(['$', '`', '{', '<'])) {
             return None;
         }
@@ -118,18 +111,16 @@ impl ArgType {
         }
     }
 
-    /// The values it takes, if they can be counted.
     pub(crate) fn choices(self, versions: &Versions) -> Vec<&'static str> {
         match self.of_word() {
             ArgType::OneOf(choices) => choices.split('|').collect(),
             ArgType::MemberOf(class) => {
-                names(choices_of(class)).filter(|choice| is_member(class, choice, versions)).collect()
+                choices_of(class).names().filter(|choice| is_member(class, choice, versions)).collect()
             }
             _ => Vec::new(),
         }
     }
 
-    /// `choices`: those of the versions that count.
     pub(crate) fn wanted<'a>(self, choices: &'a [&'a str]) -> Wanted<'a> {
         match self.of_word() {
             ArgType::Int => Wanted::Int,
@@ -142,11 +133,9 @@ impl ArgType {
     }
 }
 
-/// Whether a class of choices has this one in a version that counts.
 fn is_member(class: &'static str, value: &str, versions: &Versions) -> bool {
-    const MEMBER: Option<&str> = Some("+");
-    let Some(history) = row(choices_of(class), value) else { return false };
-    versions.is_any("transformers") || versions.each(|of| at(history, of("transformers"))).contains(&MEMBER)
+    let Some(history) = choices_of(class).row(value) else { return false };
+    versions.is_any("transformers") || versions.each(|of| at(history, of("transformers"))).contains(&Some("+"))
 }
 
 fn choices_of(name: &'static str) -> ArgumentClass {
