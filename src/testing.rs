@@ -3,7 +3,7 @@
 
 pub use crate::base::source::Source;
 pub use crate::base::{
-    base64, hash, json, layout, options, python_value, recorded, rows, shell, size, source, vars, yaml,
+    bytes, json, layout, options, python_value, recorded, rows, shell, size, source, vars, yaml,
 };
 pub use crate::command::{
     argv, inputs, model, nested, option_names, python, script, script_source, shipped, target, trainer,

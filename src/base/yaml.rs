@@ -1,7 +1,7 @@
 //! YAML as the trainers read it. PyYAML is YAML 1.1: `yes` is true, `010` is 8, and `1e-5` is a *string*, because its
 //! floats need a dot and a signed exponent. OmegaConf (LLaMA-Factory) adds floats without a dot.
 //!
-//! Also Python's way to turn the values back into words, which is how ms-swift hands a run file on.
+//! Also Python's way to write the values as words, which is how ms-swift passes a run file on.
 
 mod scalar;
 
@@ -15,9 +15,8 @@ use crate::base::python_value::repr_float;
 
 pub use scalar::{Dialect, scalar};
 
-/// Deeper than any real config.
 const DEEPEST: usize = 64;
-/// Aliases can make a small file explode.
+/// Aliases can make a small file very large.
 const MOST_VALUES: usize = 100_000;
 
 /// The first document of the text; an empty one is null.
@@ -48,9 +47,9 @@ struct Loader<'a> {
     dialect: Dialect,
     anchors: HashMap<usize, Value>,
     values: usize,
-    /// Where the text ends, if it does so without a line feed.
+    /// The length of the text, if it ends without a line feed.
     unfinished: Option<usize>,
-    /// Where the last event ends.
+    /// The place behind the last event.
     end: usize,
 }
 
@@ -78,16 +77,14 @@ impl<'a> Loader<'a> {
                         return Err(fault(place, "a plain `=` has no value"));
                     }
                     None if style == ScalarStyle::Plain => scalar(&text, self.dialect),
-                    // A block at the end of a text without a line feed has none either.
                     None if self.ends_unfinished(style) => Value::from(text.strip_suffix('\n').unwrap_or(&text)),
-                    // Python has types for the last two, which no argument has.
+                    // Python has types of its own for the last two, but no argument has these.
                     None | Some((true, "str" | "binary" | "timestamp")) => Value::from(text.as_ref()),
                     Some((true, "int" | "bool" | "null")) => scalar(&text, self.dialect),
-                    Some((true, "float")) => text
-                        .parse()
-                        .ok()
-                        .and_then(Number::from_f64)
-                        .map_or_else(|| Value::from(text.as_ref()), Value::Number),
+                    Some((true, "float")) => {
+                        let number = text.parse().ok().and_then(Number::from_f64);
+                        number.map_or_else(|| Value::from(text.as_ref()), Value::Number)
+                    }
                     Some(_) => return Err(fault(place, "this tag is not read")),
                 };
                 (anchor, value)
@@ -107,6 +104,7 @@ impl<'a> Loader<'a> {
         Ok(value)
     }
 
+    /// A block at the end of a text without a line feed has none either.
     fn ends_unfinished(&self, style: ScalarStyle) -> bool {
         let is_block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
         is_block && self.unfinished.is_some_and(|end| self.end >= end)
@@ -122,10 +120,10 @@ impl<'a> Loader<'a> {
         }
     }
 
-    /// Repeated keys: the last one wins. `<<` brings in what is not there yet.
+    /// For PyYAML the last of several equal keys wins. `<<` adds the keys that are not there yet.
     fn mapping(&mut self, depth: usize) -> Result<Value, SyntaxError> {
         let mut object = Map::new();
-        let mut merged = Vec::new();
+        let mut merged = Map::new();
         loop {
             let (event, place) = self.next()?;
             if matches!(event, Event::MappingEnd | Event::StreamEnd) {
@@ -139,26 +137,20 @@ impl<'a> Loader<'a> {
                 return Err(fault(place, what));
             }
             let (event, place) = self.next()?;
-            let value = self.value(event, place, depth + 1)?;
-            match (is_merge, value) {
-                (false, value) => {
-                    object.insert(python_str(&key), value);
-                }
-                (true, value @ Value::Object(_)) => merged.push(value),
+            match self.value(event, place, depth + 1)? {
+                value if !is_merge => drop(object.insert(python_str(&key), value)),
+                Value::Object(mapping) => merged.extend(mapping),
                 // Of a list the first counts, of several `<<` the last.
-                (true, Value::Array(list)) => merged.extend(list.into_iter().rev()),
-                (true, _) => return Err(fault(place, "`<<` wants a mapping")),
+                Value::Array(list) => {
+                    let mappings = list.into_iter().rev();
+                    merged.extend(mappings.filter_map(|value| value.as_object().cloned()).flatten());
+                }
+                _ => return Err(fault(place, "`<<` wants a mapping")),
             }
         }
         // PyYAML puts merged keys first; an own key keeps its place among them.
-        let mut all = Map::new();
-        for value in merged {
-            if let Value::Object(object) = value {
-                all.extend(object);
-            }
-        }
-        all.extend(object);
-        Ok(Value::Object(all))
+        merged.extend(object);
+        Ok(Value::Object(merged))
     }
 }
 
@@ -187,7 +179,7 @@ pub fn python_str(value: &Value) -> String {
     }
 }
 
-/// Python's `repr(value)`: what `str` makes of the items of a list or mapping.
+/// Python's `repr(value)`, which `str` uses for the items of a list or mapping.
 fn python_repr(value: &Value) -> String {
     match value {
         Value::String(text) => {
@@ -212,7 +204,7 @@ pub fn python_json(value: &Value) -> String {
     }
 }
 
-/// The value in one line that PyYAML reads back with the same types: its floats need a dot.
+/// One line that PyYAML reads back with the same types: its floats need a dot.
 pub(crate) fn flow(value: &Value) -> String {
     match value {
         Value::Array(list) => in_brackets(list, flow),

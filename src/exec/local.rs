@@ -1,7 +1,7 @@
 //! `--launcher local`: starts the ranks of this machine, passes signals on to them, and ends all when one fails.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{self, IsTerminal, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -19,7 +19,7 @@ use nix::unistd::{Pid, close, getpid, getppid};
 
 use super::environment;
 use crate::base::vars;
-use crate::host::{Host, IgnoredSignals};
+use crate::host::{Host, IgnoredSignals, children};
 use crate::plan::Plan;
 use crate::ranks::launcher::local::{LocalRanks, PER_RANK};
 use crate::report::secrets::Secrets;
@@ -263,13 +263,6 @@ impl Supervisor {
             rank.group_is_empty = killpg(rank.group(), None) == Err(Errno::ESRCH);
         }
     }
-}
-
-/// The children of this process, which has one thread that starts any. A kernel without this file lists none.
-fn children() -> Vec<Pid> {
-    let pid = getpid();
-    let text = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-    text.split_whitespace().filter_map(|word| word.parse().ok()).map(Pid::from_raw).collect()
 }
 
 fn handled_signals() -> impl Iterator<Item = Signal> {

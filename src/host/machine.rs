@@ -1,5 +1,5 @@
-//! Reads /proc, /sys and /dev for `doctor`, `fit` and some rules; tests give another root. No program is started and no
-//! driver is asked, and file systems are looked up in the mount table: a dead file server would block.
+//! Reads /proc, /sys and /dev for `doctor`, `fit` and some rules; tests give another root. No program is started, no
+//! driver is asked, and the mount table says which file system a path is on: a dead file server would block.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ pub struct Machine {
 pub struct Memory {
     pub total: Option<u64>,
     pub available: Option<u64>,
-    /// What the cgroup of this process allows, if that is less than the total.
+    /// The limit of this process's cgroup, if that is less than the total.
     pub limit: Option<u64>,
 }
 
@@ -87,23 +87,20 @@ impl Machine {
                 }
                 _ => return None,
             };
-            let folders = Path::new(path).ancestors();
-            folders
-                .filter_map(|folder| self.text(&format!("{base}{}/{file}", folder.display()))?.trim().parse().ok())
-                .min()
+            let limit = |folder: &Path| self.text(&format!("{base}{}/{file}", folder.display()))?.trim().parse().ok();
+            Path::new(path).ancestors().filter_map(limit).min()
         });
         limits.min()
     }
 
     /// The models of the GPUs that NVIDIA's driver lists.
     pub fn gpus(&self) -> Vec<String> {
-        let folders = fs::read_dir(self.at("/proc/driver/nvidia/gpus")).into_iter().flatten().filter_map(Result::ok);
-        let mut paths: Vec<PathBuf> = folders.map(|entry| entry.path()).collect();
+        let mut paths = folders_in(&self.at("/proc/driver/nvidia/gpus"));
         paths.sort();
         let model = |path: &PathBuf| {
             let text = fs::read_to_string(path.join("information")).unwrap_or_default();
-            let model = text.lines().find_map(|line| line.strip_prefix("Model:")).map(|name| name.trim().to_string());
-            model.filter(|name| !name.is_empty()).unwrap_or_else(|| "a GPU of unknown kind".to_string())
+            let model = text.lines().find_map(|line| line.strip_prefix("Model:")).map(str::trim);
+            model.filter(|name| !name.is_empty()).unwrap_or("a GPU of unknown kind").to_string()
         };
         paths.iter().map(model).collect()
     }
@@ -127,7 +124,7 @@ impl Machine {
         Some(Limit { soft: next()?, hard: next()? })
     }
 
-    /// Size of /dev/shm.
+    /// The size of /dev/shm.
     pub fn shared_memory(&self) -> Option<u64> {
         let seen = statvfs(&self.at("/dev/shm")).ok()?;
         Some(seen.blocks() * seen.fragment_size())
@@ -139,23 +136,24 @@ impl Machine {
         mounted(&self.text("/proc/self/mountinfo")?, &existing)
     }
 
-    /// Bytes that are free where a path is, or will be, if that is a disk of this machine: a file server may not answer.
+    /// Bytes that are free on the disk of a path, if it is one of this machine: a file server may not answer.
     pub fn free(&self, path: &Path) -> Option<u64> {
         const LOCAL: &[&str] = &["ext4", "ext3", "xfs", "btrfs", "zfs", "f2fs", "overlay", "tmpfs"];
-        let kind = self.file_system(path)?;
-        let existing = path.ancestors().find(|folder| folder.exists()).filter(|_| LOCAL.contains(&kind.as_str()))?;
-        let seen = statvfs(existing).ok()?;
+        if !LOCAL.contains(&self.file_system(path)?.as_str()) {
+            return None;
+        }
+        let seen = statvfs(path.ancestors().find(|folder| folder.exists())?).ok()?;
         Some(seen.blocks_available() * seen.fragment_size())
     }
 
-    /// Whether a process of this machine listens on a port.
+    /// A process of this machine listens on the port.
     pub fn listens(&self, port: u16) -> bool {
-        let tables = ["/proc/net/tcp", "/proc/net/tcp6"].iter().filter_map(|path| self.text(path));
-        tables.into_iter().any(|table| is_listening(&table, port))
+        let mut tables = ["/proc/net/tcp", "/proc/net/tcp6"].iter().filter_map(|path| self.text(path));
+        tables.any(|table| is_listening(&table, port))
     }
 }
 
-/// Whether a name is that of a model: `Tesla T4` is a `T4`, a `T400` is not.
+/// `Tesla T4` is a `T4`, and `T400` is not.
 pub fn is_model(name: &str, model: &str) -> bool {
     name.split_once(model).is_some_and(|(before, after)| {
         (before.is_empty() || before.ends_with(' ')) && !after.starts_with(|c: char| c.is_ascii_alphanumeric())
@@ -179,7 +177,7 @@ pub fn mounted(table: &str, path: &Path) -> Option<String> {
     above.max_by_key(|(point, _)| point.len()).map(|(_, kind)| kind.to_string())
 }
 
-/// Whether a table has a listener, which is in state 0A: `0: 0100007F:734C 00000000:0000 0A …`.
+/// A listener is in state 0A: `0: 0100007F:734C 00000000:0000 0A …`.
 pub fn is_listening(table: &str, port: u16) -> bool {
     let wanted = format!(":{port:04X}");
     table.lines().any(|line| {

@@ -9,7 +9,7 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 
 use super::environment::Environment;
-use crate::base::hash::fnv1a;
+use crate::base::bytes::fnv1a;
 use crate::base::shell;
 use crate::base::vars;
 use crate::host::Host;

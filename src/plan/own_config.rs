@@ -1,6 +1,6 @@
 //! Where a trainer brings DeepSpeed configs of its own under the names of ours: what is said if they are not the same.
 
-use crate::base::hash::fnv1a;
+use crate::base::bytes::fnv1a;
 use crate::base::json;
 use crate::base::source::Sourced;
 use crate::command::shipped;

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 
-use crate::base::hash::fnv1a;
+use crate::base::bytes::fnv1a;
 use crate::base::json;
 use crate::report::fix::run;
 use crate::report::reading;

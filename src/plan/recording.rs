@@ -19,6 +19,12 @@ use crate::report::secrets::Secrets;
 use crate::report::{Place, Problem, Rule};
 use crate::request::Launch;
 
+/// Variables that change a training although zlaunch leaves them alone.
+const RECORDED: &str = "ZLAUNCH_ PATH PYTHONPATH PYTHONHASHSEED PYTHONNOUSERSITE LD_ VIRTUAL_ENV CONDA_PREFIX \
+    NPROC_PER_NODE NNODES NODE_RANK MASTER_ PET_ CUDA_ CUBLAS_ HIP_ ROCR_ ASCEND_ HCCL_ NCCL_ GLOO_ UCX_ FI_ OMP_ MKL_ \
+    TORCH_ TORCHINDUCTOR_ TORCHDYNAMO_ PYTORCH_ TRITON_ HF_ HUGGINGFACE_ TRANSFORMERS_ TOKENIZERS_ MODELSCOPE_ \
+    ACCELERATE_ DEEPSPEED_ DS_ WANDB_ SWIFT_ MAX_PIXELS VIDEO_ FPS_ USE_ OPTIM_TORCH";
+
 impl Plan {
     /// `seen` is the environment as zlaunch found it.
     pub(super) fn record(
@@ -87,7 +93,7 @@ fn variables(
 ) -> Result<Map<String, Value>, Problem> {
     let mut found = Map::new();
     for (name, value) in &seen.env {
-        let Some(name) = name.to_str().filter(|name| vars::changes_a_training(name)) else { continue };
+        let Some(name) = name.to_str().filter(|name| vars::lists(RECORDED, name)) else { continue };
         let value = if name.starts_with("ZLAUNCH_") {
             // The variable of an option that may be repeated holds one value a line.
             let lines: Vec<String> = text(value)?.split('\n').map(str::to_string).collect();

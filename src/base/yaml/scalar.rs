@@ -1,17 +1,16 @@
-//! Plain scalars: what a word without quotes is.
+//! Plain scalars: a word without quotes is a text, a number, a bool or null.
 
 use serde_json::{Number, Value};
 
 use crate::base::python_value::repr_float;
 
-/// Whose rules count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
     PyYaml,
     OmegaConf,
 }
 
-/// A plain scalar by YAML 1.1's implicit types.
+/// By YAML 1.1's implicit types.
 pub fn scalar(text: &str, dialect: Dialect) -> Value {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return Value::Null,
@@ -19,19 +18,18 @@ pub fn scalar(text: &str, dialect: Dialect) -> Value {
         "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => return Value::Bool(false),
         _ => {}
     }
-    let number = integer(text).map(Value::from).or_else(|| {
-        let float = float(text, dialect)?;
-        Some(Number::from_f64(float).map_or_else(|| Value::from(repr_float(float)), Value::Number))
-    });
-    number.unwrap_or_else(|| Value::from(text))
+    if let Some(integer) = integer(text) {
+        return Value::from(integer);
+    }
+    let Some(float) = float(text, dialect) else { return Value::from(text) };
+    Number::from_f64(float).map_or_else(|| Value::from(repr_float(float)), Value::Number)
 }
 
 fn integer(text: &str) -> Option<i64> {
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
     let read = |digits: &str, radix: u32| {
         let plain = digits.replace('_', "");
-        let lawful = plain.chars().all(|c| c.is_digit(radix));
-        i64::from_str_radix(&plain, radix).ok().filter(|_| lawful && !plain.is_empty())
+        if plain.starts_with(['-', '+']) { None } else { i64::from_str_radix(&plain, radix).ok() }
     };
     let value = match digits.as_bytes() {
         [b'0', b'b', ..] => read(&digits[2..], 2)?,
@@ -68,35 +66,33 @@ fn sexagesimal_float(text: &str) -> Option<f64> {
 
 fn float(text: &str, dialect: Dialect) -> Option<f64> {
     let bare = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let sign = if text.starts_with('-') { -1.0 } else { 1.0 };
     match bare {
-        ".inf" | ".Inf" | ".INF" => return Some(if text.starts_with('-') { f64::NEG_INFINITY } else { f64::INFINITY }),
+        ".inf" | ".Inf" | ".INF" => return Some(sign * f64::INFINITY),
         ".nan" | ".NaN" | ".NAN" if bare == text => return Some(f64::NAN),
         _ => {}
     }
     if let Some(value) = sexagesimal_float(bare) {
-        return Some(if text.starts_with('-') { -value } else { value });
+        return Some(sign * value);
     }
-    let (mantissa, exponent) = match bare.find(['e', 'E']) {
-        Some(at) => (&bare[..at], Some(&bare[at + 1..])),
+    let (mantissa, exponent) = match bare.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, Some(exponent)),
         None => (bare, None),
     };
     let omegaconf = dialect == Dialect::OmegaConf;
     let lawful_exponent = exponent.is_none_or(|exponent| {
-        let digits = exponent.strip_prefix(['-', '+']);
-        let digits = if omegaconf { Some(digits.unwrap_or(exponent)) } else { digits };
-        digits.is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))
+        // PyYAML wants a sign.
+        let digits = exponent.strip_prefix(['-', '+']).unwrap_or(if omegaconf { exponent } else { "" });
+        !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
     });
-    let digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit() || b == b'_');
-    let lawful_mantissa = match mantissa.split_once('.') {
-        Some(("", fraction)) => bare == text && fraction.starts_with(|c: char| c.is_ascii_digit()) && digits(fraction),
-        Some((whole, fraction)) => whole.starts_with(|c: char| c.is_ascii_digit()) && digits(whole) && digits(fraction),
-        // `1e-5` has no dot: a float for OmegaConf, a string for PyYAML.
-        None => {
-            omegaconf && exponent.is_some() && mantissa.starts_with(|c: char| c.is_ascii_digit()) && digits(mantissa)
-        }
+    let is_number = |digits: &str| {
+        digits.starts_with(|c: char| c.is_ascii_digit()) && digits.bytes().all(|b| b.is_ascii_digit() || b == b'_')
     };
-    if !lawful_exponent || !lawful_mantissa {
-        return None;
-    }
-    text.replace('_', "").parse().ok()
+    let lawful_mantissa = match mantissa.split_once('.') {
+        // A number that begins with the dot has no sign.
+        Some((whole, fraction)) => (bare == text || !whole.is_empty()) && is_number(&[whole, fraction].concat()),
+        // `1e-5` has no dot: a float for OmegaConf, a string for PyYAML.
+        None => omegaconf && exponent.is_some() && is_number(mantissa),
+    };
+    if lawful_exponent && lawful_mantissa { text.replace('_', "").parse().ok() } else { None }
 }

@@ -11,7 +11,7 @@ use super::context::LaunchContext;
 use super::kind::Launcher;
 use super::remote_runner::RemoteRunner;
 use super::spec::{CountMeaning, LauncherSpec, count, default};
-use crate::base::base64;
+use crate::base::bytes::base64;
 use crate::base::source::Sourced;
 use crate::base::vars;
 use crate::command::argv::Args;
@@ -155,7 +155,7 @@ fn launch_words(context: &LaunchContext<'_>) -> Vec<OsString> {
     let mut words = context.launcher_words(None, LAUNCH_MODULE);
     words.insert(1, "-u".into());
     let mut option = |name: &str, value: String| words.push(format!("{name}={value}").into());
-    option("--world_info", base64::encode(Value::Object(world_info).to_string().as_bytes()));
+    option("--world_info", base64(Value::Object(world_info).to_string().as_bytes()));
     if nnodes > 1 {
         option("--node_rank", topology.node_rank.value.to_string());
     }

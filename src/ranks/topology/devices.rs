@@ -10,6 +10,14 @@ use crate::host::Host;
 use crate::report::fix::{give, unset_variable};
 use crate::report::{Place, Problem, Rule};
 
+/// Variables that select accelerators, in the order they are looked at.
+const VISIBLE_DEVICES: [&str; 4] = [
+    vars::CUDA_VISIBLE_DEVICES,
+    vars::HIP_VISIBLE_DEVICES,
+    vars::ROCR_VISIBLE_DEVICES,
+    vars::ASCEND_RT_VISIBLE_DEVICES,
+];
+
 #[derive(Clone, Debug)]
 pub(crate) struct Devices {
     /// As the variable names them, or their numbers.
@@ -26,7 +34,7 @@ pub(crate) struct Devices {
 impl Devices {
     /// From the variable that lists them, else from the driver's list in /proc.
     pub(super) fn detect(host: &Host) -> Self {
-        let listed = vars::VISIBLE_DEVICES.iter().find_map(|name| Some((*name, host.var(name)?)));
+        let listed = VISIBLE_DEVICES.iter().find_map(|name| Some((*name, host.var(name)?)));
         let mut fault = None;
         let (names, from, variable) = if let Some((name, list)) = listed {
             let list = DeviceList::read(name, list, host.nvidia_gpus);

@@ -1,6 +1,6 @@
 //! The port on which the ranks of a job meet, where nobody names one.
 
-use crate::base::hash::fnv1a;
+use crate::base::bytes::fnv1a;
 use crate::base::source::Sourced;
 
 /// A port that every node of a job computes alike and two jobs rarely share. It lies below the range from which the
