@@ -3,7 +3,7 @@
 
 pub mod machine;
 pub(crate) mod terminal;
-mod trust;
+pub(crate) mod trust;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ use nix::unistd::{AccessFlags, Pid, access, geteuid, gethostname, getpid};
 use crate::base::source::Sourced;
 use crate::base::vars;
 use machine::Machine;
-pub(crate) use trust::{Trust, open_to_others};
+use trust::{Trust, open_to_others};
 
 #[derive(Clone, Debug, Default)]
 pub struct Host {

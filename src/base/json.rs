@@ -8,12 +8,9 @@ use std::ops::Range;
 use memchr::memchr2;
 use serde_json::{Map, Value};
 
-/// As deep as serde_json reads.
-const DEEPEST: usize = 128;
 /// For a fault that has no help of its own.
 const HELP: &str = "JSON is expected; comments and trailing commas are allowed";
 
-/// The reason why a text is not JSON or YAML.
 #[derive(Debug, PartialEq, Eq)]
 pub struct SyntaxError {
     pub line: usize,
@@ -83,12 +80,10 @@ fn refuse_huge_integers(text: &str) -> Result<(), SyntaxError> {
     Ok(())
 }
 
-/// Strict JSON, indented, with a final line feed.
 pub fn write(value: &Value) -> String {
     serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
 }
 
-/// Looks up a dotted key.
 pub fn get<'a>(config: &'a Value, key: &str) -> Option<&'a Value> {
     key.split('.').try_fold(config, |node, part| node.as_object()?.get(part))
 }
@@ -230,13 +225,11 @@ fn removed(text: &str, key: &str) -> Option<Range<usize>> {
 struct Key {
     /// The place of the bracket that opens its object.
     object: usize,
-    /// With the names of the sections around it.
     path: String,
-    /// The place of its first quote.
     at: usize,
     line: usize,
     column: usize,
-    /// In bytes, with the quotes.
+    /// With the quotes.
     width: usize,
 }
 
@@ -248,7 +241,6 @@ fn count_keys(value: &Value) -> usize {
     }
 }
 
-/// The keys of a text that was parsed before.
 fn keys(text: &str) -> impl Iterator<Item = Key> {
     let mut path = String::new();
     // Of each open bracket, the length of the path that leads to it, and its place.
@@ -259,7 +251,6 @@ fn keys(text: &str) -> impl Iterator<Item = Key> {
             "\n" => (line, line_start) = (line + 1, at + 1),
             "{" | "[" => open.push((path.len(), at)),
             "}" | "]" => path.truncate(open.pop()?.0),
-            // A string in front of a colon is a key.
             _ if token.starts_with('"') && text[at + token.len()..].trim_ascii_start().starts_with(':') => {
                 let (above, object) = *open.last()?;
                 path.truncate(above);
@@ -275,42 +266,6 @@ fn keys(text: &str) -> impl Iterator<Item = Key> {
         }
         None
     })
-}
-
-/// It is nested no deeper than a file may be, and has a size that a config can have.
-pub fn is_sensible(value: &Value) -> bool {
-    fits(value, 0, &mut 50_000)
-}
-
-/// As above, for a value at that depth. Takes the number of its values from `room`.
-pub fn fits(value: &Value, depth: usize, room: &mut usize) -> bool {
-    *room = room.saturating_sub(1);
-    depth <= DEEPEST
-        && *room > 0
-        && match value {
-            Value::Array(list) => list.iter().all(|item| fits(item, depth + 1, room)),
-            Value::Object(object) => object.values().all(|item| fits(item, depth + 1, room)),
-            _ => true,
-        }
-}
-
-/// Puts the keys of every object back into the order they had `before`, since the patch operations remove a key by moving
-/// the last one into its place. New keys follow in their own order.
-pub fn restore_order(before: &Value, after: &mut Value) {
-    let (Some(before), Some(after)) = (before.as_object(), after.as_object_mut()) else { return };
-    let mut ordered = Map::new();
-    for (key, old) in before {
-        if let Some(mut value) = after.get_mut(key).map(Value::take) {
-            restore_order(old, &mut value);
-            ordered.insert(key.clone(), value);
-        }
-    }
-    for (key, value) in std::mem::take(after) {
-        if !before.contains_key(&key) {
-            ordered.insert(key, value);
-        }
-    }
-    *after = ordered;
 }
 
 /// Comments and trailing commas become spaces, so that every other byte keeps its line and column. Also counts the keys.
@@ -377,7 +332,6 @@ pub fn fault_at(before: &[u8], what: String) -> SyntaxError {
     SyntaxError { line, column, what, help: HELP, first: None }
 }
 
-/// serde_json's message in the words of this program.
 fn friendly_message(why: &serde_json::Error, text: &str) -> SyntaxError {
     // serde_json names the place of the first letter of a word, or of the one behind a sign.
     let line = text.lines().nth(why.line().saturating_sub(1)).unwrap_or_default();

@@ -105,7 +105,7 @@ impl fmt::Display for TextTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = |line: &Line| match line {
             Line::Heading(_) => Vec::new(),
-            Line::Row(cells) | Line::Wrapped(cells, _) => cells.iter().map(|cell| one_line(cell)).collect(),
+            Line::Row(cells) | Line::Wrapped(cells, _) => cells.iter().map(|cell| escaped(cell, &[])).collect(),
         };
         let rows: Vec<Vec<String>> = self.lines.iter().map(shown).collect();
         let widths = self.widths(&rows);
@@ -134,10 +134,6 @@ pub fn escape_controls(text: &str) -> String {
     escaped(text, &['\n', '\t'])
 }
 
-fn one_line(text: &str) -> String {
-    escaped(text, &[])
-}
-
 fn escaped(text: &str, kept: &[char]) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
@@ -158,13 +154,13 @@ pub fn visible(text: &str) -> String {
     /// Characters kept of the beginning and of the end.
     const LONGEST: usize = 2000;
     if text.len() <= 2 * LONGEST {
-        return one_line(text);
+        return escaped(text, &[]);
     }
     match (text.char_indices().nth(LONGEST), text.char_indices().nth_back(LONGEST)) {
         (Some((start, _)), Some((end, _))) if start < end => {
-            format!("{} … {}", one_line(&text[..start]), one_line(&text[end..]))
+            format!("{} … {}", escaped(&text[..start], &[]), escaped(&text[end..], &[]))
         }
-        _ => one_line(text),
+        _ => escaped(text, &[]),
     }
 }
 
@@ -218,7 +214,6 @@ fn pieces(text: &str) -> impl Iterator<Item = (&str, bool)> {
     })
 }
 
-/// East Asian characters and punctuation, and most emoji.
 fn is_wide(c: char) -> bool {
     c.width() == Some(2)
 }

@@ -96,13 +96,11 @@ impl Table {
         self.from(&start).map_while(move |line| line.strip_prefix(start.as_str()))
     }
 
-    /// The rest of the first line that begins with these words.
     pub fn find(self, words: &[&str]) -> Option<&'static str> {
         self.below(words).next()
     }
 }
 
-/// The versions of a line that lists them, the oldest first.
 pub fn versions(line: &'static str) -> impl DoubleEndedIterator<Item = Version> {
     line.split(' ').map(Version::parse)
 }
@@ -112,7 +110,6 @@ pub fn history(line: &'static str) -> impl DoubleEndedIterator<Item = (&'static 
     line.split(' ').filter_map(|pair| pair.split_once('='))
 }
 
-/// The value that a history has for a version.
 pub fn at(line: &'static str, version: Version) -> Option<&'static str> {
     history(line).rev().find(|(since, _)| Version::parse(since) <= version).map(|(_, value)| value)
 }

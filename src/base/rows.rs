@@ -71,7 +71,6 @@ impl Row {
         serde_json::from_value(self.cells().into()).ok()
     }
 
-    /// Inputs with their answers.
     #[cfg(feature = "testing")]
     pub fn examples(&self) -> impl Iterator<Item = (&'static str, &'static str)> + use<> {
         self.lines().filter_map(|line| line.split_once(EXAMPLE)).map(|(input, answer)| (input.trim(), answer.trim()))

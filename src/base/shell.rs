@@ -93,7 +93,6 @@ pub fn plain_words(text: &str) -> Option<Vec<String>> {
     Some(words).filter(|words| !words.is_empty())
 }
 
-/// Reads up to the closing quote.
 fn quoted_part(quote: char, chars: &mut Chars<'_>, word: &mut String) -> Option<()> {
     loop {
         match chars.next()? {

@@ -43,7 +43,7 @@ pub(crate) fn number_meant(text: &str, name: &str) -> Option<u64> {
 pub fn parse_bytes(text: &str) -> Option<u64> {
     const K: f64 = 1024.0;
     #[rustfmt::skip]
-    const UNITS: Units = &[
+    const UNITS: &[(&str, f64)] = &[
         ("KIB", K), ("MIB", K * K), ("GIB", K * K * K), ("TIB", K * K * K * K),
         ("KB", 1e3), ("MB", 1e6), ("GB", 1e9), ("TB", 1e12),
         ("K", K), ("M", K * K), ("G", K * K * K), ("T", K * K * K * K),
@@ -52,11 +52,8 @@ pub fn parse_bytes(text: &str) -> Option<u64> {
     with_unit(text.trim(), UNITS)
 }
 
-/// Suffixes in upper case with what they multiply by, in the order they are tried.
-type Units = &'static [(&'static str, f64)];
-
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "numbers out of range are refused")]
-fn with_unit(text: &str, units: Units) -> Option<u64> {
+fn with_unit(text: &str, units: &[(&str, f64)]) -> Option<u64> {
     let upper = text.to_ascii_uppercase();
     let (number, unit) = units.iter().find_map(|(suffix, unit)| Some((upper.strip_suffix(suffix)?, unit)))?;
     let number = number.trim_end().parse::<f64>().ok()? * unit;

@@ -9,7 +9,7 @@ pub enum Source {
     Flag(String),
     /// An argument of the trainer or of the launcher in the user's command, as it was spelled.
     Argument(String),
-    /// An operand of this sub-command.
+    /// The sub-command whose operand it is.
     Operand(String),
     Variable(String),
     /// Something that was seen on this machine.

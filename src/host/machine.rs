@@ -20,7 +20,6 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// The most that a process here can have.
     pub fn most(&self) -> Option<u64> {
         self.limit.into_iter().chain(self.total).min()
     }
@@ -57,7 +56,6 @@ impl Machine {
         fs::read(self.at(path)).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// `Debian GNU/Linux 12 (bookworm)`.
     pub fn system(&self) -> Option<String> {
         let text = self.text("/etc/os-release")?;
         text.lines().find_map(|line| line.strip_prefix("PRETTY_NAME=")).map(|name| name.trim_matches('"').to_string())
@@ -105,7 +103,6 @@ impl Machine {
         paths.iter().map(model).collect()
     }
 
-    /// The version of NVIDIA's driver.
     pub fn driver(&self) -> Option<String> {
         let text = self.text("/proc/driver/nvidia/version")?;
         let is_version = |word: &&str| word.contains('.') && word.chars().all(|c| c.is_ascii_digit() || c == '.');
@@ -124,7 +121,6 @@ impl Machine {
         Some(Limit { soft: next()?, hard: next()? })
     }
 
-    /// The size of /dev/shm.
     pub fn shared_memory(&self) -> Option<u64> {
         let seen = statvfs(&self.at("/dev/shm")).ok()?;
         Some(seen.blocks() * seen.fragment_size())

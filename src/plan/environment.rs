@@ -3,6 +3,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
+use std::process::Command;
 
 use crate::base::layout::plural;
 use crate::base::source::{Source, Sourced};
@@ -158,6 +159,17 @@ impl EnvironmentInputs<'_> {
 }
 
 impl Environment {
+    pub(crate) fn apply(&self, command: &mut Command) {
+        // Set by a shim for zlaunch alone: programs behind it must not see it.
+        command.env_remove(vars::ZLAUNCH_SHIM_OF);
+        for name in &self.unset {
+            command.env_remove(name);
+        }
+        for setting in &self.set {
+            command.env(&setting.name, &setting.value);
+        }
+    }
+
     /// Overrides an earlier setting.
     pub(crate) fn set(&mut self, name: &str, value: impl Into<OsString>, why: impl Into<String>) {
         self.set.retain(|setting| setting.name != name);
