@@ -48,7 +48,7 @@ impl Host {
             hostname: gethostname().ok().and_then(|name| name.into_string().ok()).unwrap_or_default(),
             cpus: std::thread::available_parallelism().map_or(1, usize::from),
             nvidia_gpus: fs::read_dir(NVIDIA_GPUS).ok().map(Iterator::count),
-            ignores_hangup: IgnoredSignals::read().contains(Signal::SIGHUP),
+            ignores_hangup: is_ignored(Signal::SIGHUP),
         }
     }
 
@@ -196,19 +196,11 @@ pub(crate) fn is_shim(file: &Path) -> bool {
     read.is_ok() && head.split(|byte| *byte == b'\n').nth(1).is_some_and(|line| line.starts_with(b"# zlaunch shim:"))
 }
 
-/// The signals that our caller made us ignore. /proc lists them, and no handler has to be changed for that.
-pub(crate) struct IgnoredSignals(u64);
-
-impl IgnoredSignals {
-    pub(crate) fn read() -> Self {
-        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-        IgnoredSignals(mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0))
-    }
-
-    pub(crate) fn contains(&self, signal: Signal) -> bool {
-        self.0 >> (signal as i32 - 1) & 1 == 1
-    }
+/// Our caller made us ignore this signal. /proc says so, and no handler has to be changed for that.
+pub(crate) fn is_ignored(signal: Signal) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
+    mask.unwrap_or(0) >> (signal as i32 - 1) & 1 == 1
 }
 
 /// The nearest process above this one that runs one of these programs. /proc has the first 15 bytes of a name.

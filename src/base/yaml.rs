@@ -74,12 +74,16 @@ impl<'a> Loader<'a> {
         }
         let (anchor, value) = match event {
             Event::Scalar(text, style, anchor, tag) => {
+                let is_block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
                 let value = match tag.as_deref().map(|tag| (tag.is_yaml_core_schema(), tag.suffix.as_str())) {
                     None if style == ScalarStyle::Plain && text == "=" => {
                         return Err(fault(place, "a plain `=` has no value"));
                     }
                     None if style == ScalarStyle::Plain => scalar(&text, self.dialect),
-                    None if self.ends_unfinished(style) => Value::from(text.strip_suffix('\n').unwrap_or(&text)),
+                    // A block at the end of a text without a line feed has none either.
+                    None if is_block && self.unfinished.is_some_and(|end| self.end >= end) => {
+                        Value::from(text.strip_suffix('\n').unwrap_or(&text))
+                    }
                     // Python has types of its own for the last two, but no argument has these.
                     None | Some((true, "str" | "binary" | "timestamp")) => Value::from(text.as_ref()),
                     Some((true, "int" | "bool" | "null")) => scalar(&text, self.dialect),
@@ -104,12 +108,6 @@ impl<'a> Loader<'a> {
             self.anchors.insert(anchor, value.clone());
         }
         Ok(value)
-    }
-
-    /// A block at the end of a text without a line feed has none either.
-    fn ends_unfinished(&self, style: ScalarStyle) -> bool {
-        let is_block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
-        is_block && self.unfinished.is_some_and(|end| self.end >= end)
     }
 
     fn sequence(&mut self, depth: usize) -> Result<Value, SyntaxError> {

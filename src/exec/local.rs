@@ -18,7 +18,7 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, close, getpid, getppid};
 
 use crate::base::vars;
-use crate::host::{Host, IgnoredSignals, children};
+use crate::host::{Host, children, is_ignored};
 use crate::plan::Plan;
 use crate::ranks::launcher::local::{LocalRanks, PER_RANK};
 use crate::report::secrets::Secrets;
@@ -35,7 +35,7 @@ const RANK: &str = "zlaunch-rank";
 
 /// Starts the ranks, waits for all of them, and returns their exit status. They meet on `port`, if the plan names none.
 pub(super) fn run(local: &LocalRanks, plan: &Plan, port: Option<u16>) -> Result<u8, Problem> {
-    if IgnoredSignals::read().contains(Signal::SIGCHLD) {
+    if is_ignored(Signal::SIGCHLD) {
         return Err(report::endings_are_hidden());
     }
     let failed = |why: io::Error| report::cannot_watch_ranks(&why);
@@ -121,8 +121,7 @@ struct Supervisor {
 impl Supervisor {
     fn new(grace: Duration) -> io::Result<Self> {
         // The ranks ignore the signals that the caller made us ignore (nohup).
-        let ignored = IgnoredSignals::read();
-        let handled: SigSet = handled_signals().filter(|signal| !ignored.contains(*signal)).collect();
+        let handled: SigSet = handled_signals().filter(|signal| !is_ignored(*signal)).collect();
         handled.thread_block()?;
         // Processes whose rank is gone become our children, so that we learn when they exit.
         set_child_subreaper(true)?;

@@ -58,7 +58,7 @@ impl Machine {
 
     pub fn system(&self) -> Option<String> {
         let text = self.text("/etc/os-release")?;
-        text.lines().find_map(|line| line.strip_prefix("PRETTY_NAME=")).map(|name| name.trim_matches('"').to_string())
+        value(&text, "PRETTY_NAME=").map(|name| name.trim_matches('"').to_string())
     }
 
     pub fn kernel(&self) -> Option<String> {
@@ -97,8 +97,7 @@ impl Machine {
         paths.sort();
         let model = |path: &PathBuf| {
             let text = fs::read_to_string(path.join("information")).unwrap_or_default();
-            let model = text.lines().find_map(|line| line.strip_prefix("Model:")).map(str::trim);
-            model.filter(|name| !name.is_empty()).unwrap_or("a GPU of unknown kind").to_string()
+            value(&text, "Model:").filter(|name| !name.is_empty()).unwrap_or("a GPU of unknown kind").to_string()
         };
         paths.iter().map(model).collect()
     }
@@ -116,7 +115,7 @@ impl Machine {
     /// A limit by its name in /proc: `Max locked memory`.
     pub fn limit(&self, name: &str) -> Option<Limit> {
         let text = self.text("/proc/self/limits")?;
-        let mut words = text.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace();
+        let mut words = value(&text, name)?.split_whitespace();
         let mut next = || words.next().map(|word| word.parse().ok());
         Some(Limit { soft: next()?, hard: next()? })
     }
@@ -156,9 +155,13 @@ pub fn is_model(name: &str, model: &str) -> bool {
     })
 }
 
+/// The rest of the line that begins with the name.
+fn value<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim)
+}
+
 fn kilobytes(text: &str, name: &str) -> Option<u64> {
-    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
-    line.split_whitespace().next()?.parse::<u64>().ok().map(|count| count << 10)
+    Some(value(text, name)?.split(' ').next()?.parse::<u64>().ok()? << 10)
 }
 
 /// The kind of file system at the deepest mount point above a path; the last of several at one point counts. A line of
