@@ -1,7 +1,6 @@
-//! Values and formats that know no domain.
+//! Formats and values that several layers share. No module imports another layer, and each is used by at least two.
 
-pub mod base64;
-pub mod hash;
+pub mod bytes;
 pub mod json;
 pub mod layout;
 pub mod options;

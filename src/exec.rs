@@ -1,6 +1,5 @@
 //! Carries a plan out: writes the files, then becomes the program or starts the ranks. Nothing is decided here.
 
-mod environment;
 mod files;
 mod local;
 pub(crate) mod rehearsal;
@@ -32,26 +31,25 @@ use files::PendingFile;
 pub(crate) use files::{remove, rewrite, write_new, write_program};
 pub(crate) use local::become_rank;
 
-/// Everything that must be done, and can fail, before the ranks are started: writes the files of the plan.
+/// Writes the files of the plan, and does all else that can fail before the ranks are started.
 pub(crate) fn prepare(plan: &Plan) -> Result<(), Problem> {
     if let Some(problem) = &plan.blocker {
         return Err(problem.clone());
     }
     // Behind srun or another prefix, zlaunch runs again and writes its own files.
     let writes = !plan.launcher.runs_zlaunch();
-    if let Some(config) = plan.config.as_ref().filter(|_| writes) {
-        write_config(config)?;
+    match &plan.config {
+        Some(config) if writes => write_config(config)?,
+        _ => {}
     }
     for (path, text) in &plan.environment_files {
         files::write(path, text, FileKind::Ours, OutputFile::VARIABLES)?;
     }
-    if let Some(record) = plan.record.as_ref().filter(|_| writes && plan.topology.is_first()) {
-        write_record(record)?;
+    match &plan.record {
+        Some(record) if writes && plan.topology.is_first() => write_record(record)?,
+        _ => {}
     }
-    if let Some(port) = &plan.opens {
-        check_port(port)?;
-    }
-    Ok(())
+    plan.opens.as_ref().map_or(Ok(()), check_port)
 }
 
 /// Replaces this process. Returns only with a problem, or with the exit status of ranks that zlaunch started itself.
@@ -66,7 +64,7 @@ pub(crate) fn start(plan: &Plan) -> Result<u8, Problem> {
     }
     let mut command = Command::new(program);
     command.args(arguments);
-    environment::apply(&plan.environment, &mut command);
+    plan.environment.apply(&mut command);
     // std resets SIGPIPE, which Rust's runtime ignores, to its default; the program inherits everything else.
     Err(report::cannot_execute(program, &command.exec()))
 }
@@ -79,44 +77,42 @@ fn write_config(config: &PlannedConfig) -> Result<(), Problem> {
     }
 }
 
-/// Writes the record: all of it, or nothing, and then an older one stays.
+/// Writes all of the record, or nothing, and then an older one stays.
 fn write_record(record: &Record) -> Result<(), Problem> {
-    let failed = |why: &io::Error| report::cannot_write(OutputFile::RECORD, &record.folder, why);
-    let written = files::in_private_folder(&record.folder, || {
+    let foreign = files::in_private_folder(&record.folder, || {
         let _lock = lock(&record.folder);
-        match record::foreign(&record.folder) {
-            Some(file) => {
-                let folder = file.parent().unwrap_or(&file).join("zlaunch");
-                let what = "this file is not part of a launch record, and is not overwritten";
-                let problem = Problem::error(Rule::Record, what).at(&file);
-                Ok(Some(problem.fix(give("--record", folder.display()))))
-            }
-            None => replace_record(record).map(|()| None),
+        let foreign = record::foreign(&record.folder);
+        if foreign.is_none() {
+            replace_record(record)?;
         }
+        Ok(foreign)
     });
-    written.map_err(|why| failed(&why))?.map_or(Ok(()), Err)
+    let foreign = foreign.map_err(|why| report::cannot_write(OutputFile::RECORD, &record.folder, &why))?;
+    let Some(file) = foreign else { return Ok(()) };
+    let folder = file.parent().unwrap_or(&file).join("zlaunch");
+    let what = "this file is not part of a launch record, and is not overwritten";
+    Err(Problem::error(Rule::Record, what).at(&file).fix(give("--record", folder.display())))
 }
 
-/// All files are whole before the old ones go. The old config goes first and the new one comes last: nobody finds a
-/// record with the config of another launch.
+/// All files are whole before the old ones go. The old config goes first and the new one comes last, so that nobody finds
+/// a record with the config of another launch.
 fn replace_record(record: &Record) -> io::Result<()> {
     let [file, script, config] = [Record::FILE, Record::SCRIPT, Record::CONFIG].map(|name| record.folder.join(name));
-    let text = record.text(SystemTime::now());
-    let new_file = PendingFile::write(&file, text.as_bytes(), 0o600)?;
-    let new_script = PendingFile::write(&script, &record.script, 0o600)?;
-    let new_config =
-        record.config.as_ref().map(|text| PendingFile::write(&config, text.as_bytes(), 0o600)).transpose()?;
-    match fs::remove_file(&config) {
-        Err(why) if why.kind() != io::ErrorKind::NotFound => return Err(why),
-        _ => {}
+    let mut new = vec![
+        PendingFile::write(&file, record.text(SystemTime::now()).as_bytes(), 0o600)?,
+        PendingFile::write(&script, &record.script, 0o600)?,
+    ];
+    if let Some(text) = &record.config {
+        new.push(PendingFile::write(&config, text.as_bytes(), 0o600)?);
     }
-    new_file.put_in_place()?;
-    new_script.put_in_place()?;
-    new_config.map_or(Ok(()), PendingFile::put_in_place)
+    match fs::remove_file(&config) {
+        Err(why) if why.kind() != io::ErrorKind::NotFound => Err(why),
+        _ => new.into_iter().try_for_each(PendingFile::put_in_place),
+    }
 }
 
-/// Lets one launch at a time write its record, also where hundreds start together. Gives up after ten seconds, or where the
-/// file system has no locks: a record is not worth holding up a launch.
+/// Lets one launch at a time write its record, even if hundreds start together. Gives up after ten seconds, or if the file
+/// system has no locks: a record is not worth holding up a launch.
 #[expect(deprecated, reason = "nix's newer `Flock` panics if the unlocking fails; closing the file unlocks it, too")]
 fn lock(folder: &Path) -> Option<File> {
     let file = File::open(folder).ok()?;
@@ -129,12 +125,13 @@ fn lock(folder: &Path) -> Option<File> {
     Some(file)
 }
 
-/// A port for the ranks to meet on, where the plan leaves it open with 0.
+/// A port for the ranks to meet on, if the plan leaves it open with 0. Rank 0 will listen on all addresses.
 fn free_port(environment: &Environment) -> io::Result<Option<u16>> {
     let is_open = |setting: &Setting| setting.name == vars::MASTER_PORT && setting.value == "0";
-    // Rank 0 will listen on all addresses.
-    let bind = || TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0))?.local_addr();
-    Ok(environment.set.iter().any(is_open).then(bind).transpose()?.map(|address| address.port()))
+    if !environment.set.iter().any(is_open) {
+        return Ok(None);
+    }
+    Ok(Some(TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0))?.local_addr()?.port()))
 }
 
 /// Rank 0 will listen on this port. If it is taken, the user should know before the other ranks wait for it.
@@ -150,7 +147,7 @@ fn raise_memlock_limit() {
     if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_MEMLOCK)
         && soft < hard
     {
-        // If this fails and more is needed, the trainer will say so.
+        // If this fails and the trainer needs more, the trainer says so.
         let _ = setrlimit(Resource::RLIMIT_MEMLOCK, hard, hard);
     }
 }

@@ -1,27 +1,26 @@
-//! The environment and the machine, as zlaunch finds them. Nothing else reads the environment, and nothing here decides.
+//! The environment and the machine, as zlaunch finds them. Only this folder reads the environment, /proc and /sys, and
+//! nothing here decides.
 
 pub mod machine;
-mod programs;
 pub(crate) mod terminal;
-mod trust;
+pub(crate) mod trust;
 
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 
 use nix::sys::signal::Signal;
-use nix::unistd::{AccessFlags, access, geteuid, gethostname};
+use nix::unistd::{AccessFlags, Pid, access, geteuid, gethostname, getpid};
 
 use crate::base::source::Sourced;
 use crate::base::vars;
 use machine::Machine;
-use programs::HostSys;
-pub(crate) use programs::is_shim;
-pub(crate) use trust::{Trust, open_to_others};
+use trust::{Trust, open_to_others};
 
 #[derive(Clone, Debug, Default)]
 pub struct Host {
@@ -32,7 +31,7 @@ pub struct Host {
     pub hostname: String,
     /// CPUs this process may use, by its affinity and its cgroup.
     pub cpus: usize,
-    /// GPUs the NVIDIA driver lists in /proc, where there is one.
+    /// GPUs that the NVIDIA driver lists in /proc, if there is a driver.
     pub nvidia_gpus: Option<usize>,
     /// SIGHUP is ignored, as `nohup` leaves it.
     pub ignores_hangup: bool,
@@ -51,8 +50,8 @@ impl Host {
             cwd: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
             hostname: gethostname().ok().and_then(|name| name.into_string().ok()).unwrap_or_default(),
             cpus: std::thread::available_parallelism().map_or(1, usize::from),
-            nvidia_gpus: std::fs::read_dir(NVIDIA_GPUS).ok().map(Iterator::count),
-            ignores_hangup: IgnoredSignals::read().contains(Signal::SIGHUP),
+            nvidia_gpus: fs::read_dir(NVIDIA_GPUS).ok().map(Iterator::count),
+            ignores_hangup: is_ignored(Signal::SIGHUP),
             documents: Rc::default(),
         }
     }
@@ -61,12 +60,10 @@ impl Host {
         self.env.get(OsStr::new(name)).map(OsString::as_os_str)
     }
 
-    /// A variable that is set to UTF-8 text.
     pub(crate) fn var(&self, name: &str) -> Option<&str> {
         self.var_os(name)?.to_str()
     }
 
-    /// A variable that is set and not empty, for paths and numbers.
     pub(crate) fn nonempty_var(&self, name: &str) -> Option<&str> {
         self.var(name).filter(|value| !value.is_empty())
     }
@@ -93,7 +90,7 @@ impl Host {
         self.folder(vars::XDG_CONFIG_HOME).or_else(|| self.home().map(|home| home.join(".config")))
     }
 
-    /// Where the libraries of Hugging Face keep models and tokens.
+    /// The folder of Hugging Face's libraries.
     pub(crate) fn hf_home(&self) -> Option<PathBuf> {
         self.path(vars::HF_HOME).or_else(|| Some(self.cache_home()?.join("huggingface")))
     }
@@ -114,9 +111,14 @@ impl Host {
         self.documents.borrow_mut().insert(document.to_string());
     }
 
-    /// The executable that a word means here.
+    /// The executable that a shell would run for this word, or the next one of that name if it is a shim of zlaunch.
     pub fn find_program(&self, word: &OsStr) -> Option<PathBuf> {
-        programs::find(word, &HostSys { path: self.var_os(vars::PATH), cwd: &self.cwd, home: self.home() })
+        let first = self.programs(word).next()?;
+        if is_shim(&first) { self.programs(first.file_name()?).find(|program| !is_shim(program)) } else { Some(first) }
+    }
+
+    fn programs(&self, word: &OsStr) -> impl Iterator<Item = PathBuf> {
+        which::which_in_all(word, self.var_os(vars::PATH), &self.cwd).into_iter().flatten()
     }
 
     /// The models of the GPUs, as the NVIDIA driver names them.
@@ -126,7 +128,7 @@ impl Host {
 
     /// All CPUs of the machine, also those that this process may not use.
     pub(crate) fn online_cpus(&self) -> usize {
-        let text = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+        let text = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
         let count = |range: &str| {
             let (low, high) = range.split_once('-').unwrap_or((range, range));
             Some(high.parse::<usize>().ok()?.checked_sub(low.parse().ok()?)? + 1)
@@ -134,15 +136,13 @@ impl Host {
         text.trim().split(',').filter_map(count).sum::<usize>().max(self.cpus)
     }
 
-    /// Whether a path is in a folder that is usually local to a machine.
+    /// The path is in a folder that other machines usually do not share.
     pub(crate) fn is_of_this_machine(&self, path: &Path) -> bool {
-        let temporary = self.folder(vars::TMPDIR);
-        let local = ["/tmp", "/var/tmp", "/dev/shm", "/run"].map(PathBuf::from);
-        temporary.iter().chain(&local).any(|folder| path.starts_with(folder))
+        ["/tmp", "/var/tmp", "/dev/shm", "/run"].iter().any(|folder| path.starts_with(folder))
+            || self.folder(vars::TMPDIR).is_some_and(|folder| path.starts_with(folder))
     }
 
-    /// The same host with these variables set and removed. Most launches change none, so the environment is only copied
-    /// when it changes.
+    /// The same host with these variables set and removed. Most launches change none, and then nothing is copied.
     pub fn with(&self, set: &[Sourced<(String, OsString)>], unset: &[Sourced<String>]) -> Cow<'_, Self> {
         let mut host = Cow::Borrowed(self);
         for sourced in unset {
@@ -163,15 +163,16 @@ impl Host {
         host
     }
 
-    /// The folder for resolved configs: in the user's cache if that can be written, and by nobody else; else a private one
-    /// in the temporary folder. `exec` creates it, but neither a home nor the folder that TMPDIR names.
+    /// The folder for resolved configs: in the user's cache if only this user can write it, or else a private one in the
+    /// temporary folder. `exec` creates it, but neither a home nor the folder that TMPDIR names.
     pub(crate) fn configs_folder(&self) -> PathBuf {
-        self.configs_in_cache().filter(|folder| open_to_others(folder, Trust::OwnerAlone).is_none()).unwrap_or_else(
-            || {
+        match self.configs_in_cache() {
+            Some(folder) if open_to_others(&folder, Trust::OwnerAlone).is_none() => folder,
+            _ => {
                 let temporary = self.folder(vars::TMPDIR).unwrap_or_else(|| PathBuf::from("/tmp"));
                 temporary.join(format!("zlaunch-{}", geteuid()))
-            },
-        )
+            }
+        }
     }
 
     /// The part of the user's cache that others can replace, so that no config is kept there.
@@ -185,30 +186,29 @@ impl Host {
     }
 }
 
-/// The signals that our caller made us ignore.
-pub(crate) struct IgnoredSignals(u64);
-
-impl IgnoredSignals {
-    /// /proc tells without changing their handlers.
-    pub(crate) fn read() -> Self {
-        let mut status = Vec::with_capacity(4096);
-        let read = std::fs::File::open("/proc/self/status").and_then(|mut file| file.read_to_end(&mut status));
-        let text = read.ok().and_then(|_| std::str::from_utf8(&status).ok()).unwrap_or_default();
-        let mask = text.split_once("\nSigIgn:").and_then(|(_, rest)| rest.lines().next());
-        IgnoredSignals(mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0))
-    }
-
-    pub(crate) fn contains(&self, signal: Signal) -> bool {
-        self.0 >> (signal as i32 - 1) & 1 == 1
-    }
+/// The second line of every shim of zlaunch begins with `# zlaunch shim:`.
+pub(crate) fn is_shim(file: &Path) -> bool {
+    let mut head = Vec::new();
+    let read = File::open(file).and_then(|file| file.take(64).read_to_end(&mut head));
+    read.is_ok() && head.split(|byte| *byte == b'\n').nth(1).is_some_and(|line| line.starts_with(b"# zlaunch shim:"))
 }
 
-/// The nearest process above this one that runs one of these programs (by names of at most 15 bytes, as /proc has them).
+/// Our caller made us ignore this signal. /proc says so, and no handler has to be changed for that.
+pub(crate) fn is_ignored(signal: Signal) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
+    mask.unwrap_or(0) >> (signal as i32 - 1) & 1 == 1
+}
+
+/// The nearest process above this one that runs one of these programs. /proc has the first 15 bytes of a name.
 pub(crate) fn ancestor(programs: &[&'static str]) -> Option<(&'static str, u32)> {
+    if programs.is_empty() {
+        return None;
+    }
     let mut process = "self".to_string();
-    // A chain of parents has no cycle, but /proc may change while it is read.
+    // /proc may change while it is read, so the chain of parents could have a circle.
     for _ in 0..64 {
-        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok().filter(|_| !programs.is_empty())?;
+        let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
         // `13 (name) S 12 …`; a name may have blanks and parentheses.
         let (before, after) = stat.rsplit_once(')')?;
         let (id, name) = before.split_once(" (")?;
@@ -222,29 +222,33 @@ pub(crate) fn ancestor(programs: &[&'static str]) -> Option<(&'static str, u32)>
 
 /// The word behind an option in the command line of a process.
 pub fn argument_of(process: u32, option: &str) -> Option<String> {
-    let line = std::fs::read_to_string(format!("/proc/{process}/cmdline")).ok()?;
+    let line = fs::read_to_string(format!("/proc/{process}/cmdline")).ok()?;
     line.split('\0').skip_while(|word| *word != option).nth(1).map(str::to_string)
 }
 
-/// The names in a folder, in no order.
-pub(crate) fn names_in(folder: &Path) -> impl Iterator<Item = String> + use<> {
-    std::fs::read_dir(folder).into_iter().flatten().filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+/// The children of this process, which has one thread that starts any. A kernel without this file lists none.
+pub(crate) fn children() -> Vec<Pid> {
+    let pid = getpid();
+    let text = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    text.split_whitespace().filter_map(|word| word.parse().ok()).map(Pid::from_raw).collect()
 }
 
-/// The path of zlaunch itself, for a script that starts it again.
+/// In no order.
+pub(crate) fn names_in(folder: &Path) -> impl Iterator<Item = String> + use<> {
+    fs::read_dir(folder).into_iter().flatten().filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+}
+
 pub(crate) fn this_program() -> PathBuf {
     std::env::current_exe().unwrap_or_else(|_| PathBuf::from("zlaunch"))
 }
 
-/// Whether a name such as `refs/pr/1` stays below the folder it is joined to.
+/// A name such as `refs/pr/1` stays below the folder it is joined to.
 pub(crate) fn stays_below(name: &str) -> bool {
     Path::new(name).components().all(|part| matches!(part, Component::Normal(_)))
 }
 
-/// Whether the folder, or the nearest one above it that exists, can be written.
+/// The folder, or the nearest one above it that exists, can be written.
 pub(crate) fn can_be_written(folder: &Path) -> bool {
-    folder
-        .ancestors()
-        .find(|path| path.exists())
-        .is_some_and(|path| path.is_dir() && access(path, AccessFlags::W_OK | AccessFlags::X_OK).is_ok())
+    let existing = folder.ancestors().find(|path| path.exists());
+    existing.is_some_and(|path| path.is_dir() && access(path, AccessFlags::W_OK | AccessFlags::X_OK).is_ok())
 }

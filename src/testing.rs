@@ -1,10 +1,8 @@
-//! What `tests/library` and the fuzz targets see of the parts. It changes with the tests, and has nothing that they do not
-//! use: `.ci/run` also checks the library without this file, so that what only a test uses is told as unused.
+//! The parts that `tests/library` and the fuzz targets use, and nothing else. `.ci/run` also checks the library without
+//! this file, so that the compiler reports code that only a test uses.
 
 pub use crate::base::source::Source;
-pub use crate::base::{
-    base64, hash, json, layout, options, python_value, recorded, rows, shell, size, source, vars, yaml,
-};
+pub use crate::base::{bytes, json, layout, options, python_value, recorded, rows, shell, size, source, vars, yaml};
 pub use crate::command::front_end::Ranks;
 pub use crate::command::job::Job;
 pub use crate::command::{
@@ -15,6 +13,7 @@ pub use crate::config::{auto, layers, patch, schema, template, zero};
 pub use crate::host::{Host, argument_of, machine};
 pub use crate::plan::record::timestamp;
 pub use crate::plan::{Plan, refused_json};
+pub use crate::ranks::launcher::srun::{SrunPrefix, gpus_of_all_tasks};
 pub use crate::ranks::topology;
 pub use crate::ranks::topology::engines::hostlist;
 pub use crate::ranks::topology::engines::table as engines;
@@ -22,6 +21,7 @@ pub use crate::ranks::topology::engines::table::all_variables;
 pub use crate::report::{Problem, Rule, RuleSubject, Severity, When, nearest, secrets, write};
 pub use crate::request::{Format, Launch};
 pub use crate::tools::check::in_json;
+pub use crate::tools::doctor::examine;
 pub use crate::tools::{explain, generate};
 
 pub mod arguments {
@@ -40,18 +40,10 @@ pub mod cli {
     pub use crate::tools::launch::all_problems;
 }
 
-pub mod doctor {
-    pub use crate::tools::doctor::examine;
-}
-
 pub mod fit {
     pub use crate::fit::{
         FitRequest, View, answer, architecture, cards, memory, need, optimizer, settings, strategy, workload,
     };
-}
-
-pub mod launcher {
-    pub use crate::ranks::launcher::srun::{SrunPrefix, gpus_of_all_tasks};
 }
 
 pub mod prefix {

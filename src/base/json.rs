@@ -1,7 +1,5 @@
-//! JSON as people write it, and as `DeepSpeed` wants it.
-//!
-//! Read: comments and trailing commas are accepted, duplicate keys are not, integral numbers become integers
-//! (`2e8` is 200000000). Written: strict JSON. Nothing here knows what the keys mean.
+//! JSON as people write it: comments and trailing commas are accepted, duplicate keys are not, and whole numbers become
+//! integers (`2e8` is 200000000). What is written is strict JSON.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -10,31 +8,26 @@ use std::ops::Range;
 use memchr::memchr2;
 use serde_json::{Map, Value};
 
-/// As deep as serde_json reads.
-pub(crate) const DEEPEST: usize = 128;
-
 /// For a fault that has no help of its own.
 const HELP: &str = "JSON is expected; comments and trailing commas are allowed";
 
-/// Why a text is not JSON or YAML, and where.
 #[derive(Debug, PartialEq, Eq)]
 pub struct SyntaxError {
     pub line: usize,
     pub column: usize,
     pub what: String,
-    /// How to mend it.
     pub help: &'static str,
-    /// Where a repeated key stood first.
+    /// Line and column where a repeated key stands first.
     pub first: Option<(usize, usize)>,
 }
 
 pub fn parse(text: &str) -> Result<Value, SyntaxError> {
     let (text, written) = without_comments(text.strip_prefix('\u{feff}').unwrap_or(text))?;
     if text.trim_ascii_start().is_empty() {
-        return Err(SyntaxError { line: 1, column: 1, what: "it is empty".to_string(), help: HELP, first: None });
+        return Err(fault_at(b"", "it is empty".to_string()));
     }
     let mut value: Value = serde_json::from_str(&text).map_err(|why| friendly_message(&why, &text))?;
-    // serde_json keeps the last of several.
+    // serde_json keeps the last of several equal keys.
     if written != count_keys(&value) {
         let mut seen = HashMap::new();
         for Key { object, path, line, column, .. } in keys(&text) {
@@ -49,14 +42,13 @@ pub fn parse(text: &str) -> Result<Value, SyntaxError> {
     Ok(value)
 }
 
-/// JSON of ours that `parse` would read the same way, which a test has seen.
+/// For JSON of ours: a test holds that `parse` reads it the same way.
 pub fn parse_built_in(text: &str) -> Value {
     let mut value = serde_json::from_str(text).unwrap_or_default();
     make_whole(&mut value);
     value
 }
 
-/// Whole numbers become integers, whatever they look like.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "only whole numbers that fit are cast")]
 fn make_whole(value: &mut Value) {
     match value {
@@ -79,27 +71,23 @@ pub fn parse_exactly(text: &str) -> Result<Value, SyntaxError> {
 
 /// Python keeps an integer beyond 64 bits; here it would become the nearest float.
 fn refuse_huge_integers(text: &str) -> Result<(), SyntaxError> {
-    let is_huge = |token: &str| {
+    for (at, token) in tokens(text).filter(|(_, token)| token.len() > 19) {
         let digits = token.trim_start_matches('-');
-        digits.len() > 19 && digits.bytes().all(|b| b.is_ascii_digit()) && digits.parse::<u64>().is_err()
-    };
-    match tokens(text).find(|(_, token)| token.len() > 19 && is_huge(token)) {
-        Some((at, _)) => Err(fault_at(&text.as_bytes()[..at], "this integer has more than 64 bits".to_string())),
-        None => Ok(()),
+        if digits.len() > 19 && digits.bytes().all(|b| b.is_ascii_digit()) && digits.parse::<u64>().is_err() {
+            return Err(fault_at(&text.as_bytes()[..at], "this integer has more than 64 bits".to_string()));
+        }
     }
+    Ok(())
 }
 
-/// Strict JSON, indented, with a final line feed.
 pub fn write(value: &Value) -> String {
     serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
 }
 
-/// Looks up a dotted key.
 pub fn get<'a>(config: &'a Value, key: &str) -> Option<&'a Value> {
     key.split('.').try_fold(config, |node, part| node.as_object()?.get(part))
 }
 
-/// Looks up a dotted key to change what stands there.
 pub fn get_mut<'a>(config: &'a mut Value, key: &str) -> Option<&'a mut Value> {
     key.split('.').try_fold(config, |node, part| node.as_object_mut()?.get_mut(part))
 }
@@ -107,16 +95,14 @@ pub fn get_mut<'a>(config: &'a mut Value, key: &str) -> Option<&'a mut Value> {
 /// The dotted keys of all leaves below `config` that satisfy `wanted`. Lists count as leaves.
 pub fn leaves(config: &Value, wanted: fn(&Value) -> bool) -> Vec<String> {
     fn walk<'a>(node: &'a Value, path: &mut Vec<&'a str>, wanted: fn(&Value) -> bool, found: &mut Vec<String>) {
-        match node.as_object() {
-            Some(object) => {
-                for (key, value) in object {
-                    path.push(key);
-                    walk(value, path, wanted, found);
-                    path.pop();
-                }
-            }
-            None if wanted(node) => found.push(path.join(".")),
-            None => {}
+        let Some(object) = node.as_object() else {
+            found.extend(wanted(node).then(|| path.join(".")));
+            return;
+        };
+        for (key, value) in object {
+            path.push(key);
+            walk(value, path, wanted, found);
+            path.pop();
         }
     }
     let mut found = Vec::new();
@@ -124,7 +110,7 @@ pub fn leaves(config: &Value, wanted: fn(&Value) -> bool) -> Vec<String> {
     found
 }
 
-/// The dotted keys whose values are not the same, in the order of the first; lists count as values.
+/// The dotted keys whose values differ, in the order of the first object. Lists count as values.
 pub fn differing(one: &Value, two: &Value) -> Vec<String> {
     fn walk<'a>(one: Option<&'a Value>, two: Option<&'a Value>, path: &mut Vec<&'a str>, found: &mut Vec<String>) {
         let [first, second] = [one, two].map(|side| side.and_then(Value::as_object));
@@ -148,17 +134,16 @@ pub fn differing(one: &Value, two: &Value) -> Vec<String> {
 /// Line and column of each dotted key.
 pub(crate) type Positions = HashMap<String, (usize, usize)>;
 
-/// Where the keys are in a text that was read before.
+/// The first place of each key in a text that was parsed before: below a list there can be several.
 pub fn positions(text: &str) -> Option<Positions> {
     let mut found = Positions::new();
     for key in keys(&without_comments(text.strip_prefix('\u{feff}').unwrap_or(text)).ok()?.0) {
-        // Below a list there can be several.
         found.entry(key.path).or_insert((key.line, key.column));
     }
     Some(found)
 }
 
-/// Where a dotted key and its value stand in a text.
+/// The bytes of a dotted key and those of its value.
 fn spans(text: &str, key: &str) -> Option<(Range<usize>, Range<usize>)> {
     let plain = without_comments(text).ok()?.0;
     let found = keys(&plain).find(|found| found.path == key)?;
@@ -194,7 +179,7 @@ impl fmt::Display for Edit {
 }
 
 impl Edit {
-    /// The text with this change, or nothing where the key is not found or the result would be no config.
+    /// `None` if the key is not found, or if the result would be no config.
     pub fn apply(&self, text: &str) -> Option<String> {
         let mut new = text.to_string();
         match self {
@@ -237,17 +222,14 @@ fn removed(text: &str, key: &str) -> Option<Range<usize>> {
     Some(if is_last { line.unwrap_or(start) } else { start }..end)
 }
 
-/// A key in a text.
 struct Key {
-    /// Where the object begins that it belongs to.
+    /// The place of the bracket that opens its object.
     object: usize,
-    /// With the names of the sections around it.
     path: String,
-    /// Where its first quote is.
     at: usize,
     line: usize,
     column: usize,
-    /// Bytes from one quote to the other.
+    /// With the quotes.
     width: usize,
 }
 
@@ -259,10 +241,9 @@ fn count_keys(value: &Value) -> usize {
     }
 }
 
-/// The keys of a text that was read before.
 fn keys(text: &str) -> impl Iterator<Item = Key> {
     let mut path = String::new();
-    // Of each open bracket: the length of the path that leads to it, and its place.
+    // Of each open bracket, the length of the path that leads to it, and its place.
     let mut open = Vec::new();
     let (mut line, mut line_start) = (1, 0);
     tokens(text).filter_map(move |(at, token)| {
@@ -270,7 +251,6 @@ fn keys(text: &str) -> impl Iterator<Item = Key> {
             "\n" => (line, line_start) = (line + 1, at + 1),
             "{" | "[" => open.push((path.len(), at)),
             "}" | "]" => path.truncate(open.pop()?.0),
-            // A string in front of a colon is a key.
             _ if token.starts_with('"') && text[at + token.len()..].trim_ascii_start().starts_with(':') => {
                 let (above, object) = *open.last()?;
                 path.truncate(above);
@@ -288,47 +268,10 @@ fn keys(text: &str) -> impl Iterator<Item = Key> {
     })
 }
 
-/// Not nested deeper than a file may be, and of a size a config can have.
-pub fn is_sensible(value: &Value) -> bool {
-    fits(value, 0, &mut 50_000)
-}
-
-/// Whether a value at that depth is not nested deeper than a file may be, and has no more values than there is `room` for.
-/// Takes them from the room.
-pub fn fits(value: &Value, depth: usize, room: &mut usize) -> bool {
-    *room = room.saturating_sub(1);
-    depth <= DEEPEST
-        && *room > 0
-        && match value {
-            Value::Array(list) => list.iter().all(|item| fits(item, depth + 1, room)),
-            Value::Object(object) => object.values().all(|item| fits(item, depth + 1, room)),
-            _ => true,
-        }
-}
-
-/// Puts the keys of every object back into the order they had `before`; new keys follow in their own order.
-/// The patch operations remove a key by moving the last one into its place.
-pub fn restore_order(before: &Value, after: &mut Value) {
-    let (Some(before), Some(after)) = (before.as_object(), after.as_object_mut()) else { return };
-    let mut ordered = Map::new();
-    for (key, old) in before {
-        if let Some(mut value) = after.get_mut(key).map(Value::take) {
-            restore_order(old, &mut value);
-            ordered.insert(key.clone(), value);
-        }
-    }
-    for (key, value) in std::mem::take(after) {
-        if !before.contains_key(&key) {
-            ordered.insert(key, value);
-        }
-    }
-    *after = ordered;
-}
-
 /// Comments and trailing commas become spaces, so that every other byte keeps its line and column. Also counts the keys.
 fn without_comments(text: &str) -> Result<(String, usize), SyntaxError> {
     let (mut plain, mut keys) = (text.to_string(), 0);
-    let mut comma: Option<usize> = None; // a comma with nothing but space and comments behind it so far
+    let mut comma = None; // a comma with nothing but space and comments behind it so far
     let mut last = "{"; // the last token that was neither space nor a comment
     for (at, token) in tokens(text) {
         if token.starts_with("//") || token.starts_with("/*") {
@@ -342,7 +285,11 @@ fn without_comments(text: &str) -> Result<(String, usize), SyntaxError> {
         match token {
             " " | "\n" | "\r" | "\t" => continue,
             "," if !matches!(last, "{" | "[" | "," | ":") => comma = Some(at),
-            "}" | "]" => comma.take().into_iter().for_each(|at| plain.replace_range(at..=at, " ")),
+            "}" | "]" => {
+                if let Some(at) = comma.take() {
+                    plain.replace_range(at..=at, " ");
+                }
+            }
             _ => comma = None,
         }
         keys += usize::from(token == ":" && last.starts_with('"'));
@@ -385,9 +332,8 @@ pub fn fault_at(before: &[u8], what: String) -> SyntaxError {
     SyntaxError { line, column, what, help: HELP, first: None }
 }
 
-/// serde_json's message in the words of this program.
 fn friendly_message(why: &serde_json::Error, text: &str) -> SyntaxError {
-    // The place is the first letter of a word, or the one behind a sign.
+    // serde_json names the place of the first letter of a word, or of the one behind a sign.
     let line = text.lines().nth(why.line().saturating_sub(1)).unwrap_or_default();
     let rest = line.get(why.column().saturating_sub(1)..).unwrap_or_default().trim_start_matches('-');
     let message = why.to_string();
@@ -404,14 +350,9 @@ fn friendly_message(why: &serde_json::Error, text: &str) -> SyntaxError {
         "trailing characters" if rest.starts_with(':') => "no braces",
         other => other,
     };
-    let fault = faults().find(|[of, ..]| *of == kind);
-    let (what, help) = fault.map_or((message, HELP), |[_, what, help]| (what, help));
+    let row = include_str!("json_faults.txt").lines().find_map(|row| row.strip_prefix(kind)?.strip_prefix(" | "));
+    let (what, help) = row.and_then(|row| row.split_once(" | ")).unwrap_or((message, HELP));
     SyntaxError { line: why.line(), column: why.column().max(1), what: what.to_string(), help, first: None }
-}
-
-/// By what serde_json says or what is found at the place: what is said here, and what to do about it.
-fn faults() -> impl Iterator<Item = [&'static str; 3]> {
-    include_str!("json_faults.txt").lines().filter_map(|line| line.split(" | ").collect::<Vec<_>>().try_into().ok())
 }
 
 fn looks_like_yaml(text: &str) -> bool {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// `int(text)`, where it fits.
+/// `int(text)`, if it fits.
 pub fn int(text: &str) -> Option<i64> {
     whole(text)?.parse().ok()
 }
@@ -17,19 +17,18 @@ pub fn float(text: &str) -> Option<f64> {
     without_underscores(text)?.parse().ok()
 }
 
-/// Spaces around, a sign, single underscores between digits.
 fn whole(text: &str) -> Option<String> {
-    without_underscores(text).filter(|text| {
-        let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
-        !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
-    })
+    let text = without_underscores(text)?;
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(&text);
+    (!digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())).then_some(text)
 }
 
+/// Python allows spaces around a number, and single underscores between its digits.
 fn without_underscores(text: &str) -> Option<String> {
     let text = text.trim();
-    let digit = |at: usize| text.as_bytes().get(at).is_some_and(u8::is_ascii_digit);
-    let lawful = |at: usize| at > 0 && digit(at - 1) && digit(at + 1);
-    text.match_indices('_').all(|(at, _)| lawful(at)).then(|| text.replace('_', ""))
+    let is_digit = |at: usize| text.as_bytes().get(at).is_some_and(u8::is_ascii_digit);
+    let is_lawful = |at: usize| at > 0 && is_digit(at - 1) && is_digit(at + 1);
+    text.match_indices('_').all(|(at, _)| is_lawful(at)).then(|| text.replace('_', ""))
 }
 
 /// A JSON value as a number. A bool is a number in Python.

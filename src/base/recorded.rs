@@ -1,5 +1,5 @@
-//! What was recorded of other programs: tables of lines that are part of the executable, the versions in them, and which
-//! of these stands for one that was not recorded. The recorders in `tests/real` write the tables.
+//! Tables of what was recorded from other programs (`tools/record` writes them to `src/recorded`), the versions in them,
+//! and the version that stands for one that was not recorded.
 
 use std::fmt;
 
@@ -30,18 +30,18 @@ impl fmt::Display for Version {
     }
 }
 
-/// Which recorded version stands for one that is installed. This is the one policy for what was not recorded.
+/// The recorded version that stands for an installed one. This is the one policy for what was not recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VersionMatch {
     Exact(Version),
-    /// The recorded ones before and after it: what both say is certain, what only the older says counts otherwise.
+    /// The recorded versions before and after it. What both say is certain; where they differ, the older one counts.
     Between(Version, Version),
-    /// It is newer or older than all that were recorded, so that what the nearest says is only a warning.
+    /// It is newer or older than all recorded versions, so that what the nearest one says is only a warning.
     Nearest(Version),
 }
 
 impl VersionMatch {
-    /// `recorded`: from the oldest to the newest, which most have installed.
+    /// `recorded`: from the oldest to the newest. Most users have one of the newest, so these are tried first.
     pub fn find(recorded: impl DoubleEndedIterator<Item = Version>, installed: Version) -> Self {
         let mut newer = None;
         for version in recorded.rev() {
@@ -55,13 +55,9 @@ impl VersionMatch {
         VersionMatch::Nearest(newer.unwrap_or_default())
     }
 
-    /// The version whose answers count; of two, the older.
     pub fn version(self) -> Version {
-        match self {
-            VersionMatch::Exact(version) | VersionMatch::Between(version, _) | VersionMatch::Nearest(version) => {
-                version
-            }
-        }
+        let (VersionMatch::Exact(version) | VersionMatch::Between(version, _) | VersionMatch::Nearest(version)) = self;
+        version
     }
 
     pub fn is_certain(self) -> bool {
@@ -69,7 +65,7 @@ impl VersionMatch {
     }
 }
 
-/// A table of lines, sorted by bytes. Those that begin with `#` stand at its head and say how it is written.
+/// Lines sorted by bytes, below a head of lines with `#` that says how the table is written.
 #[derive(Clone, Copy)]
 pub struct Table(pub &'static str);
 
@@ -78,8 +74,8 @@ impl Table {
         self.0.lines().filter(|line| !line.starts_with('#'))
     }
 
-    /// The lines from the first one on that is not smaller, by binary search: every key and every option of a launch is
-    /// looked up.
+    /// The lines from the first one on that is not smaller. Every key and every option of a launch is looked up, so this
+    /// is a binary search.
     pub fn from(self, start: &str) -> std::str::Lines<'static> {
         let (mut low, mut high) = (0, self.0.len());
         while low < high {
@@ -94,29 +90,26 @@ impl Table {
         self.0[low..].lines()
     }
 
-    /// What stands behind these words, at the beginning of each line that has them there.
+    /// The rest of each line that begins with these words.
     pub fn below(self, words: &[&str]) -> impl Iterator<Item = &'static str> + use<> {
         let start = words.join(" ") + " ";
         self.from(&start).map_while(move |line| line.strip_prefix(start.as_str()))
     }
 
-    /// What stands behind these words.
     pub fn find(self, words: &[&str]) -> Option<&'static str> {
         self.below(words).next()
     }
 }
 
-/// The versions of a line that lists them, the oldest first.
 pub fn versions(line: &'static str) -> impl DoubleEndedIterator<Item = Version> {
     line.split(' ').map(Version::parse)
 }
 
-/// What a history says since when, the oldest first: `4.40.2=bool 5.0.0=-`, or `=bool` where it was always so.
+/// Versions with the value since then, the oldest first: `4.40.2=bool 5.0.0=-`, or `=bool` if it was always so.
 pub fn history(line: &'static str) -> impl DoubleEndedIterator<Item = (&'static str, &'static str)> {
     line.split(' ').filter_map(|pair| pair.split_once('='))
 }
 
-/// What a history says of a version.
 pub fn at(line: &'static str, version: Version) -> Option<&'static str> {
     history(line).rev().find(|(since, _)| Version::parse(since) <= version).map(|(_, value)| value)
 }

@@ -1,4 +1,4 @@
-//! Tables that are written as text, where every row carries examples and the answer to each:
+//! Tables that are written as text, with examples in every row:
 //!
 //! ```text
 //! = NAME, NAME: KEY VALUE, KEY VALUE
@@ -6,8 +6,8 @@
 //! INPUT -> ANSWER
 //! ```
 //!
-//! A key without a value is true. Lines that begin with `#` are comments. One test for each table runs its examples, so that
-//! no cell can change unnoticed.
+//! A key without a value is true. Lines that begin with `#` are comments. One test for each table runs its examples, so
+//! that no cell can change unnoticed.
 
 use memchr::memmem;
 use serde::de::DeserializeOwned;
@@ -17,13 +17,12 @@ use serde_json::{Map, Value};
 pub struct Row {
     /// With commas between them.
     pub names: &'static str,
-    /// The rest of the first line, and the others.
+    /// Everything behind the colon of the first line.
     body: &'static str,
 }
 
 const EXAMPLE: &str = "-> ";
 
-/// All rows of a table, in its order.
 pub fn rows(table: &'static str) -> impl Iterator<Item = Row> {
     blocks(table).map(|text| {
         let (names, body) = text.split_once(':').unwrap_or((text, ""));
@@ -33,27 +32,25 @@ pub fn rows(table: &'static str) -> impl Iterator<Item = Row> {
 
 /// The blocks of a text: a line that begins with `= `, and those below it.
 pub fn blocks(text: &'static str) -> impl Iterator<Item = &'static str> {
-    let starts = memmem::find_iter(text.as_bytes(), "\n= ").map(|at| at + "\n= ".len());
-    let mut starts = starts.peekable();
+    let mut starts = memmem::find_iter(text.as_bytes(), "\n= ").map(|at| at + "\n= ".len()).peekable();
     std::iter::from_fn(move || {
         let start = starts.next()?;
         Some(&text[start..starts.peek().map_or(text.len(), |next| next - "\n= ".len())])
     })
 }
 
-/// The row with this name.
 pub fn find(table: &'static str, name: &str) -> Option<Row> {
     rows(table).find(|row| row.names().any(|known| known == name))
 }
 
-/// `KEY VALUE, KEY` as an object. What is no number or truth value is a text.
+/// `KEY VALUE, KEY` as an object. A value that is not JSON is a text.
 pub fn cells(line: &str) -> Map<String, Value> {
-    let cells = line.split(", ").map(str::trim).filter(|cell| !cell.is_empty());
-    let cell = |cell: &str| {
+    let mut cells = Map::new();
+    for cell in line.split(", ").map(str::trim).filter(|cell| !cell.is_empty()) {
         let (key, value) = cell.split_once(' ').unwrap_or((cell, "true"));
-        (key.to_string(), serde_json::from_str(value).unwrap_or_else(|_| value.into()))
-    };
-    cells.map(cell).collect()
+        cells.insert(key.to_string(), serde_json::from_str(value).unwrap_or_else(|_| value.into()));
+    }
+    cells
 }
 
 impl Row {
@@ -74,10 +71,8 @@ impl Row {
         serde_json::from_value(self.cells().into()).ok()
     }
 
-    /// Inputs with their answers.
     #[cfg(feature = "testing")]
     pub fn examples(&self) -> impl Iterator<Item = (&'static str, &'static str)> + use<> {
-        let example = |line: &'static str| line.split_once(EXAMPLE);
-        self.lines().filter_map(example).map(|(input, answer)| (input.trim(), answer.trim()))
+        self.lines().filter_map(|line| line.split_once(EXAMPLE)).map(|(input, answer)| (input.trim(), answer.trim()))
     }
 }

@@ -6,12 +6,15 @@ use std::str::Chars;
 
 use super::layout::is_deceptive;
 
-/// One shell word: bare if every byte is harmless, else in single quotes. What a terminal would obey is printed by the
-/// shell itself.
+/// One shell word: bare if every byte is harmless, else in single quotes. The shell itself prints characters that a
+/// terminal would obey.
 pub fn quoted(word: &OsStr) -> Vec<u8> {
     let bytes = word.as_bytes();
     let harmless = |b: &u8| b.is_ascii_alphanumeric() || b"_-./=:,@%+".contains(b);
-    if !bytes.is_empty() && bytes.iter().all(harmless) {
+    if bytes.is_empty() {
+        return b"''".to_vec();
+    }
+    if bytes.iter().all(harmless) {
         return bytes.to_vec();
     }
     let words = runs(bytes).into_iter().map(|run| match run {
@@ -21,25 +24,21 @@ pub fn quoted(word: &OsStr) -> Vec<u8> {
         }
         Run::Deceptive(bytes) => format!("\"{}\"", printed(bytes)).into_bytes(),
     });
-    if bytes.is_empty() { b"''".to_vec() } else { words.collect::<Vec<_>>().concat() }
+    words.collect::<Vec<_>>().concat()
 }
 
-/// A stretch of a text.
 pub(crate) enum Run<'a> {
     Plain(&'a [u8]),
     /// Characters that a terminal would obey, or bytes that are no text.
     Deceptive(&'a [u8]),
 }
 
-/// The stretches of a text. A line feed is plain: `printed` could not end in one.
+/// A line feed is plain: `printed` could not end in one.
 pub(crate) fn runs(text: &[u8]) -> Vec<Run<'_>> {
-    let mut ends: Vec<(bool, usize)> = Vec::new();
-    let mut add = |deceptive: bool, length: usize| match ends.last_mut() {
-        Some((last, end)) if *last == deceptive => *end += length,
-        last => {
-            let start = last.map_or(0, |(_, end)| *end);
-            ends.push((deceptive, start + length));
-        }
+    let mut lengths: Vec<(bool, usize)> = Vec::new();
+    let mut add = |deceptive: bool, length: usize| match lengths.last_mut() {
+        Some((last, sum)) if *last == deceptive => *sum += length,
+        _ => lengths.push((deceptive, length)),
     };
     for chunk in text.utf8_chunks() {
         chunk.valid().chars().for_each(|c| add(is_deceptive(c) && c != '\n', c.len_utf8()));
@@ -47,32 +46,31 @@ pub(crate) fn runs(text: &[u8]) -> Vec<Run<'_>> {
             add(true, chunk.invalid().len());
         }
     }
-    let mut start = 0;
-    let run = |(deceptive, end)| {
-        let bytes = &text[std::mem::replace(&mut start, end)..end];
+    let mut rest = text;
+    let run = |(deceptive, length)| {
+        let bytes = rest.split_off(..length).unwrap_or_default();
         if deceptive { Run::Deceptive(bytes) } else { Run::Plain(bytes) }
     };
-    ends.into_iter().map(run).collect()
+    lengths.into_iter().map(run).collect()
 }
 
-/// Makes the shell print these bytes: `$(printf '\342\200\256')`. Every POSIX shell can, unlike `$'…'`.
+/// `$(printf '\342\200\256')`, which every POSIX shell prints as these bytes. Not all of them know `$'…'`.
 pub(crate) fn printed(bytes: &[u8]) -> String {
     let codes: String = bytes.iter().map(|byte| format!("\\{byte:03o}")).collect();
     format!("$(printf '{codes}')")
 }
 
-/// Words as one line for a shell.
 pub fn line(words: &[OsString]) -> OsString {
     let quoted: Vec<Vec<u8>> = words.iter().map(|word| quoted(word)).collect();
     OsString::from_vec(quoted.join(&b' '))
 }
 
-/// Words as one line to be shown.
+/// As `line`, to be shown.
 pub(crate) fn text(words: &[OsString]) -> String {
     line(words).to_string_lossy().into_owned()
 }
 
-/// The words of a text that is one plain command. `None` where a shell would do more than split and unquote it.
+/// The words of a plain command. `None` if a shell would do more than split and unquote it.
 pub fn plain_words(text: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -95,7 +93,6 @@ pub fn plain_words(text: &str) -> Option<Vec<String>> {
     Some(words).filter(|words| !words.is_empty())
 }
 
-/// Reads up to the quote that ends it.
 fn quoted_part(quote: char, chars: &mut Chars<'_>, word: &mut String) -> Option<()> {
     loop {
         match chars.next()? {

@@ -2,18 +2,14 @@
 
 use std::fmt;
 
-/// The short form, to be read at a glance: `64 MiB`, `1.5 GiB`.
+/// The short form: `64 MiB`, `1.5 GiB`.
 pub fn size(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["bytes", "KiB", "MiB", "GiB", "TiB"];
     let step = (0..UNITS.len() - 1).take_while(|step| bytes >> (10 * step) >= 1024).count();
     // One decimal, rounded down, without a float.
     let tenths = (u128::from(bytes) * 10) >> (10 * step);
-    let (whole, tenth) = (tenths / 10, tenths % 10);
-    if tenth == 0 || whole >= 100 {
-        format!("{whole} {}", UNITS[step])
-    } else {
-        format!("{whole}.{tenth} {}", UNITS[step])
-    }
+    let (whole, tenth, unit) = (tenths / 10, tenths % 10, UNITS[step]);
+    if tenth == 0 || whole >= 100 { format!("{whole} {unit}") } else { format!("{whole}.{tenth} {unit}") }
 }
 
 /// The form for columns of sizes that are compared: GiB or TiB, always with one decimal.
@@ -32,22 +28,22 @@ pub fn parse_count(text: &str) -> Option<u64> {
     with_unit(text, &[("T", 1e12), ("B", 1e9), ("M", 1e6), ("", 1.0)])
 }
 
-/// What somebody means who writes `three`, `200M`, `4k`, `16.0` or `5,000` where a whole number of `name` is wanted.
+/// Reads `three`, `200M`, `4k`, `16.0` or `5,000` as the whole number that `name` wants.
 pub(crate) fn number_meant(text: &str, name: &str) -> Option<u64> {
     const WORDS: &str = "zero one two three four five six seven eight nine ten";
     let text = text.trim().replace([',', '_', ' '], "").to_lowercase();
     let word = || WORDS.split(' ').position(|word| word == text).map(|number| number as u64);
-    // Lengths are powers of two.
+    // `4k` is 4096 for a length.
     let thousand = if name.contains("len") { 1024 } else { 1000 };
     let thousands = || Some(text.strip_suffix('k')?.parse::<u64>().ok()?.saturating_mul(thousand));
     word().or_else(thousands).or_else(|| parse_count(&text))
 }
 
-/// `80GiB`, `80G` (the same), `80GB` (decimal, so a little less), `81559MiB`; without a unit, bytes.
+/// `80GiB`, `80G` (the same), `80GB` (decimal, so a little less), `81559MiB`, or bytes without a unit.
 pub fn parse_bytes(text: &str) -> Option<u64> {
     const K: f64 = 1024.0;
     #[rustfmt::skip]
-    const UNITS: Units = &[
+    const UNITS: &[(&str, f64)] = &[
         ("KIB", K), ("MIB", K * K), ("GIB", K * K * K), ("TIB", K * K * K * K),
         ("KB", 1e3), ("MB", 1e6), ("GB", 1e9), ("TB", 1e12),
         ("K", K), ("M", K * K), ("G", K * K * K), ("T", K * K * K * K),
@@ -56,11 +52,8 @@ pub fn parse_bytes(text: &str) -> Option<u64> {
     with_unit(text.trim(), UNITS)
 }
 
-/// Suffixes in upper case with what they multiply by, in the order they are tried.
-type Units = &'static [(&'static str, f64)];
-
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "numbers out of range are refused")]
-fn with_unit(text: &str, units: Units) -> Option<u64> {
+fn with_unit(text: &str, units: &[(&str, f64)]) -> Option<u64> {
     let upper = text.to_ascii_uppercase();
     let (number, unit) = units.iter().find_map(|(suffix, unit)| Some((upper.strip_suffix(suffix)?, unit)))?;
     let number = number.trim_end().parse::<f64>().ok()? * unit;

@@ -1,36 +1,31 @@
-//! Provenance: a value together with where it came from. Everything in the plan carries its source, so that an error
-//! can point at it, a dry run can say why, and a mismatch can name both sides.
+//! A value together with where it came from. Everything in the plan carries its source, so that an error can point at it,
+//! a dry run can say why, and a mismatch can name both sides.
 
 use std::fmt;
 
-/// Where a value came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
     /// An option of zlaunch, without its value: `--nproc-per-node`.
     Flag(String),
     /// An argument of the trainer or of the launcher in the user's command, as it was spelled.
     Argument(String),
-    /// An operand of this sub-command.
+    /// The sub-command whose operand it is.
     Operand(String),
-    /// An environment variable.
     Variable(String),
-    /// What was seen on this machine.
+    /// Something that was seen on this machine.
     Machine(&'static str),
-    /// Two of them together.
     Both(Box<Source>, Box<Source>),
-    /// The trainer's own value of an argument that is not given.
+    /// The argument is not given, and this is the trainer's own value.
     TrainerDefault(Box<TrainerDefault>),
     /// An argument that something may change before the trainer gets it.
     Doubtful(Box<DoubtfulArgument>),
     /// Standard input or another pipe.
     Input,
-    /// Nothing was given.
     Default,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DoubtfulArgument {
-    /// As it was spelled.
     pub(crate) argument: String,
     /// `train.py:57 sets learning_rate`.
     pub(crate) why: String,
@@ -41,7 +36,7 @@ pub struct TrainerDefault {
     pub(crate) argument: &'static str,
     /// `default of transformers 5.19.0`.
     pub(crate) whose: String,
-    /// What may make it another value, where something may: `the script changes it`.
+    /// Something that may make it another value: `the script changes it`.
     pub(crate) unless: Option<&'static str>,
 }
 
@@ -72,29 +67,27 @@ impl<T> Sourced<T> {
         Sourced { value, from }
     }
 
-    /// The same source, another value.
     pub(crate) fn map<U>(self, change: impl FnOnce(T) -> U) -> Sourced<U> {
         Sourced { value: change(self.value), from: self.from }
     }
 }
 
 impl Source {
-    /// The argument that is not given, where the trainer's default stands for it.
     pub(crate) fn trainer_default(&self) -> Option<&TrainerDefault> {
         if let Source::TrainerDefault(default) = self { Some(default) } else { None }
     }
 
-    /// Why the trainer may get something else.
+    /// The reason why the trainer may get something else.
     pub(crate) fn doubt(&self) -> Option<&str> {
         if let Source::Doubtful(doubtful) = self { Some(&doubtful.why) } else { None }
     }
 
-    /// Given for this launch. A variable may be set for a whole site.
+    /// A flag is given for this launch, while a variable may be set for a whole site.
     pub(crate) fn is_flag(&self) -> bool {
         matches!(self, Source::Flag(_))
     }
 
-    /// As a person would type it with this value: `--deepspeed zero3`, `ZLAUNCH_DEEPSPEED=zero3`.
+    /// As a person types it with this value: `--deepspeed zero3`, `ZLAUNCH_DEEPSPEED=zero3`.
     pub(crate) fn with(&self, value: impl fmt::Display) -> String {
         match self {
             Source::Flag(name) | Source::Argument(name) => format!("{name} {value}"),
@@ -106,7 +99,6 @@ impl Source {
 }
 
 impl<T: fmt::Display> Sourced<T> {
-    /// The place as a person typed it.
     pub(crate) fn spelling(&self) -> String {
         self.from.with(&self.value)
     }

@@ -1,5 +1,5 @@
-//! Every environment variable that zlaunch reads or sets, each with one sentence. `ZLAUNCH_<OPTION>` exists for every
-//! launch option besides (see `base::options`). Those of the engines are in the table of engines.
+//! Every environment variable that zlaunch reads or sets, each with one sentence. Not here: `ZLAUNCH_<OPTION>`, which
+//! exists for every launch option, and those that only the table of engines (`ranks/topology/engines`) names.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use std::borrow::Cow;
 pub struct Var {
     /// One name, or several with commas.
     pub name: Cow<'static, str>,
-    /// What zlaunch does with it.
+    /// `reads`, `sets` or both: this is what zlaunch does with it.
     pub does: &'static str,
     pub about: &'static str,
 }
@@ -26,7 +26,7 @@ pub(crate) const READ: &str = "reads";
 const SET: &str = "sets";
 const READ_AND_SET: &str = "reads, sets";
 
-/// Rows with a constant for each, and rows of variables that are named only where they are used.
+/// Rows of which each makes a constant, then rows without one.
 macro_rules! vars {
     ($($name:ident $does:ident $about:literal;)* $($names:literal $how:ident $for:literal;)*) => {
         $(#[doc = $about] pub(crate) const $name: &str = stringify!($name);)*
@@ -150,7 +150,7 @@ vars! {
     ACCELERATE_DEEPSPEED_ZERO3_SAVE_16BIT_MODEL READ_AND_SET "what accelerate makes of an \"auto\" gather key";
     PL_DEEPSPEED_CONFIG_PATH READ_AND_SET "passes the config to Lightning's `DeepSpeedStrategy`";
 
-    // Named only where they are used.
+    // Without a constant.
     "PYENV_VERSION" READ "the Python that a shim of pyenv stands for";
     "PYTHONHOME" READ "the interpreter's modules are elsewhere, and are not looked up";
     "PYTHONNOUSERSITE" READ "packages of the user's site are ignored";
@@ -176,47 +176,9 @@ vars! {
     "TRANSFORMERS_OFFLINE" READ "as HF_HUB_OFFLINE: a model that is not in the cache is reported";
 }
 
-/// Variables that select accelerators, in the order they are looked at.
-pub(crate) const VISIBLE_DEVICES: &[&str] =
-    &[CUDA_VISIBLE_DEVICES, HIP_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES, ASCEND_RT_VISIBLE_DEVICES];
-
-/// torchrun's own variables for what zlaunch decides otherwise.
-pub(crate) const PET_ELSEWHERE: &str = "PET_RDZV_BACKEND PET_RDZV_ENDPOINT PET_RDZV_ID PET_RDZV_CONF PET_STANDALONE \
-    PET_MODULE PET_NO_PYTHON PET_RUN_PATH";
-
-/// Shown in every plan when set, because they change how the ranks start.
-pub(crate) const SHOWN_WHEN_SET: &str = "CUDA_VISIBLE_DEVICES HIP_VISIBLE_DEVICES ROCR_VISIBLE_DEVICES \
-    ASCEND_RT_VISIBLE_DEVICES OMP_NUM_THREADS MASTER_ADDR MASTER_PORT PYTORCH_CUDA_ALLOC_CONF PYTORCH_ALLOC_CONF \
-    CUDA_DEVICE_MAX_CONNECTIONS NCCL_DEBUG DS_ACCELERATOR";
-
-/// Written into the launch record when set: zlaunch leaves them alone, but they change a training.
-const RECORDED: &str = "ZLAUNCH_ PATH PYTHONPATH PYTHONHASHSEED PYTHONNOUSERSITE LD_ VIRTUAL_ENV CONDA_PREFIX \
-    NPROC_PER_NODE NNODES NODE_RANK MASTER_ PET_ CUDA_ CUBLAS_ HIP_ ROCR_ ASCEND_ HCCL_ NCCL_ GLOO_ UCX_ FI_ OMP_ MKL_ \
-    TORCH_ TORCHINDUCTOR_ TORCHDYNAMO_ PYTORCH_ TRITON_ HF_ HUGGINGFACE_ TRANSFORMERS_ TOKENIZERS_ MODELSCOPE_ \
-    ACCELERATE_ DEEPSPEED_ DS_ WANDB_ SWIFT_ MAX_PIXELS VIDEO_ FPS_ USE_ OPTIM_TORCH";
-
-pub(crate) fn changes_a_training(name: &str) -> bool {
-    lists(RECORDED, name)
-}
-
-/// Whether a list has this name. A trailing `_` in the list marks a prefix.
+/// A word of the list that ends with `_` is a prefix.
 pub(crate) fn lists(list: &str, name: &str) -> bool {
     list.split(' ').any(|known| name == known || known.ends_with('_') && name.starts_with(known))
-}
-
-/// Variables that a template may set. The table says how it is written.
-const TUNING: &str = include_str!("template-variables.txt");
-
-/// A template may set it: it only tunes, and decides neither which code runs nor which ranks take part.
-pub fn only_tunes(name: &str) -> bool {
-    let lines = |sign: &'static str| {
-        TUNING.lines().filter_map(move |line| line.strip_prefix(sign)).flat_map(str::split_whitespace)
-    };
-    let plain = || TUNING.lines().filter(|line| !line.starts_with(['#', '-', '+'])).flat_map(str::split_whitespace);
-    let is_listed =
-        || plain().any(|known| known == name || known.strip_suffix('*').is_some_and(|start| name.starts_with(start)));
-    let leads_on = || name.split('_').any(|part| lines("- ").any(|word| word == part));
-    lines("+ ").any(|known| known == name) || is_listed() && !leads_on()
 }
 
 /// A name that a shell can `export`.

@@ -1,9 +1,7 @@
 //! YAML as the trainers read it. PyYAML is YAML 1.1: `yes` is true, `010` is 8, and `1e-5` is a *string*, because its
 //! floats need a dot and a signed exponent. OmegaConf (LLaMA-Factory) adds floats without a dot.
 //!
-//! Also Python's way to turn the values back into words, which is how ms-swift hands a run file on.
-
-mod scalar;
+//! Also Python's way to write the values as words, which is how ms-swift passes a run file on.
 
 use std::collections::HashMap;
 
@@ -13,11 +11,14 @@ use serde_json::{Map, Number, Value};
 use crate::base::json::SyntaxError;
 use crate::base::python_value::repr_float;
 
-pub use scalar::{Dialect, scalar};
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    PyYaml,
+    OmegaConf,
+}
 
-/// Deeper than any real config.
 const DEEPEST: usize = 64;
-/// Aliases can make a small file explode.
+/// Aliases can make a small file very large.
 const MOST_VALUES: usize = 100_000;
 
 /// The first document of the text; an empty one is null.
@@ -48,9 +49,9 @@ struct Loader<'a> {
     dialect: Dialect,
     anchors: HashMap<usize, Value>,
     values: usize,
-    /// Where the text ends, if it does so without a line feed.
+    /// The length of the text, if it ends without a line feed.
     unfinished: Option<usize>,
-    /// Where the last event ends.
+    /// The place behind the last event.
     end: usize,
 }
 
@@ -73,21 +74,23 @@ impl<'a> Loader<'a> {
         }
         let (anchor, value) = match event {
             Event::Scalar(text, style, anchor, tag) => {
+                let is_block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
                 let value = match tag.as_deref().map(|tag| (tag.is_yaml_core_schema(), tag.suffix.as_str())) {
                     None if style == ScalarStyle::Plain && text == "=" => {
                         return Err(fault(place, "a plain `=` has no value"));
                     }
                     None if style == ScalarStyle::Plain => scalar(&text, self.dialect),
                     // A block at the end of a text without a line feed has none either.
-                    None if self.ends_unfinished(style) => Value::from(text.strip_suffix('\n').unwrap_or(&text)),
-                    // Python has types for the last two, which no argument has.
+                    None if is_block && self.unfinished.is_some_and(|end| self.end >= end) => {
+                        Value::from(text.strip_suffix('\n').unwrap_or(&text))
+                    }
+                    // Python has types of its own for the last two, but no argument has these.
                     None | Some((true, "str" | "binary" | "timestamp")) => Value::from(text.as_ref()),
                     Some((true, "int" | "bool" | "null")) => scalar(&text, self.dialect),
-                    Some((true, "float")) => text
-                        .parse()
-                        .ok()
-                        .and_then(Number::from_f64)
-                        .map_or_else(|| Value::from(text.as_ref()), Value::Number),
+                    Some((true, "float")) => {
+                        let number = text.parse().ok().and_then(Number::from_f64);
+                        number.map_or_else(|| Value::from(text.as_ref()), Value::Number)
+                    }
                     Some(_) => return Err(fault(place, "this tag is not read")),
                 };
                 (anchor, value)
@@ -107,11 +110,6 @@ impl<'a> Loader<'a> {
         Ok(value)
     }
 
-    fn ends_unfinished(&self, style: ScalarStyle) -> bool {
-        let is_block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
-        is_block && self.unfinished.is_some_and(|end| self.end >= end)
-    }
-
     fn sequence(&mut self, depth: usize) -> Result<Value, SyntaxError> {
         let mut list = Vec::new();
         loop {
@@ -122,10 +120,10 @@ impl<'a> Loader<'a> {
         }
     }
 
-    /// Repeated keys: the last one wins. `<<` brings in what is not there yet.
+    /// For PyYAML the last of several equal keys wins. `<<` adds the keys that are not there yet.
     fn mapping(&mut self, depth: usize) -> Result<Value, SyntaxError> {
         let mut object = Map::new();
-        let mut merged = Vec::new();
+        let mut merged = Map::new();
         loop {
             let (event, place) = self.next()?;
             if matches!(event, Event::MappingEnd | Event::StreamEnd) {
@@ -139,26 +137,20 @@ impl<'a> Loader<'a> {
                 return Err(fault(place, what));
             }
             let (event, place) = self.next()?;
-            let value = self.value(event, place, depth + 1)?;
-            match (is_merge, value) {
-                (false, value) => {
-                    object.insert(python_str(&key), value);
-                }
-                (true, value @ Value::Object(_)) => merged.push(value),
+            match self.value(event, place, depth + 1)? {
+                value if !is_merge => drop(object.insert(python_str(&key), value)),
+                Value::Object(mapping) => merged.extend(mapping),
                 // Of a list the first counts, of several `<<` the last.
-                (true, Value::Array(list)) => merged.extend(list.into_iter().rev()),
-                (true, _) => return Err(fault(place, "`<<` wants a mapping")),
+                Value::Array(list) => {
+                    let mappings = list.into_iter().rev();
+                    merged.extend(mappings.filter_map(|value| value.as_object().cloned()).flatten());
+                }
+                _ => return Err(fault(place, "`<<` wants a mapping")),
             }
         }
         // PyYAML puts merged keys first; an own key keeps its place among them.
-        let mut all = Map::new();
-        for value in merged {
-            if let Value::Object(object) = value {
-                all.extend(object);
-            }
-        }
-        all.extend(object);
-        Ok(Value::Object(all))
+        merged.extend(object);
+        Ok(Value::Object(merged))
     }
 }
 
@@ -174,62 +166,141 @@ fn size(value: &Value) -> usize {
     }
 }
 
+/// A plain scalar by YAML 1.1's implicit types.
+pub fn scalar(text: &str, dialect: Dialect) -> Value {
+    match text {
+        "" | "~" | "null" | "Null" | "NULL" => return Value::Null,
+        "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => return Value::Bool(true),
+        "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => return Value::Bool(false),
+        _ => {}
+    }
+    if let Some(integer) = integer(text) {
+        return Value::from(integer);
+    }
+    let Some(float) = float(text, dialect) else { return Value::from(text) };
+    Number::from_f64(float).map_or_else(|| Value::from(repr_float(float)), Value::Number)
+}
+
+fn integer(text: &str) -> Option<i64> {
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let read = |digits: &str, radix: u32| {
+        let plain = digits.replace('_', "");
+        if plain.starts_with(['-', '+']) { None } else { i64::from_str_radix(&plain, radix).ok() }
+    };
+    let value = match digits.as_bytes() {
+        [b'0', b'b', ..] => read(&digits[2..], 2)?,
+        [b'0', b'x', ..] => read(&digits[2..], 16)?,
+        b"0" => 0,
+        [b'0', ..] => read(&digits[1..], 8)?,
+        _ if digits.contains(':') => sexagesimal(digits)?,
+        [b'0'..=b'9', ..] => read(digits, 10)?,
+        _ => return None,
+    };
+    Some(if text.starts_with('-') { -value } else { value })
+}
+
+/// `1:30` is 90.
+fn sexagesimal(text: &str) -> Option<i64> {
+    let mut parts = text.split(':');
+    let mut value: i64 = parts.next()?.replace('_', "").parse().ok()?;
+    for part in parts {
+        let digit: i64 = part.parse().ok().filter(|digit| (0..60).contains(digit) && part.len() <= 2)?;
+        value = value.checked_mul(60)?.checked_add(digit)?;
+    }
+    Some(value)
+}
+
+/// `1:30.5` is 90.5.
+fn sexagesimal_float(text: &str) -> Option<f64> {
+    let (whole, fraction) = text.split_once('.').filter(|(whole, _)| whole.contains(':'))?;
+    let fraction = fraction.replace('_', "");
+    let lawful = whole.starts_with(|c: char| c.is_ascii_digit()) && fraction.bytes().all(|b| b.is_ascii_digit());
+    #[expect(clippy::cast_precision_loss, reason = "minutes and hours")]
+    let seconds = sexagesimal(whole).filter(|_| lawful)? as f64;
+    Some(seconds + format!("0.{fraction}").parse::<f64>().ok()?)
+}
+
+fn float(text: &str, dialect: Dialect) -> Option<f64> {
+    let bare = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let sign = if text.starts_with('-') { -1.0 } else { 1.0 };
+    match bare {
+        ".inf" | ".Inf" | ".INF" => return Some(sign * f64::INFINITY),
+        ".nan" | ".NaN" | ".NAN" if bare == text => return Some(f64::NAN),
+        _ => {}
+    }
+    if let Some(value) = sexagesimal_float(bare) {
+        return Some(sign * value);
+    }
+    let (mantissa, exponent) = match bare.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, Some(exponent)),
+        None => (bare, None),
+    };
+    let omegaconf = dialect == Dialect::OmegaConf;
+    let lawful_exponent = exponent.is_none_or(|exponent| {
+        // PyYAML wants a sign.
+        let digits = exponent.strip_prefix(['-', '+']).unwrap_or(if omegaconf { exponent } else { "" });
+        !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
+    });
+    let is_number = |digits: &str| {
+        digits.starts_with(|c: char| c.is_ascii_digit()) && digits.bytes().all(|b| b.is_ascii_digit() || b == b'_')
+    };
+    let lawful_mantissa = match mantissa.split_once('.') {
+        // A number that begins with the dot has no sign.
+        Some((whole, fraction)) => (bare == text || !whole.is_empty()) && is_number(&[whole, fraction].concat()),
+        // `1e-5` has no dot: a float for OmegaConf, a string for PyYAML.
+        None => omegaconf && exponent.is_some() && is_number(mantissa),
+    };
+    if lawful_exponent && lawful_mantissa { text.replace('_', "").parse().ok() } else { None }
+}
+
 /// Python's `str(value)`.
 pub fn python_str(value: &Value) -> String {
-    match value {
+    if let Value::String(text) = value { text.clone() } else { nested(value, python_repr) }
+}
+
+/// Python's `repr(value)`, which `str` uses for the items of a list or mapping.
+fn python_repr(scalar: &Value) -> String {
+    match scalar {
         Value::Null => "None".to_string(),
         Value::Bool(true) => "True".to_string(),
         Value::Bool(false) => "False".to_string(),
-        Value::Number(number) if number.is_f64() => repr_float(number.as_f64().unwrap_or_default()),
-        Value::Number(number) => number.to_string(),
-        Value::String(text) => text.clone(),
-        other => python_repr(other),
-    }
-}
-
-/// Python's `repr(value)`: what `str` makes of the items of a list or mapping.
-fn python_repr(value: &Value) -> String {
-    match value {
         Value::String(text) => {
             let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
             let escaped = text.replace('\\', "\\\\").replace('\n', "\\n").replace('\t', "\\t");
             let escaped = if quote == '\'' { escaped.replace('\'', "\\'") } else { escaped };
             format!("{quote}{escaped}{quote}")
         }
-        Value::Array(list) => in_brackets(list, python_repr),
-        Value::Object(object) => in_braces(object, python_repr),
-        other => python_str(other),
+        other => dumped(other),
     }
 }
 
 /// Python's `json.dumps(value, ensure_ascii=False)`.
 pub fn python_json(value: &Value) -> String {
-    match value {
-        Value::Array(list) => in_brackets(list, python_json),
-        Value::Object(object) => in_braces(object, python_json),
-        Value::Number(number) if number.is_f64() => repr_float(number.as_f64().unwrap_or_default()),
-        other => other.to_string(),
-    }
+    nested(value, dumped)
 }
 
-/// The value in one line that PyYAML reads back with the same types: its floats need a dot.
+fn dumped(scalar: &Value) -> String {
+    if scalar.is_f64() { repr_float(scalar.as_f64().unwrap_or_default()) } else { scalar.to_string() }
+}
+
+/// One line that PyYAML reads back with the same types: its floats need a dot.
 pub(crate) fn flow(value: &Value) -> String {
+    nested(value, |scalar| {
+        let text = dumped(scalar);
+        if scalar.is_f64() && !text.contains('.') { text.replacen('e', ".0e", 1) } else { text }
+    })
+}
+
+fn nested(value: &Value, write: fn(&Value) -> String) -> String {
     match value {
-        Value::Array(list) => in_brackets(list, flow),
-        Value::Object(object) => in_braces(object, flow),
-        Value::Number(number) if number.is_f64() => {
-            let text = repr_float(number.as_f64().unwrap_or_default());
-            if text.contains('.') { text } else { text.replacen('e', ".0e", 1) }
+        Value::Array(list) => {
+            let items: Vec<String> = list.iter().map(|item| nested(item, write)).collect();
+            format!("[{}]", items.join(", "))
         }
-        other => other.to_string(),
+        Value::Object(object) => {
+            let entry = |(key, value): (&String, &Value)| write(&key.as_str().into()) + ": " + &nested(value, write);
+            format!("{{{}}}", object.iter().map(entry).collect::<Vec<_>>().join(", "))
+        }
+        scalar => write(scalar),
     }
-}
-
-fn in_brackets(list: &[Value], write: fn(&Value) -> String) -> String {
-    format!("[{}]", list.iter().map(write).collect::<Vec<_>>().join(", "))
-}
-
-fn in_braces(object: &Map<String, Value>, write: fn(&Value) -> String) -> String {
-    let entries = object.iter().map(|(key, value)| write(&Value::from(key.as_str())) + ": " + &write(value));
-    format!("{{{}}}", entries.collect::<Vec<_>>().join(", "))
 }

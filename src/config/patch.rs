@@ -6,7 +6,6 @@ use json_patch::jsonptr::Pointer;
 use json_patch::{PatchErrorKind, PatchOperation};
 use serde_json::{Map, Value};
 
-use crate::base::json;
 use crate::report::{Place, Problem, Rule};
 
 pub(super) fn not_a_patch(place: Place, why: &str) -> Problem {
@@ -39,6 +38,9 @@ pub fn merge(config: &mut Value, patch: Value) {
 /// Operations may place this many values in all, because repeated copies can make a small file explode.
 const MOST_PLACED: usize = 1_000_000;
 
+/// As deep as serde_json reads.
+const DEEPEST: usize = 128;
+
 /// RFC 6902. One operation at a time, so that the error can name the one that fails.
 pub fn operate(config: &mut Value, operations: Value, place: impl Into<Place>) -> Result<(), Problem> {
     let place = place.into();
@@ -57,7 +59,7 @@ pub fn operate(config: &mut Value, operations: Value, place: impl Into<Place>) -
     let before = config.clone();
     let (last, mut room) = (operations.len().max(1), MOST_PLACED);
     for (number, operation) in (1..).zip(operations) {
-        if !placed(&operation, config).is_none_or(|(path, value)| json::fits(value, path.count(), &mut room)) {
+        if !placed(&operation, config).is_none_or(|(path, value)| fits(value, path.count(), &mut room)) {
             return Err(failed(number, "", too_large));
         }
         json_patch::patch(config, &[operation]).map_err(|why| {
@@ -71,10 +73,10 @@ pub fn operate(config: &mut Value, operations: Value, place: impl Into<Place>) -
             failed(number, &why.path.to_string(), what)
         })?;
     }
-    if !json::is_sensible(config) {
+    if !is_sensible(config) {
         return Err(failed(last, "", too_large));
     }
-    json::restore_order(&before, config);
+    restore_order(&before, config);
     Ok(())
 }
 
@@ -103,4 +105,40 @@ fn placed<'a>(operation: &'a PatchOperation, config: &'a Value) -> Option<(&'a P
         PatchOperation::Move(moved) => (&moved.path, moved.from.resolve(config).ok()?),
         PatchOperation::Remove(_) | PatchOperation::Test(_) => return None,
     })
+}
+
+/// It is nested no deeper than a file may be, and has a size that a config can have.
+pub fn is_sensible(value: &Value) -> bool {
+    fits(value, 0, &mut 50_000)
+}
+
+/// As above, for a value at that depth. Takes the number of its values from `room`.
+fn fits(value: &Value, depth: usize, room: &mut usize) -> bool {
+    *room = room.saturating_sub(1);
+    depth <= DEEPEST
+        && *room > 0
+        && match value {
+            Value::Array(list) => list.iter().all(|item| fits(item, depth + 1, room)),
+            Value::Object(object) => object.values().all(|item| fits(item, depth + 1, room)),
+            _ => true,
+        }
+}
+
+/// Puts the keys of every object back into the order they had `before`, since the crate removes a key by moving the last
+/// one into its place. New keys follow in their own order.
+pub fn restore_order(before: &Value, after: &mut Value) {
+    let (Some(before), Some(after)) = (before.as_object(), after.as_object_mut()) else { return };
+    let mut ordered = Map::new();
+    for (key, old) in before {
+        if let Some(mut value) = after.get_mut(key).map(Value::take) {
+            restore_order(old, &mut value);
+            ordered.insert(key.clone(), value);
+        }
+    }
+    for (key, value) in std::mem::take(after) {
+        if !before.contains_key(&key) {
+            ordered.insert(key, value);
+        }
+    }
+    *after = ordered;
 }

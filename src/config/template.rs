@@ -3,6 +3,7 @@
 mod document;
 pub mod resolve;
 pub mod search;
+pub mod tuning;
 
 pub(crate) use document::{RequiredKey, SCHEMA_LINE, header_schema};
 pub use resolve::{Template, resolve};

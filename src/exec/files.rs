@@ -1,5 +1,4 @@
-//! Files that zlaunch writes: each appears whole or not at all, and none is written through a link that somebody else
-//! may have planted.
+//! Writes files: each appears whole or not at all, and none is written through a link that somebody else may have planted.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -16,16 +15,16 @@ use nix::{
     fcntl::{AT_FDCWD, RenameFlags, renameat2},
 };
 
-use crate::host::{Trust, open_to_others};
+use crate::host::trust::{Trust, open_to_others};
 use crate::plan::FileKind;
 use crate::report::{self, OutputFile, Problem};
 
 /// Writes a program that everybody may run.
 pub(crate) fn write_program(path: &Path, text: &str) -> Result<(), Problem> {
-    let failed = |why: &io::Error| report::cannot_write(OutputFile::PROGRAM, path, why);
-    // Not writable for others: they could choose what is executed.
-    DirBuilder::new().recursive(true).mode(0o755).create(folder_of(path)).map_err(|why| failed(&why))?;
-    write_atomically(path, text.as_bytes(), 0o755).map_err(|why| failed(&why))
+    // Others could choose what is executed if they could write to the folder.
+    let folder = DirBuilder::new().recursive(true).mode(0o755).create(folder_of(path));
+    let written = folder.and_then(|()| write_atomically(path, text.as_bytes(), 0o755));
+    written.map_err(|why| report::cannot_write(OutputFile::PROGRAM, path, &why))
 }
 
 /// Removes files, and those of the folders that are then empty.
@@ -33,24 +32,24 @@ pub(crate) fn remove<'a>(files: &[PathBuf], folders: impl Iterator<Item = &'a Pa
     for file in files {
         fs::remove_file(file).map_err(|why| report::cannot_write(OutputFile::PROGRAM, file, &why))?;
     }
-    // A folder that holds anything else stays.
+    // This fails for a folder that is not empty.
     folders.for_each(|folder| drop(fs::remove_dir(folder)));
     Ok(())
 }
 
 /// Writes a file for the user. An existing one is replaced only with `force`.
 pub(crate) fn write_new(path: &Path, text: &str, force: bool) -> Result<(), Problem> {
-    let failed = |why: &io::Error| report::cannot_write(OutputFile::GENERATED, path, why);
-    let rename = |file: PendingFile| if force { file.put_in_place() } else { rename_new(&file.temporary, path) };
-    let written =
-        in_private_folder(folder_of(path), || PendingFile::write(path, text.as_bytes(), 0o600).and_then(rename));
-    match written {
-        Err(why) if why.kind() == io::ErrorKind::AlreadyExists => Err(report::would_overwrite(path)),
-        other => other.map_err(|why| failed(&why)),
-    }
+    let written = in_private_folder(folder_of(path), || {
+        let file = PendingFile::write(path, text.as_bytes(), 0o600)?;
+        if force { file.put_in_place() } else { rename_new(&file.temporary, path) }
+    });
+    written.map_err(|why| match why.kind() {
+        io::ErrorKind::AlreadyExists => report::would_overwrite(path),
+        _ => report::cannot_write(OutputFile::GENERATED, path, &why),
+    })
 }
 
-/// Replaces the text of a file of the user's; it keeps its mode, and a link to it stays one.
+/// Replaces the text of a file of the user's. It keeps its mode, and a link to it stays a link.
 pub(crate) fn rewrite(path: &Path, text: &str) -> Result<(), Problem> {
     let written = path.canonicalize().and_then(|path| {
         let mode = fs::metadata(&path)?.mode() & 0o777;
@@ -77,21 +76,16 @@ pub(super) fn write(path: &Path, text: &str, kind: FileKind, what: OutputFile) -
     write_atomically(path, text.as_bytes(), 0o600).map_err(|why| failed(&why))
 }
 
-/// Makes a folder that the user named.
-fn make_private_folder(folder: &Path) -> io::Result<()> {
-    refuse_links_of_others(folder)?;
-    make_folder(folder)?;
-    // Somebody may have put a link there in between. From now on it is a folder of ours.
-    refuse_links_of_others(folder)
-}
-
 /// Makes a folder that the user named and writes into it. If that fails, the folders that were not there before are gone.
 pub(super) fn in_private_folder<T>(folder: &Path, write: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     let missing: Vec<&Path> = folder.ancestors().take_while(|path| fs::symlink_metadata(path).is_err()).collect();
-    let written = make_private_folder(folder).and_then(|()| write());
+    let written = refuse_links_of_others(folder)
+        .and_then(|()| make_folder(folder))
+        // Somebody may have put a link there in between. From now on it is a folder of ours.
+        .and_then(|()| refuse_links_of_others(folder))
+        .and_then(|()| write());
     if written.is_err() {
         for folder in missing {
-            // One that holds anything else stays.
             let _ = fs::remove_dir(folder);
         }
     }
@@ -113,7 +107,11 @@ impl<'a> PendingFile<'a> {
     pub(super) fn write(path: &'a Path, content: &[u8], mode: u32) -> io::Result<Self> {
         let (mut file, temporary) = create_beside(path, mode)?;
         let pending = PendingFile { path, temporary };
-        write_whole(&mut file, content).map(|()| pending)
+        // Under `ulimit -f` the kernel would end us with SIGXFSZ. With the signal blocked, the write fails instead.
+        let before = SigSet::from(Signal::SIGXFSZ).thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
+        file.write_all(content)?;
+        before.thread_set_mask()?;
+        Ok(pending)
     }
 
     pub(super) fn put_in_place(mut self) -> io::Result<()> {
@@ -126,7 +124,7 @@ impl<'a> PendingFile<'a> {
 impl Drop for PendingFile<'_> {
     fn drop(&mut self) {
         if !self.temporary.as_os_str().is_empty() {
-            // Whatever failed before is what is worth reporting.
+            // An earlier failure is the one worth reporting.
             let _ = fs::remove_file(&self.temporary);
         }
     }
@@ -136,8 +134,8 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().unwrap_or(Path::new("/"))
 }
 
-/// Makes a folder for files of ours. The one above it is made only in a cache, which is ours to make (`Host::configs_folder`):
-/// what TMPDIR names is the user's.
+/// Makes a folder for files of ours. The one above it is made only in a cache (`Host::configs_folder`): a folder that
+/// TMPDIR names is the user's to make.
 fn make_our_folder(folder: &Path) -> io::Result<()> {
     let above = folder_of(folder);
     if !above.is_dir() && !folder.ends_with("zlaunch/configs") {
@@ -150,8 +148,8 @@ fn make_folder(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
-/// Renames a file unless the target exists. Not every libc and file system can; the fallback is a hard link, which also
-/// fails if the target exists, but which some file systems do not have.
+/// Renames a file unless the target exists. Not every libc and file system can do that; a hard link fails as well if the
+/// target exists, but some file systems have none.
 fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     #[cfg(target_env = "gnu")]
     match renameat2(AT_FDCWD, from, AT_FDCWD, to, RenameFlags::RENAME_NOREPLACE) {
@@ -162,7 +160,7 @@ fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     fs::hard_link(from, to)
 }
 
-/// Fails if the path leads through a link in a folder that everybody can write to: such a link could point anywhere.
+/// Fails if the path leads through a link in a folder that everybody can write to: it could point anywhere.
 fn refuse_links_of_others(path: &Path) -> io::Result<()> {
     let mut walked = PathBuf::new();
     for part in path.components() {
@@ -186,14 +184,14 @@ fn refuse_links_of_others(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether this is a real folder of this user that nobody else can write to. In a shared temporary folder, somebody else
-/// may have made it first.
+/// A real folder of this user that nobody else can write to. In a shared temporary folder, somebody else may have made it
+/// first.
 fn is_ours_alone(folder: &Path) -> bool {
     fs::symlink_metadata(folder)
         .is_ok_and(|seen| seen.is_dir() && seen.uid() == geteuid().as_raw() && seen.mode() & 0o022 == 0)
 }
 
-/// Whether the file is private and already has this content. Links are not followed.
+/// The file is private and already has this content. Links are not followed.
 fn has_content(path: &Path, content: &[u8]) -> bool {
     let mut found = Vec::new();
     let opened = OpenOptions::new().read(true).custom_flags((OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits()).open(path);
@@ -202,14 +200,6 @@ fn has_content(path: &Path, content: &[u8]) -> bool {
             && file.take(content.len() as u64 + 1).read_to_end(&mut found).is_ok()
             && found == content
     })
-}
-
-/// Under `ulimit -f` the kernel would end us with SIGXFSZ. With the signal blocked the write fails with an error instead.
-fn write_whole(file: &mut File, content: &[u8]) -> io::Result<()> {
-    let before = SigSet::from(Signal::SIGXFSZ).thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
-    file.write_all(content)?;
-    before.thread_set_mask()?;
-    Ok(())
 }
 
 fn create_beside(path: &Path, mode: u32) -> io::Result<(File, PathBuf)> {

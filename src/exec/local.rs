@@ -1,7 +1,7 @@
 //! `--launcher local`: starts the ranks of this machine, passes signals on to them, and ends all when one fails.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{self, IsTerminal, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -17,9 +17,8 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, close, getpid, getppid};
 
-use super::environment;
 use crate::base::vars;
-use crate::host::{Host, IgnoredSignals};
+use crate::host::{Host, children, is_ignored};
 use crate::plan::Plan;
 use crate::ranks::launcher::local::{LocalRanks, PER_RANK};
 use crate::report::secrets::Secrets;
@@ -27,21 +26,22 @@ use crate::report::{self, Problem};
 
 /// Signals that ask the ranks to stop. The first one starts the grace period.
 const STOP: [Signal; 4] = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT];
-/// Those that are only passed on.
+/// Signals that are only passed on.
 const FORWARDED: [Signal; 4] = [Signal::SIGUSR1, Signal::SIGUSR2, Signal::SIGTSTP, Signal::SIGCONT];
-/// A process that is still there so long after SIGKILL hangs in the kernel, and nobody can end it.
+/// A process that is still there this long after SIGKILL hangs in the kernel, and nobody can end it.
 const KILL_TIMEOUT: Duration = Duration::from_secs(1);
 /// The `argv[0]` of a rank before its exec.
 const RANK: &str = "zlaunch-rank";
 
-/// Starts the ranks and waits for all of them. The exit status is theirs. `port`: where they meet, if nobody says.
+/// Starts the ranks, waits for all of them, and returns their exit status. They meet on `port`, if the plan names none.
 pub(super) fn run(local: &LocalRanks, plan: &Plan, port: Option<u16>) -> Result<u8, Problem> {
-    if IgnoredSignals::read().contains(Signal::SIGCHLD) {
+    if is_ignored(Signal::SIGCHLD) {
         return Err(report::endings_are_hidden());
     }
     let failed = |why: io::Error| report::cannot_watch_ranks(&why);
     let mut supervisor = Supervisor::new(local.grace).map_err(failed)?;
-    // Ranks write here why their program was not executed. They inherit it and open it again, so that exec closes it.
+    // A rank writes the reason here if its program is not executed. It inherits this and opens it again, so that exec
+    // closes it.
     let (mut exec_errors, exec_error) = io::pipe().map_err(failed)?;
     fcntl(&exec_error, FcntlArg::F_SETFD(FdFlag::empty())).map_err(|why| failed(why.into()))?;
     let started = (0..local.count).try_for_each(|rank| {
@@ -75,7 +75,7 @@ fn rank_command(rank: u32, plan: &Plan, port: Option<u16>, exec_error: &io::Pipe
     // In a process group of its own: Ctrl-C reaches zlaunch alone, which passes it on.
     command.arg0(RANK).process_group(0);
     command.args([getpid().to_string(), exec_error.as_raw_fd().to_string()]).args(&plan.argv);
-    environment::apply(&plan.environment, &mut command);
+    plan.environment.apply(&mut command);
     command.envs(PER_RANK.iter().map(|name| (name, rank.to_string())));
     command.envs(port.map(|port| (vars::MASTER_PORT, port.to_string())));
     // The first rank may read a file or a pipe. In the background, a terminal would stop it.
@@ -87,12 +87,11 @@ fn rank_command(rank: u32, plan: &Plan, port: Option<u16>, exec_error: &io::Pipe
 struct Rank {
     child: Child,
     status: Option<ExitStatus>,
-    /// Nobody is left in its group, the number of which the system may give to another one.
+    /// No process is left in its group, so the system may give its number to another one.
     group_is_empty: bool,
 }
 
 impl Rank {
-    /// A rank leads a process group of its own.
     fn group(&self) -> Pid {
         Pid::from_raw(self.child.id().cast_signed())
     }
@@ -101,31 +100,28 @@ impl Rank {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Running,
-    /// The ranks got a signal that they can handle, and have until then. `None`: for ever.
+    /// The ranks got a signal that they can handle, and have time until then. `None`: for ever.
     Stopping(Option<Instant>),
     Killing(Instant),
-    /// Whatever is left is not waited for.
     GivenUp,
 }
 
 struct Supervisor {
     ranks: Vec<Rank>,
     signals: SignalFd,
-    /// Of who was before us in this process. What they leave behind becomes ours as well, and is not our business.
+    /// The program that became zlaunch had children. Their orphans become ours as well, but are not our business.
     has_foreign_children: bool,
     grace: Duration,
     phase: Phase,
     /// The first rank that failed before any was asked to stop.
     first_failure: Option<(usize, ExitStatus)>,
-    /// The first signal from outside that asked us to stop.
     stop_signal: Option<Signal>,
 }
 
 impl Supervisor {
     fn new(grace: Duration) -> io::Result<Self> {
-        // What the caller made us ignore (nohup), the ranks ignore as well.
-        let ignored = IgnoredSignals::read();
-        let handled: SigSet = handled_signals().filter(|signal| !ignored.contains(*signal)).collect();
+        // The ranks ignore the signals that the caller made us ignore (nohup).
+        let handled: SigSet = handled_signals().filter(|signal| !is_ignored(*signal)).collect();
         handled.thread_block()?;
         // Processes whose rank is gone become our children, so that we learn when they exit.
         set_child_subreaper(true)?;
@@ -140,7 +136,6 @@ impl Supervisor {
         })
     }
 
-    /// Until all ranks and what they started are gone.
     fn wait_for_all(&mut self) -> nix::Result<()> {
         loop {
             if self.ranks.iter().all(|rank| rank.status.is_some()) {
@@ -152,11 +147,11 @@ impl Supervisor {
                 if groups_are_empty && orphans.is_empty() || self.phase == Phase::GivenUp {
                     return Ok(());
                 }
-                // What the ranks left behind must not stay.
+                // Processes that the ranks left behind must not stay.
                 let signal = if matches!(self.phase, Phase::Killing(_)) { Signal::SIGKILL } else { Signal::SIGTERM };
                 self.stop(signal);
                 for orphan in orphans {
-                    // They fail only if it has just exited: nobody but us collects it, so the number is still its own.
+                    // These fail only if it has just exited. Only we collect it, so the number is still its own.
                     let _ = (kill(orphan, signal), kill(orphan, Signal::SIGCONT));
                 }
             }
@@ -237,22 +232,20 @@ impl Supervisor {
         let first = self.ranks.iter().position(|rank| rank.group() == first);
         for at in first.into_iter().chain(0..self.ranks.len()) {
             let rank = &mut self.ranks[at];
-            if rank.status.is_none() {
-                rank.status = match rank.child.try_wait() {
-                    Ok(status) => status,
-                    // The status is lost, which counts as a failure.
-                    Err(_) => Some(ExitStatus::from_raw(i32::from(report::REFUSED) << 8)),
-                };
-                if let Some(status) = rank.status.filter(|status| !status.success())
-                    && self.phase == Phase::Running
-                {
-                    self.first_failure = Some((at, status));
-                    self.stop(Signal::SIGTERM);
-                }
+            if rank.status.is_some() {
+                continue;
+            }
+            // An error means that the status is lost, which counts as a failure.
+            let lost = ExitStatus::from_raw(i32::from(report::REFUSED) << 8);
+            rank.status = rank.child.try_wait().unwrap_or(Some(lost));
+            if let Some(status) = rank.status.filter(|status| !status.success())
+                && self.phase == Phase::Running
+            {
+                self.first_failure = Some((at, status));
+                self.stop(Signal::SIGTERM);
             }
         }
         for orphan in self.orphans() {
-            // How it exited does not matter.
             let _ = waitpid(orphan, Some(WaitPidFlag::WNOHANG));
         }
         for rank in self.ranks.iter_mut().filter(|rank| rank.status.is_some() && !rank.group_is_empty) {
@@ -265,19 +258,12 @@ impl Supervisor {
     }
 }
 
-/// The children of this process, which has one thread that starts any. A kernel without this file lists none.
-fn children() -> Vec<Pid> {
-    let pid = getpid();
-    let text = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-    text.split_whitespace().filter_map(|word| word.parse().ok()).map(Pid::from_raw).collect()
-}
-
 fn handled_signals() -> impl Iterator<Item = Signal> {
     STOP.into_iter().chain(FORWARDED).chain([Signal::SIGCHLD])
 }
 
-/// If this process was started as a rank, becomes it: what a parent cannot do for a child without unsafe code between fork
-/// and exec. Returns only if the program was not executed, with the exit status.
+/// Becomes a rank if this process was started as one, after steps that a parent could only take with unsafe code between
+/// fork and exec. Returns the exit status if the program was not executed.
 pub(crate) fn become_rank(words: &[OsString]) -> Option<u8> {
     let [name, parent, exec_error, program, arguments @ ..] = words else { return None };
     if name != OsStr::new(RANK) {

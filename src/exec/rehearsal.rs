@@ -1,5 +1,5 @@
-//! A rehearsal: one process in a private folder, which goes with it. What it writes to its standard output is read line by
-//! line. It ends when its standard input is closed, so that it never outlives zlaunch.
+//! A rehearsal: one process in a private folder, which is removed with it. Its standard output is read line by line. It ends
+//! when its standard input is closed, so that it never outlives zlaunch.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder, File};
@@ -16,7 +16,7 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use serde_json::Value;
 
-use super::{environment, files};
+use super::files;
 use crate::base::vars;
 use crate::host::Host;
 use crate::plan::{FileKind, Plan, PlannedConfig};
@@ -29,7 +29,7 @@ pub(crate) struct Rehearsal {
 }
 
 impl Rehearsal {
-    /// Starts the program; `spec` makes what it is told from the folder and the words of the launch.
+    /// `spec` makes the program's input from the folder and the words of the launch.
     pub(crate) fn start(
         python: &Path,
         program: &str,
@@ -39,7 +39,7 @@ impl Rehearsal {
     ) -> Result<Self, Problem> {
         let folder = private_folder(host)?;
         let (sender, lines) = mpsc::channel();
-        // From here on the folder goes with it.
+        // From here on, dropping it removes the folder.
         let mut rehearsal = Rehearsal { folder, child: None, lines };
         let folder = &rehearsal.folder;
         let moved = write_config(folder, plan.config.as_ref())?;
@@ -53,7 +53,7 @@ impl Rehearsal {
         // In a process group of its own: Ctrl-C ends zlaunch alone, and then it ends itself.
         command.arg(script).arg(told).process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(output);
-        environment::apply(&plan.environment, &mut command);
+        plan.environment.apply(&mut command);
         command.envs(plan.environment.settings().map(|(name, value)| (name, moved.word(value))));
         let mut child = command.spawn().map_err(|why| report::cannot_execute(python.as_os_str(), &why))?;
         let told_by = child.stdout.take();
@@ -66,17 +66,15 @@ impl Rehearsal {
         Ok(rehearsal)
     }
 
-    /// The next line; nothing once it has ended.
     pub(crate) fn line(&self, patience: Duration) -> Result<String, RecvTimeoutError> {
         self.lines.recv_timeout(patience)
     }
 
-    /// What the program printed.
+    /// The program's standard error.
     pub(crate) fn log(&self) -> PathBuf {
         self.folder.join("output.log")
     }
 
-    /// Waits for its end.
     pub(crate) fn ending(&mut self) -> Option<ExitStatus> {
         self.child.as_mut()?.wait().ok()
     }
@@ -85,7 +83,7 @@ impl Rehearsal {
 impl Drop for Rehearsal {
     fn drop(&mut self) {
         if let Some(child) = &mut self.child {
-            // With all that it has started.
+            // The group also has the processes that it started.
             let _ = killpg(Pid::from_raw(child.id().cast_signed()), Signal::SIGKILL);
             let _ = child.wait();
         }
@@ -93,7 +91,7 @@ impl Drop for Rehearsal {
     }
 }
 
-/// The files of the plan, which are written to another place than a launch would.
+/// Pairs of paths: a rehearsal writes the files of the plan to another place than a launch.
 struct Moved(Vec<(String, String)>);
 
 impl Moved {

@@ -1,5 +1,5 @@
-//! Reads /proc, /sys and /dev for `doctor`, `fit` and some rules; tests give another root. No program is started and no
-//! driver is asked, and file systems are looked up in the mount table: a dead file server would block.
+//! Reads /proc, /sys and /dev for `doctor`, `fit` and some rules; tests give another root. No program is started, no
+//! driver is asked, and the mount table says which file system a path is on: a dead file server would block.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,12 +15,11 @@ pub struct Machine {
 pub struct Memory {
     pub total: Option<u64>,
     pub available: Option<u64>,
-    /// What the cgroup of this process allows, if that is less than the total.
+    /// The limit of this process's cgroup, if that is less than the total.
     pub limit: Option<u64>,
 }
 
 impl Memory {
-    /// The most that a process here can have.
     pub fn most(&self) -> Option<u64> {
         self.limit.into_iter().chain(self.total).min()
     }
@@ -57,10 +56,9 @@ impl Machine {
         fs::read(self.at(path)).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// `Debian GNU/Linux 12 (bookworm)`.
     pub fn system(&self) -> Option<String> {
         let text = self.text("/etc/os-release")?;
-        text.lines().find_map(|line| line.strip_prefix("PRETTY_NAME=")).map(|name| name.trim_matches('"').to_string())
+        value(&text, "PRETTY_NAME=").map(|name| name.trim_matches('"').to_string())
     }
 
     pub fn kernel(&self) -> Option<String> {
@@ -87,28 +85,23 @@ impl Machine {
                 }
                 _ => return None,
             };
-            let folders = Path::new(path).ancestors();
-            folders
-                .filter_map(|folder| self.text(&format!("{base}{}/{file}", folder.display()))?.trim().parse().ok())
-                .min()
+            let limit = |folder: &Path| self.text(&format!("{base}{}/{file}", folder.display()))?.trim().parse().ok();
+            Path::new(path).ancestors().filter_map(limit).min()
         });
         limits.min()
     }
 
     /// The models of the GPUs that NVIDIA's driver lists.
     pub fn gpus(&self) -> Vec<String> {
-        let folders = fs::read_dir(self.at("/proc/driver/nvidia/gpus")).into_iter().flatten().filter_map(Result::ok);
-        let mut paths: Vec<PathBuf> = folders.map(|entry| entry.path()).collect();
+        let mut paths = folders_in(&self.at("/proc/driver/nvidia/gpus"));
         paths.sort();
         let model = |path: &PathBuf| {
             let text = fs::read_to_string(path.join("information")).unwrap_or_default();
-            let model = text.lines().find_map(|line| line.strip_prefix("Model:")).map(|name| name.trim().to_string());
-            model.filter(|name| !name.is_empty()).unwrap_or_else(|| "a GPU of unknown kind".to_string())
+            value(&text, "Model:").filter(|name| !name.is_empty()).unwrap_or("a GPU of unknown kind").to_string()
         };
         paths.iter().map(model).collect()
     }
 
-    /// The version of NVIDIA's driver.
     pub fn driver(&self) -> Option<String> {
         let text = self.text("/proc/driver/nvidia/version")?;
         let is_version = |word: &&str| word.contains('.') && word.chars().all(|c| c.is_ascii_digit() || c == '.');
@@ -122,12 +115,11 @@ impl Machine {
     /// A limit by its name in /proc: `Max locked memory`.
     pub fn limit(&self, name: &str) -> Option<Limit> {
         let text = self.text("/proc/self/limits")?;
-        let mut words = text.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace();
+        let mut words = value(&text, name)?.split_whitespace();
         let mut next = || words.next().map(|word| word.parse().ok());
         Some(Limit { soft: next()?, hard: next()? })
     }
 
-    /// Size of /dev/shm.
     pub fn shared_memory(&self) -> Option<u64> {
         let seen = statvfs(&self.at("/dev/shm")).ok()?;
         Some(seen.blocks() * seen.fragment_size())
@@ -139,32 +131,37 @@ impl Machine {
         mounted(&self.text("/proc/self/mountinfo")?, &existing)
     }
 
-    /// Bytes that are free where a path is, or will be, if that is a disk of this machine: a file server may not answer.
+    /// Bytes that are free on the disk of a path, if it is one of this machine: a file server may not answer.
     pub fn free(&self, path: &Path) -> Option<u64> {
         const LOCAL: &[&str] = &["ext4", "ext3", "xfs", "btrfs", "zfs", "f2fs", "overlay", "tmpfs"];
-        let kind = self.file_system(path)?;
-        let existing = path.ancestors().find(|folder| folder.exists()).filter(|_| LOCAL.contains(&kind.as_str()))?;
-        let seen = statvfs(existing).ok()?;
+        if !LOCAL.contains(&self.file_system(path)?.as_str()) {
+            return None;
+        }
+        let seen = statvfs(path.ancestors().find(|folder| folder.exists())?).ok()?;
         Some(seen.blocks_available() * seen.fragment_size())
     }
 
-    /// Whether a process of this machine listens on a port.
+    /// A process of this machine listens on the port.
     pub fn listens(&self, port: u16) -> bool {
-        let tables = ["/proc/net/tcp", "/proc/net/tcp6"].iter().filter_map(|path| self.text(path));
-        tables.into_iter().any(|table| is_listening(&table, port))
+        let mut tables = ["/proc/net/tcp", "/proc/net/tcp6"].iter().filter_map(|path| self.text(path));
+        tables.any(|table| is_listening(&table, port))
     }
 }
 
-/// Whether a name is that of a model: `Tesla T4` is a `T4`, a `T400` is not.
+/// `Tesla T4` is a `T4`, and `T400` is not.
 pub fn is_model(name: &str, model: &str) -> bool {
     name.split_once(model).is_some_and(|(before, after)| {
         (before.is_empty() || before.ends_with(' ')) && !after.starts_with(|c: char| c.is_ascii_alphanumeric())
     })
 }
 
+/// The rest of the line that begins with the name.
+fn value<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim)
+}
+
 fn kilobytes(text: &str, name: &str) -> Option<u64> {
-    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
-    line.split_whitespace().next()?.parse::<u64>().ok().map(|count| count << 10)
+    Some(value(text, name)?.split(' ').next()?.parse::<u64>().ok()? << 10)
 }
 
 /// The kind of file system at the deepest mount point above a path; the last of several at one point counts. A line of
@@ -179,7 +176,7 @@ pub fn mounted(table: &str, path: &Path) -> Option<String> {
     above.max_by_key(|(point, _)| point.len()).map(|(_, kind)| kind.to_string())
 }
 
-/// Whether a table has a listener, which is in state 0A: `0: 0100007F:734C 00000000:0000 0A …`.
+/// A listener is in state 0A: `0: 0100007F:734C 00000000:0000 0A …`.
 pub fn is_listening(table: &str, port: u16) -> bool {
     let wanted = format!(":{port:04X}");
     table.lines().any(|line| {

@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::AsFd;
 
-/// The columns of the terminal, or `None` if standard output is not one.
+/// `None` if standard output is not a terminal.
 pub(crate) fn width() -> Option<usize> {
     width_of(io::stdout())
 }

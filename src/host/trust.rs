@@ -1,4 +1,4 @@
-//! Whether somebody else could have put something at a path, from the root down, as ssh looks at its own files.
+//! Finds the part of a path that somebody else could have put there, from the root down, as ssh does for its own files.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -6,23 +6,21 @@ use std::path::{Path, PathBuf};
 
 use nix::unistd::geteuid;
 
-/// Whose files are believed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Trust {
-    /// This user's and root's.
+    /// Only files of this user and of root are trusted.
     OwnerAlone,
-    /// Also a group's, and those of whoever a folder belongs to.
+    /// Also files of a group, and of the owner of a folder.
     Group,
 }
 
-/// The first part of a path that others can replace. What is not there yet is nobody's. In a container, root's own folders may
-/// belong to whom `/` does.
+/// The first part of a path that others can replace. In a container, root's own folders may belong to the owner of `/`.
 pub(crate) fn open_to_others(path: &Path, trust: Trust) -> Option<PathBuf> {
     const STICKY: u32 = 0o1000;
     let ours = [0, fs::metadata("/").map_or(0, |root| root.uid()), geteuid().as_raw()];
     let mut parts: Vec<&Path> = path.ancestors().collect();
     parts.reverse();
-    // Everybody can make something there, but only its owner can replace it.
+    // Others can make something in the folder above.
     let mut is_shared = false;
     for part in parts {
         let Ok(seen) = fs::symlink_metadata(part) else { break };

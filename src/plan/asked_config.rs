@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use super::print;
-use crate::base::hash::fnv1a;
+use crate::base::bytes::fnv1a;
 use crate::base::json;
 use crate::base::source::Sourced;
 use crate::command::front_end::NoConfig;

@@ -9,7 +9,7 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 
 use super::launch_env::Environment;
-use crate::base::hash::fnv1a;
+use crate::base::bytes::fnv1a;
 use crate::base::{shell, vars};
 use crate::host::Host;
 use crate::ranks::launcher::remote_runner::{RemoteRunner, is_shell_safe};

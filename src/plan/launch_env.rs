@@ -3,6 +3,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
+use std::process::Command;
 
 use crate::base::layout::plural;
 use crate::base::source::{Source, Sourced};
@@ -12,8 +13,14 @@ use crate::config::template::Template;
 use crate::fit::EXPANDABLE;
 use crate::host::Host;
 use crate::ranks::launcher::{Launcher, srun};
+use crate::ranks::topology::unused_env::PET_ELSEWHERE;
 use crate::ranks::topology::{Role, Task, Topology};
 use crate::request::understood::UnderstoodLaunch;
+
+/// Shown in every plan when set, because they change how the ranks start.
+pub(crate) const SHOWN_WHEN_SET: &str = "CUDA_VISIBLE_DEVICES HIP_VISIBLE_DEVICES ROCR_VISIBLE_DEVICES \
+    ASCEND_RT_VISIBLE_DEVICES OMP_NUM_THREADS MASTER_ADDR MASTER_PORT PYTORCH_CUDA_ALLOC_CONF PYTORCH_ALLOC_CONF \
+    CUDA_DEVICE_MAX_CONNECTIONS NCCL_DEBUG DS_ACCELERATOR";
 
 #[derive(Debug, Default)]
 pub(crate) struct Environment {
@@ -103,7 +110,7 @@ impl EnvironmentInputs<'_> {
         let EnvironmentInputs { topology, understood: UnderstoodLaunch { job, host, .. }, .. } = self;
         match self.launcher {
             Launcher::Torchrun => {
-                let stray = vars::PET_ELSEWHERE.split(' ').filter(|name| self.machine.var_os(name).is_some());
+                let stray = PET_ELSEWHERE.split(' ').filter(|name| self.machine.var_os(name).is_some());
                 environment.unset.extend(stray.map(str::to_string));
                 environment.signals_of_torchrun(topology.has_scheduler(host), host);
             }
@@ -140,7 +147,7 @@ impl EnvironmentInputs<'_> {
 
     /// Lists the user's variables that matter and were not changed, for the plan's output.
     fn kept(&self, environment: &mut Environment) {
-        for name in vars::SHOWN_WHEN_SET.split(' ').filter(|name| self.machine.var_os(name).is_some()) {
+        for name in SHOWN_WHEN_SET.split(' ').filter(|name| self.machine.var_os(name).is_some()) {
             environment.keep(name, self.machine);
         }
         let Environment { set, unset, kept } = environment;
@@ -149,6 +156,17 @@ impl EnvironmentInputs<'_> {
 }
 
 impl Environment {
+    pub(crate) fn apply(&self, command: &mut Command) {
+        // Set by a shim for zlaunch alone: programs behind it must not see it.
+        command.env_remove(vars::ZLAUNCH_SHIM_OF);
+        for name in &self.unset {
+            command.env_remove(name);
+        }
+        for setting in &self.set {
+            command.env(&setting.name, &setting.value);
+        }
+    }
+
     pub(crate) fn set(&mut self, name: &str, value: impl Into<OsString>, why: impl Into<String>) {
         self.set.retain(|setting| setting.name != name);
         self.set.push(Setting { name: name.to_string(), value: value.into(), why: why.into() });

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::base::hash::fnv1a;
+use crate::base::bytes::fnv1a;
 use crate::base::json;
 use crate::base::layout::TextTable;
 use crate::base::source::Sourced;

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::decision::{Plan, Record};
 use super::planned_config::files_read;
-use crate::base::hash::fnv1a;
+use crate::base::bytes::fnv1a;
 use crate::base::shell::quoted;
 use crate::base::source::Sourced;
 use crate::base::{json, vars};
@@ -23,6 +23,12 @@ use crate::report::{Place, Problem, Rule, reading};
 use crate::request::Launch;
 
 const VERSION: u64 = 1;
+
+/// Variables that change a training although zlaunch leaves them alone.
+const RECORDED: &str = "ZLAUNCH_ PATH PYTHONPATH PYTHONHASHSEED PYTHONNOUSERSITE LD_ VIRTUAL_ENV CONDA_PREFIX \
+    NPROC_PER_NODE NNODES NODE_RANK MASTER_ PET_ CUDA_ CUBLAS_ HIP_ ROCR_ ASCEND_ HCCL_ NCCL_ GLOO_ UCX_ FI_ OMP_ MKL_ \
+    TORCH_ TORCHINDUCTOR_ TORCHDYNAMO_ PYTORCH_ TRITON_ HF_ HUGGINGFACE_ TRANSFORMERS_ TOKENIZERS_ MODELSCOPE_ \
+    ACCELERATE_ DEEPSPEED_ DS_ WANDB_ SWIFT_ MAX_PIXELS VIDEO_ FPS_ USE_ OPTIM_TORCH";
 
 impl Record {
     pub(crate) const FILE: &'static str = "launch.json";
@@ -96,7 +102,7 @@ fn packages(job: &Job) -> Map<String, Value> {
 fn variables(seen: &Host, text: impl Fn(&OsStr) -> Result<String, Problem>) -> Result<Map<String, Value>, Problem> {
     let mut found = Map::new();
     for (name, value) in &seen.env {
-        let Some(name) = name.to_str().filter(|name| vars::changes_a_training(name)) else { continue };
+        let Some(name) = name.to_str().filter(|name| vars::lists(RECORDED, name)) else { continue };
         let value = if name.starts_with("ZLAUNCH_") { text(value)? } else { value.to_string_lossy().into_owned() };
         found.insert(name.to_string(), value.into());
     }

@@ -9,7 +9,7 @@ pub mod engines;
 pub mod hostfile;
 mod problems;
 pub mod rendezvous;
-mod unused_env;
+pub(crate) mod unused_env;
 mod variables;
 
 use crate::base::source::{Source, Sourced};

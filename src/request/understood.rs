@@ -5,9 +5,10 @@ use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
+use crate::base::bytes::object_in_base64;
 use crate::base::options::{flag, launch_option, takes_value};
 use crate::base::source::{Source, Sourced};
-use crate::base::{base64, shell, vars};
+use crate::base::{shell, vars};
 use crate::command::job::Job;
 use crate::command::prefix::Prefix;
 use crate::command::prefix::program::Barrier;
@@ -205,7 +206,7 @@ impl<'a> UnderstoodLaunch<'a> {
         let UnderstoodLaunch { job, existing_launcher, .. } = self;
         let trainers = (!job.trainer.is_passthrough()).then(|| job.own_config(&self.host)).flatten();
         let own = trainers.or_else(|| existing_launcher.as_ref()?.config(job, &self.host))?;
-        let text = job.trainer.config.reads_base64.then(|| base64::object_in(&own.value)).flatten();
+        let text = job.trainer.config.reads_base64.then(|| object_in_base64(&own.value)).flatten();
         Some(Sourced { value: text.unwrap_or(own.value), from: own.from })
     }
 

@@ -299,19 +299,6 @@ fn links_lead_somewhere() {
     }
 }
 
-/// CONTRIBUTING.md describes the layers that `src/lib.rs` lists, in the same order.
-#[test]
-fn every_layer_is_described() {
-    let (guide, library) = (read("CONTRIBUTING.md"), read("src/lib.rs"));
-    let (_, table) = guide.split_once("| layer | what it knows |").unwrap();
-    let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));
-    let described: Vec<&str> = rows.filter_map(|row| inline(row).next()).collect();
-    let (_, list) = library.split_once("//! ```text\n").unwrap();
-    let lines = list.lines().map_while(|line| line.strip_prefix("//! ")).take_while(|line| *line != "```");
-    let listed: Vec<&str> = lines.filter_map(|line| line.split(' ').next()).collect();
-    assert_eq!(described, listed);
-}
-
 /// Code between backticks in running text and in tables.
 fn inline(line: &str) -> impl Iterator<Item = &str> {
     line.split('`').skip(1).step_by(2)

@@ -16,7 +16,7 @@ struct Import {
 struct Sources {
     files: BTreeMap<Module, PathBuf>,
     imports: BTreeMap<Module, Vec<Import>>,
-    /// Top to bottom, as `src/lib.rs` lists them.
+    /// Top to bottom, as `CONTRIBUTING.md` lists them.
     layers: Vec<String>,
 }
 
@@ -25,11 +25,9 @@ impl Sources {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
         let mut files = BTreeMap::new();
         collect(&root, &mut Vec::new(), &mut files);
-        let library = fs::read_to_string(&files[&Vec::new()]).unwrap();
-        let listed = library.lines().skip_while(|line| *line != "//! ```text").skip(1);
-        let listed = listed.take_while(|line| *line != "//! ```");
-        let layers: Vec<String> =
-            listed.filter_map(|line| Some(line.strip_prefix("//! ")?.split(' ').next()?.to_string())).collect();
+        let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("CONTRIBUTING.md")).unwrap();
+        let table = text.lines().skip_while(|line| !line.starts_with("| layer |")).skip(2);
+        let layers = table.map_while(|row| Some(row.strip_prefix("| `")?.split('`').next()?.to_string())).collect();
         let imports = files.iter().map(|(module, path)| (module.clone(), imports_of(module, path, &files))).collect();
         Sources { files, imports, layers }
     }
@@ -191,13 +189,44 @@ fn only_its_own_file_names_a_trainer() {
 fn every_folder_imports_only_those_below_it() {
     let sources = Sources::read();
     let known: BTreeSet<_> = sources.files.keys().filter_map(|module| module.first()).collect();
-    assert_eq!(known, sources.layers.iter().collect(), "src/lib.rs lists the layers");
+    assert_eq!(known, sources.layers.iter().collect(), "CONTRIBUTING.md lists the layers");
     let mut upwards = Vec::new();
     for (from, imports) in &sources.imports {
         let up = imports.iter().filter(|import| sources.depth(&import.to) < sources.depth(from));
         upwards.extend(up.map(|import| sources.arrow(from, import)));
     }
     assert!(upwards.is_empty(), "against the order of the layers:\n{}", upwards.join("\n"));
+}
+
+/// What only one layer uses belongs to that layer.
+#[test]
+fn every_part_of_base_is_used_by_several_layers() {
+    let sources = Sources::read();
+    let mut users: BTreeMap<&String, BTreeSet<&String>> = BTreeMap::new();
+    for (from, imports) in &sources.imports {
+        let layer = from.first().filter(|layer| !["base", "testing"].contains(&layer.as_str()));
+        for import in imports.iter().filter(|import| import.to.len() > 1 && import.to[0] == "base") {
+            users.entry(&import.to[1]).or_default().extend(layer);
+        }
+    }
+    assert!(users.len() > 10, "{users:?}");
+    users.retain(|_, layers| layers.len() < 2);
+    assert!(users.is_empty(), "used by one layer: {users:?}");
+}
+
+/// `clippy.toml` holds the same for the environment.
+#[test]
+fn only_host_reads_proc_and_sys() {
+    let reads = |line: &&str| line.contains("read") && ["\"/proc", "\"/sys"].iter().any(|root| line.contains(root));
+    let mut found = BTreeSet::new();
+    for (module, path) in Sources::read().files {
+        if let Some(line) = fs::read_to_string(path).unwrap().lines().find(reads) {
+            found.insert((module[0].clone(), line.trim().to_string()));
+        }
+    }
+    assert!(found.iter().any(|(layer, _)| layer == "host"));
+    found.retain(|(layer, _)| layer != "host");
+    assert_eq!(found, BTreeSet::new());
 }
 
 #[test]

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use zlaunch::testing::Host;
 use zlaunch::testing::cli::{Asked, TOOLS, parse};
-use zlaunch::testing::doctor::examine;
+use zlaunch::testing::examine;
 use zlaunch::testing::machine::Machine;
 
 use crate::invariants::fake::Sandbox;

@@ -9,7 +9,7 @@ use zlaunch::testing::source::Sourced;
 use zlaunch::testing::topology::engines::job::port_of_job;
 use zlaunch::testing::topology::engines::with_code;
 use zlaunch::testing::topology::{HostFlags, RankFlags, Role, Topology};
-use zlaunch::testing::{Host, Problem, Source, hash, vars};
+use zlaunch::testing::{Host, Problem, Source, bytes, vars};
 
 /// Other forms of jobs than the examples in the table of engines, and what one machine alone finds.
 const OTHERS: &str = include_str!("../data/engines.txt");
@@ -51,7 +51,7 @@ fn on_both(value: &str) -> [&str; 2] {
 
 fn value_of(value: &str, folder: &Path) -> String {
     let Some(words) = value.strip_prefix('@') else { return value.replace("\\n", "\n") };
-    let file: PathBuf = folder.join(format!("{:x}", hash::fnv1a(words.as_bytes())));
+    let file: PathBuf = folder.join(format!("{:x}", bytes::fnv1a(words.as_bytes())));
     std::fs::write(&file, words.replace(' ', "\n")).unwrap();
     file.display().to_string()
 }

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use serde_json::Value;
 use zlaunch::testing::json::*;
+use zlaunch::testing::patch::restore_order;
 
 fn value(text: &str) -> Value {
     parse(text).unwrap()

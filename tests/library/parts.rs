@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 use std::fs;
 
+use zlaunch::testing::bytes::fnv1a;
 use zlaunch::testing::cli::{Asked, TOOLS, command, parse};
-use zlaunch::testing::hash::fnv1a;
 use zlaunch::testing::script::tokens::tokens;
 use zlaunch::testing::{BUILT_IN, Host, nearest};
 

@@ -148,7 +148,7 @@ mod decision {
 mod srun {
     use std::ffi::OsString;
 
-    use zlaunch::testing::launcher::{SrunPrefix, gpus_of_all_tasks};
+    use zlaunch::testing::{SrunPrefix, gpus_of_all_tasks};
 
     use crate::invariants::host;
 

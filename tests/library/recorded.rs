@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use zlaunch::testing::arguments::{ArgumentClass, TRAINING_ARGUMENTS, recorded_versions};
-use zlaunch::testing::hash::fnv1a;
+use zlaunch::testing::bytes::fnv1a;
 use zlaunch::testing::recorded::*;
 
 #[test]

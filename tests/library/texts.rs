@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, SystemTime};
 
-use zlaunch::testing::base64::{encode, object_in};
+use zlaunch::testing::bytes::{base64, object_in_base64};
 use zlaunch::testing::shell::{line, plain_words, quoted};
 use zlaunch::testing::size::{Size, parse_bytes, parse_count, size};
 use zlaunch::testing::timestamp;
@@ -99,19 +99,19 @@ fn base64_of_every_length() {
     for (bytes, text) in
         [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("fooba", "Zm9vYmE=")]
     {
-        assert_eq!(encode(bytes.as_bytes()), text);
+        assert_eq!(base64(bytes.as_bytes()), text);
     }
-    assert_eq!(encode(&[0xfb, 0xff, 0xff]), "-___");
+    assert_eq!(base64(&[0xfb, 0xff, 0xff]), "-___");
 }
 
 #[test]
 fn base64_of_either_alphabet() {
     let text = "{\"a?>\":\"~~~?>>>ÿ\"}";
     for coded in ["eyJhPz4iOiJ+fn4/Pj4+w78ifQ==", "eyJhPz4iOiJ-fn4_Pj4-w78ifQ==", "eyJhPz4iOiJ+fn4/\nPj4+w78ifQ==\n"] {
-        assert_eq!(object_in(coded).as_deref(), Some(text), "{coded}");
+        assert_eq!(object_in_base64(coded).as_deref(), Some(text), "{coded}");
     }
-    assert_eq!(object_in("CiB7fQo=").as_deref(), Some("\n {}\n"));
+    assert_eq!(object_in_base64("CiB7fQo=").as_deref(), Some("\n {}\n"));
     for other in ["", "zero2", "zero3_offload", "eyJhPz4iOiJ+fn4/Pj4+w78ifQ", "WzFd", "====", "e30=.json", "/ds/zero"] {
-        assert_eq!(object_in(other), None, "{other}");
+        assert_eq!(object_in_base64(other), None, "{other}");
     }
 }

@@ -1,6 +1,7 @@
-//! Which variables a template may set.
+//! The variables: those that a template may set, and their rows.
 
 use zlaunch::testing::engines;
+use zlaunch::testing::template::tuning::only_tunes;
 use zlaunch::testing::vars::*;
 
 #[test]

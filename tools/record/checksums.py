@@ -8,7 +8,7 @@ RECORDED = Path(__file__).resolve().parents[2] / "src/recorded"
 
 
 def fnv1a(data):
-    """As in src/base/hash.rs."""
+    """As in src/base/bytes.rs."""
     value = 0xCBF29CE484222325
     for byte in data:
         value = (value ^ byte) * 0x100000001B3 % 2**64

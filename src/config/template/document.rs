@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::search::{Origin, is_name};
+use super::tuning::only_tunes;
 use crate::base::vars;
 use crate::report::fix::{say, set_variable};
 use crate::report::{Place, Problem, Rule, did_you_mean, nearest, reading};
@@ -132,7 +133,7 @@ impl Document {
             };
             if !vars::is_name(&name) || value.contains('\0') {
                 problems.push(bad_header(origin, &key, "a variable that can be exported"));
-            } else if !vars::only_tunes(&name) {
+            } else if !only_tunes(&name) {
                 let what = format!("a template may not set `{name}`: it is not a known tuning variable");
                 let fix = set_variable(&name, &value).remark("for one launch; remove it from the template");
                 problems.push(Problem::error(Rule::Template, what).at(Place::key(origin, &key)).fix(fix));

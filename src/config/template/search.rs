@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 
 use crate::base::shell;
 use crate::base::source::Sourced;
-use crate::host::{Host, Trust, open_to_others};
+use crate::host::Host;
+use crate::host::trust::{Trust, open_to_others};
 use crate::report::fix::{Fixes, give, give_as, run};
 use crate::report::{Place, Problem, Rule, nearest};
 

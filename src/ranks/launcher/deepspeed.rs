@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::context::{LaunchContext, Launcher};
 use super::remote_runner::RemoteRunner;
 use super::spec::{CountMeaning, LauncherSpec, count, default, option_words};
-use crate::base::base64;
+use crate::base::bytes::base64;
 use crate::base::source::Sourced;
 use crate::base::vars;
 use crate::command::argv::Args;
@@ -121,7 +121,7 @@ fn launch_words(context: &LaunchContext<'_>) -> Vec<OsString> {
         (0..nnodes).map(|machine| (format!("machine{machine}"), Value::Array(gpus(machine)))).collect();
     let mut words = context.launcher_words(None, LAUNCH_MODULE);
     words.insert(1, "-u".into());
-    let world_info = base64::encode(Value::Object(world_info).to_string().as_bytes());
+    let world_info = base64(Value::Object(world_info).to_string().as_bytes());
     words.push(format!("--world_info={world_info}").into());
     if nnodes > 1 {
         words.push(format!("--node_rank={}", topology.node_rank.value).into());

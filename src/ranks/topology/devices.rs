@@ -10,6 +10,14 @@ use crate::host::Host;
 use crate::report::fix::{give, unset_variable};
 use crate::report::{Place, Problem, Rule};
 
+/// Variables that select accelerators, in the order they are looked at.
+const VISIBLE_DEVICES: [&str; 4] = [
+    vars::CUDA_VISIBLE_DEVICES,
+    vars::HIP_VISIBLE_DEVICES,
+    vars::ROCR_VISIBLE_DEVICES,
+    vars::ASCEND_RT_VISIBLE_DEVICES,
+];
+
 #[derive(Clone, Debug)]
 pub(crate) struct Devices {
     /// As the variable names them, or their numbers.
@@ -23,7 +31,7 @@ pub(crate) struct Devices {
 impl Devices {
     /// From the variable that lists them, else from the driver's list in /proc.
     pub(super) fn detect(host: &Host) -> Self {
-        if let Some((variable, list)) = vars::VISIBLE_DEVICES.iter().find_map(|name| Some((*name, host.var(name)?))) {
+        if let Some((variable, list)) = VISIBLE_DEVICES.iter().find_map(|name| Some((*name, host.var(name)?))) {
             let DeviceList { names, fault } = DeviceList::read(variable, list, host.nvidia_gpus);
             let from = Source::Variable(variable.to_string());
             return Devices { names: Some(names), from, variable, chosen_by: None, fault };

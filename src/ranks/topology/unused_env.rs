@@ -14,6 +14,10 @@ use crate::host::Host;
 use crate::report::fix::{Fixes, drop_word, give, run};
 use crate::report::{Place, Problem, Rule, Severity};
 
+/// torchrun's own variables for what zlaunch decides otherwise.
+pub(crate) const PET_ELSEWHERE: &str = "PET_RDZV_BACKEND PET_RDZV_ENDPOINT PET_RDZV_ID PET_RDZV_CONF PET_STANDALONE \
+    PET_MODULE PET_NO_PYTHON PET_RUN_PATH";
+
 pub(super) fn unused_variables(topology: &Topology, allocation: Option<&Allocation>, host: &Host) -> Vec<Problem> {
     let mut notes = Vec::new();
     for (names, (value, from)) in decided_values(topology) {
@@ -24,7 +28,7 @@ pub(super) fn unused_variables(topology: &Topology, allocation: Option<&Allocati
             }
         }
     }
-    for variable in vars::PET_ELSEWHERE.split(' ').filter_map(|name| text(name, host)) {
+    for variable in PET_ELSEWHERE.split(' ').filter_map(|name| text(name, host)) {
         notes.push(is_ignored(&variable, "static rendezvous, as zlaunch decides it"));
     }
     let is_engines = allocation.is_some_and(|allocation| allocation.sets_rank_variables);

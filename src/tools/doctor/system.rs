@@ -10,6 +10,7 @@ use crate::check::machine;
 use crate::command::model::Hub;
 use crate::fit;
 use crate::host::machine::{Limit, locks_in};
+use crate::plan::launch_env::SHOWN_WHEN_SET;
 use crate::report::secrets::Sensitivity;
 
 pub(super) fn machine(facts: &Examination) -> Vec<DoctorRow> {
@@ -138,5 +139,5 @@ pub(super) fn variables(facts: &Examination) -> Vec<DoctorRow> {
 }
 
 fn may_be_shown(name: &str) -> bool {
-    (vars::lists(SHOWN, name) || vars::lists(vars::SHOWN_WHEN_SET, name)) && Sensitivity::of(name).is_none()
+    (vars::lists(SHOWN, name) || vars::lists(SHOWN_WHEN_SET, name)) && Sensitivity::of(name).is_none()
 }

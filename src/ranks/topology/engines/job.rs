@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::hostlist::HostList;
 use super::table;
-use crate::base::hash::fnv1a;
+use crate::base::bytes::fnv1a;
 use crate::base::source::Sourced;
 use crate::base::vars;
 use crate::host::Host;

@@ -1,9 +1,14 @@
-//! Base64: how DeepSpeed's launcher takes its list of machines, and how accelerate and DeepSpeed also take a config.
+//! Bytes as text and as a number: base64 and a hash.
 
 const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/// With `-` and `_`, as `base64.urlsafe_b64decode` reads it.
-pub fn encode(bytes: &[u8]) -> String {
+/// 64-bit FNV-1a: the name of a file and the port of a job need no cryptography.
+pub fn fnv1a(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// Base64 with `-` and `_`, as DeepSpeed's launcher decodes its list of machines (`base64.urlsafe_b64decode`).
+pub fn base64(bytes: &[u8]) -> String {
     let mut text = String::new();
     for chunk in bytes.chunks(3) {
         let three = [0, 1, 2].map(|at| chunk.get(at).copied().unwrap_or(0));
@@ -16,10 +21,10 @@ pub fn encode(bytes: &[u8]) -> String {
     text
 }
 
-/// The JSON object in a text of either alphabet.
-pub fn object_in(text: &str) -> Option<String> {
+/// The JSON object in base64 of either alphabet: accelerate and DeepSpeed take a config in this form too.
+pub fn object_in_base64(text: &str) -> Option<String> {
     let mut bytes = Vec::new();
-    let mut bits = 1; // a one before those that are not written yet
+    let mut bits = 1; // a one in front of the bits that are not yet written
     for letter in text.bytes().filter(|letter| !letter.is_ascii_whitespace()) {
         let six = match letter {
             b'+' => 62,
