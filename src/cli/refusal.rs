@@ -1,9 +1,9 @@
-//! What clap refuses, in our words.
+//! Refusals of clap as problems of ours.
 
 use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Arg, Command};
+use clap::Command;
 
 use super::commands::{command_of, said, usage_of, value_of};
 use super::reader::Tools;
@@ -12,7 +12,6 @@ use crate::config::template::Search;
 use crate::report::fix::{drop_word, give};
 use crate::report::{self, Problem, Rule};
 
-/// The option or argument that clap refuses.
 pub(super) fn refused_argument(why: &clap::Error) -> Option<String> {
     context(why, ContextKind::InvalidArg)
 }
@@ -25,7 +24,6 @@ fn context(why: &clap::Error, kind: ContextKind) -> Option<String> {
     }
 }
 
-/// A refusal of clap as a problem of ours.
 pub(super) fn refusal(why: &clap::Error, words: &[OsString], tools: &Tools) -> Problem {
     let place = tools.named(words.first()).name;
     let given = refused_argument(why).unwrap_or_default();
@@ -41,10 +39,9 @@ pub(super) fn refusal(why: &clap::Error, words: &[OsString], tools: &Tools) -> P
         ErrorKind::UnknownArgument => report::unexpected_argument(&given, &usage),
         ErrorKind::TooManyValues => {
             let value = context(why, ContextKind::InvalidValue).unwrap_or_default();
-            if given.starts_with('-') {
-                takes_no_value(&given, &value)
-            } else {
-                report::unexpected_argument(&value, &usage)
+            match given.starts_with('-') {
+                true => takes_no_value(&given, &value),
+                false => report::unexpected_argument(&value, &usage),
             }
         }
         ErrorKind::InvalidValue | ErrorKind::TooFewValues => needs_value(&given, &command),
@@ -53,10 +50,8 @@ pub(super) fn refusal(why: &clap::Error, words: &[OsString], tools: &Tools) -> P
         }
         _ => {
             let text = why.to_string();
-            let first = text.lines().next().unwrap_or_default();
-            Problem::error(Rule::Usage, first.strip_prefix("error: ").unwrap_or(first))
-                .at("the command line")
-                .fix("`zlaunch --help` lists the options")
+            let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+            Problem::error(Rule::Usage, first).at("the command line").fix("`zlaunch --help` lists the options")
         }
     }
 }
@@ -64,9 +59,10 @@ pub(super) fn refusal(why: &clap::Error, words: &[OsString], tools: &Tools) -> P
 /// `given` is the option as clap shows it: `--set <KEY=VALUE>`.
 fn needs_value(given: &str, command: &Command) -> Problem {
     let name = given.split(' ').next().unwrap_or(given);
-    let option: Option<&Arg> = command.get_arguments().find(|arg| flag(arg) == name);
-    let text =
-        option.map_or("`zlaunch --help`".to_string(), |arg| format!("{}: {}", value_of(arg), said(arg.get_help())));
+    let text = match command.get_arguments().find(|arg| flag(arg) == name) {
+        Some(arg) => format!("{}: {}", value_of(arg), said(arg.get_help())),
+        None => "`zlaunch --help`".to_string(),
+    };
     Problem::error(Rule::Usage, format!("`{name}` needs a value")).at(name).fix(format!("{name} {text}"))
 }
 

@@ -5,7 +5,6 @@ use std::ffi::OsString;
 use clap::{Arg, Command};
 
 use super::commands::{command_of, describes_launch, takes_command};
-use super::foreign_options::{Replacement, replacement};
 use super::reader::Tools;
 use crate::base::options::{flag, launch_option, option_named, takes_value};
 use crate::command::arguments;
@@ -15,30 +14,47 @@ use crate::ranks::launcher;
 use crate::report::fix::{drop_word, rename_option};
 use crate::report::{self, Problem, Rule};
 
-/// The refusal. The words become what was probably meant, so that the rest of them can be judged. Where that is not only
-/// another spelling, the refusal has no help: that is the whole line as it is in the end.
+/// In the words, `{}` stands for the value of the option and `{name}` for its name.
+enum Replacement {
+    /// Words in the same place.
+    Words(String),
+    /// Arguments of the training.
+    Behind(&'static str),
+    /// Nothing, for this reason.
+    Nothing(&'static str),
+}
+
+/// The options of torchrun, deepspeed, accelerate and others: place and names, and the words to give instead.
+pub fn foreign_options() -> impl Iterator<Item = (&'static str, &'static str)> {
+    include_str!("foreign_options.txt").lines().filter_map(|line| line.split_once(" -> "))
+}
+
+/// The refusal. The words become what was probably meant, so that the rest of them can be judged. A refusal without a fix
+/// gets the whole line in the end.
 pub(super) fn unknown_option(given: &str, at: usize, words: &mut Vec<OsString>, host: &Host, tools: &Tools) -> Problem {
+    let given = given.split('=').next().unwrap_or_default();
     let place = tools.named(words.first()).name;
     let of_place = command_of(place, tools);
     let name = given.trim_start_matches('-').replace('-', "_");
     let command = if place.is_empty() { "zlaunch".to_string() } else { format!("`zlaunch {place}`") };
     let refused = |why: &str| Problem::error(Rule::Usage, format!("{command} has no option `{given}`{why}")).at(given);
+    let text = words[at].to_string_lossy().into_owned();
     if given.split_once(' ').is_some_and(|(name, _)| launch_option(name.trim_start_matches('-')).is_some()) {
-        let parts: Vec<OsString> = words[at].to_string_lossy().split_whitespace().map(OsString::from).collect();
-        words.splice(at..=at, parts);
+        words.splice(at..=at, text.split_whitespace().map(OsString::from));
         return refused(": leave out the quotes");
     }
     let meant = meant(given, &name, place, &of_place);
-    let text = words[at].to_string_lossy().into_owned();
-    let joined = text.split_once('=').map(|(_, value)| value.to_string());
-    let next = words.get(at + 1).filter(|_| joined.is_none() && next_is_value(words, at, host));
-    let next = next.map(|word| word.to_string_lossy().into_owned());
     let takes_value = match &meant {
         Some(Replacement::Words(words)) => words.contains("{}") || words.contains("{host}"),
         _ => true,
     };
-    let count = 1 + usize::from(takes_value && next.is_some());
-    let value = joined.or(next).unwrap_or_default();
+    let (value, count) = match text.split_once('=') {
+        Some((_, value)) => (value.to_string(), 1),
+        None if next_is_value(words, at, host) => {
+            (words[at + 1].to_string_lossy().into_owned(), 1 + usize::from(takes_value))
+        }
+        None => (String::new(), 1),
+    };
     let filled = |words: &str| {
         let (host, port) = value.rsplit_once(':').unwrap_or((&value, "29500"));
         let words = words.replace("{name}", &name).replace("{host}", host).replace("{port}", port);
@@ -57,11 +73,8 @@ pub(super) fn unknown_option(given: &str, at: usize, words: &mut Vec<OsString>, 
                 Some(Replacement::Behind(template)) => words.extend(filled(template).split(' ').map(OsString::from)),
                 _ => words.extend(taken),
             }
-            Problem::error(
-                Rule::Usage,
-                format!("zlaunch has no option `{given}`: the trainer's options go after its command"),
-            )
-            .at(given)
+            let what = format!("zlaunch has no option `{given}`: the trainer's options go after its command");
+            Problem::error(Rule::Usage, what).at(given)
         }
         Some(Replacement::Behind(template)) => refused("").fix(format!("did you mean `COMMAND {}`?", filled(template))),
         None => {
@@ -72,7 +85,6 @@ pub(super) fn unknown_option(given: &str, at: usize, words: &mut Vec<OsString>, 
     }
 }
 
-/// What to give instead.
 fn meant(given: &str, name: &str, place: &str, command: &Command) -> Option<Replacement> {
     let ours = |arg: &Arg| Replacement::Words(flag(arg) + if takes_value(arg) { " {}" } else { "" });
     let bare = given.trim_start_matches('-');
@@ -82,9 +94,8 @@ fn meant(given: &str, name: &str, place: &str, command: &Command) -> Option<Repl
     if Search::default().knows(bare) {
         return Some(Replacement::Words(format!("--deepspeed {bare}")));
     }
-    // `-deepspeed` with one dash.
-    if let Some(option) = launch_option(bare).filter(|_| !given.starts_with("--") && place.is_empty()) {
-        return Some(ours(option));
+    if place.is_empty() && !given.starts_with("--") && launch_option(bare).is_some() {
+        return launch_option(bare).map(ours);
     }
     if let Some(found) = replacement(name, place, describes_launch(command)) {
         return Some(found);
@@ -104,17 +115,32 @@ fn meant(given: &str, name: &str, place: &str, command: &Command) -> Option<Repl
     option_named(options, near).map(ours)
 }
 
-/// Whether the word behind an option is its value, and not the command.
+/// By the table, for the name of an option with `_`.
+fn replacement(name: &str, place: &str, describes_launch: bool) -> Option<Replacement> {
+    let find = |place: &str| {
+        foreign_options().find_map(|(names, words)| {
+            let mut names = names.split(' ');
+            (names.next() == Some(place) && names.any(|it| it == name)).then_some(words)
+        })
+    };
+    let words = find(place).or_else(|| if describes_launch { find("launch") } else { None })?;
+    Some(match words.split_once(' ') {
+        Some(("!", why)) => Replacement::Nothing(why),
+        Some((">", words)) => Replacement::Behind(words),
+        _ => Replacement::Words(words.to_string()),
+    })
+}
+
+/// Tells the value of an option from the command behind it.
 fn next_is_value(words: &[OsString], at: usize, host: &Host) -> bool {
     let Some(next) = words.get(at + 1) else { return false };
     let is_option = next.as_encoded_bytes().starts_with(b"-");
-    let before_dashes = || words[at..].iter().any(|word| word == "--");
-    !is_option && (before_dashes() || host.find_program(next).is_none())
+    !is_option && (words[at..].iter().any(|word| word == "--") || host.find_program(next).is_none())
 }
 
-/// Whether a command stands behind the options.
 fn has_command(words: &[OsString], host: &Host) -> bool {
-    let dashes = words.iter().position(|word| word == "--").map(|at| at + 1);
-    let program = || words.iter().position(|word| !word.is_empty() && host.find_program(word).is_some());
-    dashes.or_else(program).is_some_and(|at| at < words.len())
+    match words.iter().position(|word| word == "--") {
+        Some(dashes) => dashes + 1 < words.len(),
+        None => words.iter().any(|word| !word.is_empty() && host.find_program(word).is_some()),
+    }
 }
