@@ -1,5 +1,4 @@
-//! What the recorded versions of DeepSpeed say of a key: since when it exists, what became of it, and whether the one that
-//! is installed reads it.
+//! A key in the recorded versions of DeepSpeed, and in the one that is installed.
 
 use crate::base::recorded::VersionMatch;
 use crate::command::python::Python;
@@ -24,7 +23,7 @@ impl Versions {
         schema::find(key, self.judge.version())
     }
 
-    /// Whether the installed version reads the key; nothing where it does, or where none is installed.
+    /// What the installed version does with a key that it does not read.
     pub(super) fn here(&self, key: &KeySpec, language: Language) -> Option<String> {
         let installed = self.installed.as_ref()?;
         let says = match key.known() {
@@ -34,14 +33,10 @@ impl Versions {
             Known::Refused(_) => language.word("refuses a config that has it", "会拒绝含有它的配置"),
             Known::Paused => language.word("does not read it", "不读取这个键"),
         };
-        let stands_in = match self.judge {
-            VersionMatch::Exact(_) => String::new(),
-            VersionMatch::Between(version, _) | VersionMatch::Nearest(version) if language == Language::Chinese => {
-                format!("（按 {version} 判断，该版本未记录）")
-            }
-            VersionMatch::Between(version, _) | VersionMatch::Nearest(version) => {
-                format!(" (judged as {version}: this one was not recorded)")
-            }
+        let stands_in = match (self.judge, language) {
+            (VersionMatch::Exact(_), _) => String::new(),
+            (judge, Language::Chinese) => format!("（按 {} 判断，该版本未记录）", judge.version()),
+            (judge, Language::English) => format!(" (judged as {}: this one was not recorded)", judge.version()),
         };
         Some(format!("DeepSpeed {installed} {says}{stands_in}"))
     }
@@ -50,15 +45,17 @@ impl Versions {
 /// What became of a key that was removed or renamed.
 pub(crate) fn fate(key: &KeySpec, language: Language) -> Option<String> {
     let chinese = language == Language::Chinese;
-    let now = key.replaced_by.map(|now| if chinese { format!("，现在是 `{now}`") } else { format!(", now `{now}`") });
-    let now = now.unwrap_or_default();
     let Some(removed) = key.removed else {
-        let old = |now| if chinese { format!("`{now}` 的旧名") } else { format!("the old name of `{now}`") };
-        let paused = language
-            .word("read by older and newer versions, not by this one", "更旧和更新的版本读取它，这个版本不读取");
-        return key.replaced_by.map(old).or_else(|| (key.known() == Known::Paused).then(|| paused.to_string()));
+        return match key.replaced_by {
+            Some(now) if chinese => Some(format!("`{now}` 的旧名")),
+            Some(now) => Some(format!("the old name of `{now}`")),
+            None if key.known() != Known::Paused => None,
+            None if chinese => Some("更旧和更新的版本读取它，这个版本不读取".to_string()),
+            None => Some("read by older and newer versions, not by this one".to_string()),
+        };
     };
-    let since = removed.version;
+    let now = key.replaced_by.map(|now| if chinese { format!("，现在是 `{now}`") } else { format!(", now `{now}`") });
+    let (since, now) = (removed.version, now.unwrap_or_default());
     Some(match (removed.refused, chinese) {
         (true, false) => format!("removed in {since}{now}: a config that has it is refused since then"),
         (false, false) => format!("dropped in {since}{now}"),
