@@ -2,8 +2,8 @@
 
 use std::ffi::OsString;
 
-use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::Command;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::commands::{command_of, said, usage_of, value_of};
 use super::reader::Tools;
