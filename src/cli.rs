@@ -12,7 +12,6 @@ pub(crate) mod help;
 pub(crate) mod launch;
 mod reader;
 mod refusal;
-mod unknown;
 pub(crate) mod values;
 
 use std::ffi::OsString;
@@ -32,9 +31,9 @@ use commands::{described, describes_launch};
 #[cfg(feature = "testing")]
 pub use help::{MORE, in_chinese};
 pub(crate) use reader::{Reader, Refused, Request, Requested, Subcommand, Tool, Tools};
-use refusal::{refusal, refused_argument};
 #[cfg(feature = "testing")]
-pub use unknown::foreign_options;
+pub use refusal::foreign_options;
+use refusal::{refusal, refused_argument, unknown_option};
 
 pub enum Asked {
     Request(Box<dyn Request>),
@@ -123,10 +122,8 @@ fn without_refused(why: &clap::Error, at: usize, words: &mut Vec<OsString>, host
     let given = refused_argument(why).filter(|given| given.starts_with('-'));
     match given {
         // `-deepspeed` with one dash: clap refuses its first letter.
-        _ if is_long_with_one_dash(&whole) => unknown::unknown_option(&whole, at, words, host, tools),
-        Some(given) if why.kind() == ErrorKind::UnknownArgument => {
-            unknown::unknown_option(&given, at, words, host, tools)
-        }
+        _ if is_long_with_one_dash(&whole) => unknown_option(&whole, at, words, host, tools),
+        Some(given) if why.kind() == ErrorKind::UnknownArgument => unknown_option(&given, at, words, host, tools),
         _ => {
             let problem = refusal(why, words, tools);
             words.remove(at);

@@ -5,7 +5,6 @@ use std::any::Any;
 use std::ffi::{OsStr, OsString};
 use std::ops::Bound;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
 
 use clap::{ArgAction, ArgMatches, Args, Command};
 
@@ -17,8 +16,7 @@ use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::config::layers::Layers;
 use crate::config::template::Search;
-use crate::host::{Host, names_in};
-use crate::report::fix::{give, give_as, say};
+use crate::host::Host;
 use crate::report::{self, Place, Problem, Rule};
 use crate::request::Launch;
 
@@ -178,12 +176,8 @@ impl<'a> Reader<'a> {
         if is_said { Source::Flag(flag.to_string()) } else { Source::Variable(variable_of(flag)) }
     }
 
-    pub(crate) fn finish<T>(self, value: T) -> Result<T, Vec<Problem>> {
-        if self.problems.is_empty() { Ok(value) } else { Err(self.problems) }
-    }
-
     pub(crate) fn answer(self, request: impl Request) -> Requested {
-        Ok(Box::new(self.finish(request)?))
+        if self.problems.is_empty() { Ok(Box::new(request)) } else { Err(self.problems.into()) }
     }
 
     pub(crate) fn one<T>(
@@ -206,8 +200,12 @@ impl<'a> Reader<'a> {
 
     pub(crate) fn search(&mut self, options: SearchOptions) -> Search {
         let folders = self.many(options.template_dir, values::path);
-        let missing = folders.iter().filter(|folder| !self.host.absolute(&folder.value).is_dir());
-        self.problems.extend(missing.map(|folder| no_template_folder(folder, self.host)));
+        for folder in folders.iter().filter(|folder| !self.host.absolute(&folder.value).is_dir()) {
+            let given = folder.clone().map(|path| path.display().to_string());
+            let what = format!("there is no folder `{}` with templates", given.value);
+            let help = "check the path (it is relative to the current folder)";
+            self.problems.push(Problem::error(Rule::Template, what).at(&given).fix(help));
+        }
         self.warnings.extend(Search::missing_site(self.host));
         Search::new(folders.into_iter().map(|folder| folder.value).collect(), self.host)
     }
@@ -219,23 +217,6 @@ impl<'a> Reader<'a> {
             set: self.many(options.set, values::config_assignment(self.words)),
         }
     }
-}
-
-fn no_template_folder(folder: &Sourced<PathBuf>, host: &Host) -> Problem {
-    let path = host.absolute(&folder.value);
-    let given = folder.clone().map(|path| path.display().to_string());
-    let missing = format!("there is no folder `{}` with templates", given.value);
-    let beside = path.parent().unwrap_or(&path);
-    let names: Vec<String> = names_in(beside).filter(|name| beside.join(name).is_dir()).collect();
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let (what, fix) = match report::nearest(&name, names.iter().map(String::as_str)) {
-        _ if path.is_file() => {
-            (format!("`{}` is a file, not a folder with templates", given.value), give("--deepspeed", &given.value))
-        }
-        Some(near) => (missing, give_as(&folder.from, folder.value.with_file_name(near).display())),
-        None => (missing, say("check the path (it is relative to the current folder)")),
-    };
-    Problem::error(Rule::Template, what).at(&given).fix(fix)
 }
 
 fn unknown_variable(name: &str) -> Problem {

@@ -2,7 +2,6 @@
 
 mod explanation;
 mod glossary;
-mod versions;
 
 use clap::Args;
 
@@ -18,11 +17,10 @@ use crate::host::{Host, terminal};
 use crate::ranks::topology::engines::table::all_variables;
 use crate::report::{self, Language, Problem, Rule};
 
-use explanation::Explanation;
+pub(crate) use explanation::fate;
+use explanation::{Explanation, Versions};
 pub use glossary::{GlossaryEntry, entries};
 use glossary::{Topic, grouped};
-use versions::Versions;
-pub(crate) use versions::fate;
 
 /// Explain a config key, a variable, a template or a rule
 #[derive(Args)]
