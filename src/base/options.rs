@@ -224,11 +224,7 @@ pub fn flag(arg: &Arg) -> String {
 
 /// `ZLAUNCH_NPROC_PER_NODE`. Only the options of a launch have one.
 pub fn variable(arg: &Arg) -> String {
-    variable_of(arg.get_id().as_str())
-}
-
-pub(crate) fn variable_of(name: &str) -> String {
-    format!("ZLAUNCH_{}", name.trim_start_matches('-').to_ascii_uppercase().replace('-', "_"))
+    format!("ZLAUNCH_{}", arg.get_id().as_str().to_ascii_uppercase())
 }
 
 pub fn takes_value(arg: &Arg) -> bool {

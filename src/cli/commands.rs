@@ -38,7 +38,6 @@ pub fn command(tools: &Tools) -> Command {
     zlaunch
 }
 
-/// A launch, or a sub-command.
 pub(super) fn described(subcommand: &Subcommand) -> Command {
     // It has no heading, so it is in no list of options.
     let help = Arg::new("help").short('h').long("help").action(ArgAction::Help).help_heading(None::<&str>);
@@ -73,7 +72,6 @@ fn as_in(subcommand: &Subcommand, arg: Arg) -> Arg {
     }
 }
 
-/// The sub-command of this name, or else a launch.
 pub(super) fn command_of(place: &str, tools: &Tools) -> Command {
     let zlaunch = command(tools);
     zlaunch.find_subcommand(place).cloned().unwrap_or(zlaunch)

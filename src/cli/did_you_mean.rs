@@ -62,6 +62,7 @@ pub(crate) fn did_you_mean(reader: &Reader, command: &[OsString]) -> Option<Prob
     let of_trainer: Vec<&str> = owner.map(|(console, _)| vec![console, word]).unwrap_or_default();
     // The sub-command, an option and words of the command that were meant.
     let (what, mode, option, program): (_, _, &[&str], &[&str]) = match path.extension().and_then(OsStr::to_str) {
+        _ if word == "--" => ("here twice", mode, &[], &[]),
         _ if ["-", "–", "—"].contains(&word) => ("not the `--` in front of a command", mode, &[], &[]),
         _ if parts.len() > 1 => ("one word: leave out the quotes", mode, &[], &parts),
         Some("json") if alone => ("a config, not a command", "check", &[], &[word]),
@@ -113,7 +114,6 @@ fn option_of_fit(word: &str) -> Option<[&str; 2]> {
     Some([option, word])
 }
 
-/// The number of words at the beginning that are options of ours with their values.
 fn count_options(words: &[OsString]) -> usize {
     if let Some(dashes) = words.iter().position(|word| word == "--") {
         return dashes;

@@ -19,7 +19,6 @@ const EXAMPLES: &str = "  zlaunch --deepspeed zero3_offload -- swift sft --model
 
 pub const MORE: &str = "See `zlaunch --help` for all options, `zlaunch help COMMAND` for a command.";
 
-/// The options that `zlaunch -h` shows.
 const MOST_USED: &[&str] =
     &["deepspeed", "set", "nproc_per_node", "nnodes", "launcher", "env", "record", "dry_run", "quiet", "verbose"];
 
@@ -100,7 +99,6 @@ impl Page {
         if self.chinese { in_chinese(english).unwrap_or(english) } else { english }
     }
 
-    /// A text that may have its translation beside it.
     fn either(&self, english: Option<&StyledStr>, chinese: Option<&StyledStr>) -> String {
         match chinese.filter(|_| self.chinese) {
             Some(chinese) => chinese.to_string(),

@@ -9,7 +9,7 @@ use super::reader::{Reader, Refused, Request, Requested};
 use super::values::{self, COLORS, FORMATS, LAUNCHERS, REPORT_FORMATS, RULES, TRAINERS, one_of};
 use crate::base::options::{Given, LaunchOptions, flag, option_named, takes_value};
 use crate::base::size::parse_bytes;
-use crate::base::source::Sourced;
+use crate::base::source::{Source, Sourced};
 use crate::fit::cards;
 use crate::host::Host;
 use crate::ranks::launcher::OutputFlags;
@@ -99,10 +99,13 @@ pub(crate) fn read_described(options: LaunchOptions, command: Vec<OsString>, rea
             include: reader.one(ranks.include, values::text),
             exclude: reader.one(ranks.exclude, values::text),
         },
-        launcher_args: reader.many(ranks.launcher_arg, values::raw).into_iter().map(|word| word.value).collect(),
+        launcher_args: ranks.launcher_arg.into_iter().map(|word| word.value).collect(),
         rank_output: OutputFlags {
             log_dir: reader.one(ranks.log_dir, values::path),
-            prefix: ranks.prefix.then(|| reader.source_of_switch("--prefix")),
+            prefix: ranks.prefix.then(|| {
+                let is_said = reader.options.iter().any(|word| word == "--prefix");
+                if is_said { Source::Flag("--prefix".into()) } else { Source::Variable("ZLAUNCH_PREFIX".into()) }
+            }),
         },
         environment: EnvironmentFlags {
             set: reader.many(environment.env, values::variable_assignment(reader.words)),

@@ -9,9 +9,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use clap::{ArgAction, ArgMatches, Args, Command};
 
 use super::values;
-use crate::base::options::{
-    FROM_VARIABLE, Given, LayerOptions, SearchOptions, flag, launch_options, variable, variable_of,
-};
+use crate::base::options::{FROM_VARIABLE, Given, LayerOptions, SearchOptions, flag, launch_options, variable};
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::config::layers::Layers;
@@ -71,7 +69,6 @@ impl From<Vec<Problem>> for Refused {
     }
 }
 
-/// A row of the table of sub-commands.
 pub(crate) struct Subcommand {
     pub(super) name: &'static str,
     pub(super) shown: &'static str,
@@ -111,7 +108,6 @@ impl Tools {
         self.subcommands().map(|subcommand| subcommand.name)
     }
 
-    /// The sub-command that a word names, or else a launch.
     pub(super) fn named(&self, word: Option<&OsString>) -> &Subcommand {
         let is_it = |subcommand: &&Subcommand| word.is_some_and(|word| word == subcommand.name);
         self.subcommands().find(is_it).unwrap_or(&self.launch)
@@ -132,12 +128,7 @@ pub(crate) struct Reader<'a> {
     pub(crate) command: Command,
 }
 
-impl<'a> Reader<'a> {
-    pub(crate) fn new(place: &'static str, words: &'a [OsString], host: &'a Host, tools: &'static Tools) -> Self {
-        let (problems, warnings, command) = (Vec::new(), Vec::new(), Command::default());
-        Reader { tools, place, words, options: words, host, problems, warnings, command }
-    }
-
+impl Reader<'_> {
     pub(crate) fn split_off(&mut self, command: &[OsString]) {
         self.options = &self.words[..self.words.len() - command.len()];
     }
@@ -169,11 +160,6 @@ impl<'a> Reader<'a> {
             }
         }
         words
-    }
-
-    pub(crate) fn source_of_switch(&self, flag: &str) -> Source {
-        let is_said = self.options.iter().any(|word| word == flag);
-        if is_said { Source::Flag(flag.to_string()) } else { Source::Variable(variable_of(flag)) }
     }
 
     pub(crate) fn answer(self, request: impl Request) -> Requested {

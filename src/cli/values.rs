@@ -21,7 +21,6 @@ use crate::report::fix::give_as;
 use crate::report::{self, Problem, Rule, nearest};
 use crate::request::Format;
 
-/// The words that an option knows, and their values.
 pub(crate) type Words<T> = fn() -> Vec<(&'static str, T)>;
 
 pub(super) const CONFIGS: Words<()> = || [("auto", ())].into_iter().chain(TEMPLATES()).collect();
@@ -41,12 +40,8 @@ pub(crate) fn text(given: &Given) -> Result<String, Problem> {
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "as the others")]
-pub(crate) fn raw(given: &Given) -> Result<OsString, Problem> {
-    Ok(given.value.clone())
-}
-
 pub(crate) fn path(given: &Given) -> Result<PathBuf, Problem> {
-    raw(given).map(PathBuf::from)
+    Ok(PathBuf::from(&given.value))
 }
 
 fn parse<T>(
@@ -73,9 +68,8 @@ pub(crate) fn number<T: Copy + TryFrom<u64> + Into<u64>>(
 pub(crate) fn memory(read: fn(&str) -> Option<u64>, example: &'static str) -> impl Fn(&Given) -> Result<u64, Problem> {
     let is_bare =
         move |text: &str| text.trim().parse::<f64>().is_ok() && read(text).is_none_or(|bytes| bytes < 1 << 30);
-    let refuse = move |text: &Sourced<String>| match is_bare(&text.value) {
-        true => report::size_without_unit(text),
-        false => report::is_not("a size", text, example),
+    let refuse = move |text: &Sourced<String>| {
+        if is_bare(&text.value) { report::size_without_unit(text) } else { report::is_not("a size", text, example) }
     };
     move |given| parse(given, |text| read(text).filter(|_| !is_bare(text)), refuse)
 }
@@ -83,14 +77,12 @@ pub(crate) fn memory(read: fn(&str) -> Option<u64>, example: &'static str) -> im
 /// A number of parameters. Nobody trains eight, so a small number without a unit is refused.
 pub(crate) fn parameters(given: &Given) -> Result<u64, Problem> {
     let is_bare = |text: &str| text.trim().parse::<f64>().is_ok_and(|number| number < 1e4);
-    let refuse = |text: &Sourced<String>| match is_bare(&text.value) {
-        true => report::count_without_unit(text),
-        false => report::is_not("a size", text, "8B"),
+    let refuse = |text: &Sourced<String>| {
+        if is_bare(&text.value) { report::count_without_unit(text) } else { report::is_not("a size", text, "8B") }
     };
     parse(given, |text| parse_count(text).filter(|_| !is_bare(text)), refuse)
 }
 
-/// The value of a switch's variable.
 pub(super) fn on_or_off(given: &Given) -> Result<bool, Problem> {
     let read = |text: &str| match text.to_ascii_lowercase().as_str() {
         "1" | "true" | "yes" | "on" => Some(true),
@@ -118,7 +110,7 @@ pub(crate) fn one_of<T>(known: Words<T>) -> impl Fn(&Given) -> Result<T, Problem
     move |given| parse(given, find, |text| report::not_one_of(text, &words()))
 }
 
-/// A version of DeepSpeed: `0.19.8`, `v0.19`.
+/// `0.19.8`, `v0.19`.
 pub(crate) fn release(given: &Given) -> Result<Version, Problem> {
     let read = |text: &str| {
         let mut parts = text.strip_prefix('v').unwrap_or(text).split('.').map(|part| part.parse().ok());
@@ -128,7 +120,6 @@ pub(crate) fn release(given: &Given) -> Result<Version, Problem> {
     parse(given, read, |text| report::is_not("a version", text, "0.19.8"))
 }
 
-/// A key of a config: `zero_optimization.stage`.
 pub(crate) fn dotted_key(given: &Given) -> Result<String, Problem> {
     let read = |text: &str| is_dotted_key(text).then(|| text.to_string());
     parse(given, read, |text| report::is_not("a dotted key", text, "zero_optimization.overlap_comm"))

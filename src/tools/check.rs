@@ -165,7 +165,6 @@ fn show_checked(
     Ok(status)
 }
 
-/// The exit status of `check`.
 fn verdict(problems: &[Problem], launch: &Launch) -> u8 {
     let any = |severity| problems.iter().any(|problem| problem.severity == severity);
     u8::from(any(Severity::Error) || launch.strict && any(Severity::Warning))

@@ -108,7 +108,6 @@ struct Difference {
 struct Comparison<'h> {
     sides: [Side; 2],
     differences: Vec<Difference>,
-    /// The number of keys with the same value.
     equal: usize,
     /// Differences besides the configs, between two launches.
     of_launch: Option<Vec<record::Difference>>,
@@ -128,7 +127,6 @@ fn run(specs: &[Sourced<String>], mut launch: Launch, host: &Host) -> Result<u8,
     show(&comparison.text(terminal::width().unwrap_or(WIDEST)))
 }
 
-/// Compares two configs, or one with that of a launch.
 fn compare<'h>(specs: &[Sourced<String>], launch: &Launch, host: &'h Host) -> Result<Comparison<'h>, Vec<Problem>> {
     let mut sides: Vec<_> = specs.iter().map(|spec| side(spec, &launch.search, host)).collect();
     if !launch.command.is_empty() {
@@ -217,7 +215,6 @@ fn section(key: &str) -> &str {
 }
 
 impl Difference {
-    /// The only value is DeepSpeed's default.
     fn is_default(&self) -> bool {
         match (&self.values, &self.default) {
             ([Some(said), None] | [None, Some(said)], Some(default)) => is_same(said, default),
@@ -242,7 +239,6 @@ impl Difference {
         }
     }
 
-    /// The value of a side, or the default in parentheses.
     fn cell(&self, side: usize) -> String {
         match (&self.values[side], &self.default) {
             (Some(value), _) => value.to_string(),
@@ -345,7 +341,6 @@ fn below_each_other(names: &[String; 2], rows: &[[String; 4]], width: usize) -> 
     table.to_string()
 }
 
-/// A line is coloured by its mark.
 fn style(line: &str) -> Style {
     let coloured = |colour: AnsiColor| Style::new().fg_color(Some(Color::Ansi(colour)));
     match line.bytes().next() {

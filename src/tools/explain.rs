@@ -144,7 +144,6 @@ fn subjects(search: &Search) -> String {
     text
 }
 
-/// Every rule and its sentence.
 pub fn rules() -> impl Iterator<Item = (&'static str, &'static str)> {
     let of_launches = Rule::all().filter_map(|rule| Some((rule.name(), rule.about()?)));
     of_launches.chain(check::rules().map(|check| (check.rule.name(), check.doc)))

@@ -1,16 +1,14 @@
 //! `zlaunch fit`: its options beside those of a launch, and the printed answer.
 
-use std::ffi::OsString;
-
 use anstream::{AutoStream, ColorChoice};
 use clap::{Args, Command};
 
 use super::output::out_bytes;
 use crate::base::layout::escape_controls;
-use crate::base::options::{AnyValue, Given, LaunchOptions};
+use crate::base::options::{AnyValue, Given};
 use crate::base::source::{Source, Sourced};
 use crate::cli::did_you_mean::did_you_mean;
-use crate::cli::launch;
+use crate::cli::launch::{self, LaunchArgs};
 use crate::cli::values::{self, Words, one_of};
 use crate::cli::{Reader, Request, Requested, Tool};
 use crate::fit::cards::Cards;
@@ -46,9 +44,7 @@ pub(crate) struct FitArgs {
     #[arg(long_help = "real：DeepSpeed 实际分配的；textbook：每个参数 2 + 2 + 8 字节")]
     accounting: Option<Given>,
     #[command(flatten)]
-    launch: LaunchOptions,
-    #[arg(trailing_var_arg = true, num_args = 1.., hide = true)]
-    command: Vec<OsString>,
+    launch: LaunchArgs,
 }
 
 #[derive(Args)]
@@ -119,7 +115,6 @@ const ACCOUNTINGS: Words<Accounting> = || vec![("real", Accounting::Real), ("tex
 impl Tool for FitArgs {
     const SHOWN: &str = "deepspeed template_dir gpu_memory host_memory seq_len nproc_per_node nnodes trainer format";
 
-    /// The options of a launch under the names and with the formats of `fit`.
     fn describe(command: Command) -> Command {
         command.mut_args(|arg| match arg.get_id().as_str() {
             "nproc_per_node" => arg
@@ -133,17 +128,10 @@ impl Tool for FitArgs {
     }
 
     fn read(self, mut reader: Reader) -> Requested {
-        let FitArgs { model, training, accounting, launch: mut options, command } = self;
+        let FitArgs { model, training, accounting, launch: LaunchArgs { mut options, command } } = self;
         reader.split_off(&command);
         // ZLAUNCH_FORMAT is for plans.
         let format = options.output.format.take().filter(|format| format.from.is_flag());
-        // Messages name the option as it was typed.
-        let is_gpus = |word: &OsString| word.to_string_lossy().starts_with("--gpus");
-        if let Some(given) = options.ranks.nproc_per_node.as_mut().filter(|given| given.from.is_flag())
-            && reader.words.iter().any(is_gpus)
-        {
-            given.from = Source::Flag("--gpus".to_string());
-        }
         let mut launch = launch::read_described(options, command, &mut reader);
         let card = read_cards(model.gpu, &mut reader, &mut launch);
         let format = reader.one(format, one_of(FORMATS)).map_or(FitFormat::Text, |format| format.value);
@@ -211,7 +199,6 @@ fn read_tuner(tuner: Option<Given>, bits: Option<Given>, reader: &mut Reader) ->
 }
 
 impl Request for FitRequest {
-    /// Exit status 1: it does not fit.
     fn run(mut self: Box<Self>, host: &Host) -> Result<u8, Vec<Problem>> {
         self.launch.read_piped_config(host)?;
         let report = fit::answer(&self, host).map_err(|mut problems| {

@@ -36,9 +36,10 @@ pub(crate) fn show_plan(text: &str) -> Result<u8, Vec<Problem>> {
     if AutoStream::choice(&std::io::stdout()) == ColorChoice::Never {
         return out_bytes(text.as_bytes());
     }
-    show(&painted(text, |line| match line.starts_with(|c: char| c.is_ascii_lowercase()) {
-        true => (0..line.find("  ").unwrap_or(line.len()), Style::new().bold()),
-        false => (0..0, Style::new()),
+    show(&painted(text, |line| {
+        let is_titled = line.starts_with(|c: char| c.is_ascii_lowercase());
+        let style = if is_titled { Style::new().bold() } else { Style::new() };
+        (0..line.find("  ").unwrap_or(line.len()), style)
     }))
 }
 

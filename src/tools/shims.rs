@@ -126,7 +126,6 @@ fn list(folder: &Path, host: &Host) -> Result<u8, Vec<Problem>> {
     out(&table.to_string())
 }
 
-/// How to use the installed shims.
 fn advice(folder: &Path, host: &Host) -> Vec<u8> {
     let path = host.var_os(vars::PATH).unwrap_or_default();
     let first = std::env::split_paths(path).map(|folder| folder.join(LAUNCHERS[0])).find(|program| program.is_file());

@@ -19,7 +19,6 @@ pub struct DoctorReport<'h> {
     sections: Vec<(&'static str, Vec<DoctorRow>)>,
 }
 
-/// One fact about the machine or the launch.
 pub(super) struct DoctorRow {
     name: String,
     /// `None`: unknown.
@@ -67,7 +66,6 @@ impl<'h> DoctorReport<'h> {
         }
     }
 
-    /// `width`: that of a terminal.
     pub fn text(&self, width: Option<usize>) -> String {
         let limit = width.map_or(WIDTH, |width| width.min(WIDTH));
         let first = format!("zlaunch {} ({})", env!("CARGO_PKG_VERSION"), std::env::consts::ARCH);

@@ -30,7 +30,6 @@ pub(super) struct Examination<'a> {
     launch: &'a Launch,
     host: &'a Host,
     machine: &'a Machine,
-    /// The plan for the command, if there is a command.
     plan: Option<Result<Plan, Vec<Problem>>>,
     python: Option<Python>,
     /// The ranks, if there is no plan that has them.

@@ -22,7 +22,6 @@ pub(super) struct Explanation {
     pub(super) name: String,
     pub(super) topic: Topic,
     pub(super) text: String,
-    /// Labels and texts.
     rows: Vec<(&'static str, String)>,
 }
 
@@ -45,10 +44,9 @@ impl Explanation {
         }
         let coloured = painted(&table.to_string(), |line| {
             let label = line.get(2..).and_then(|row| row.split("  ").next()).unwrap_or_default();
-            match self.rows.iter().any(|(known, _)| *known == label) {
-                true => (2..2 + label.len(), Style::new().fg_color(Some(AnsiColor::Cyan.into()))),
-                false => (0..0, Style::new()),
-            }
+            let is_label = self.rows.iter().any(|(known, _)| *known == label);
+            let style = Style::new().fg_color(is_label.then_some(AnsiColor::Cyan.into()));
+            (line.len().min(2)..line.len().min(2) + label.len(), style)
         });
         format!("{page}\n{coloured}")
     }

@@ -66,7 +66,6 @@ impl GlossaryEntry {
         self.body.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(": "))
     }
 
-    /// A field in this language, or in English if it is not translated.
     pub(super) fn text(&self, field: &str, language: Language) -> Option<&'static str> {
         let translated = match language {
             Language::English => None,

@@ -30,7 +30,6 @@ const STAGES: &[Stage] = &[
     Stage("step", "the first forward pass", "the first step"),
 ];
 
-/// Lines of a message that are shown.
 const LONGEST: usize = 12;
 
 pub(super) struct Answer {
@@ -119,7 +118,6 @@ impl Answer {
         self.all("initialize").chain(self.all("model")).filter_map(|event| event["parameters"].as_u64()).max()
     }
 
-    /// Between the plan and the config of a call.
     fn differences(&self, call: &Value) -> Vec<Difference> {
         let Some(config) = &self.planned else { return Vec::new() };
         let keys = json::leaves(config, |value| value != "auto").into_iter();
@@ -137,7 +135,6 @@ impl Answer {
         .collect()
     }
 
-    /// Added to the JSON of the plan.
     pub(super) fn json(&self) -> Value {
         let calls = self.all("initialize").map(|call| {
             let mut call = call.clone();
@@ -162,7 +159,6 @@ impl Answer {
         })
     }
 
-    /// The stages as a table, what stopped it, and the verdict.
     pub(super) fn write(
         &self,
         secrets: &Secrets,
@@ -188,33 +184,32 @@ impl Answer {
         writeln!(stream, "{verdict}: rank 0 of {} in {:.1} s", u64::from(nodes) * u64::from(each), self.seconds)
     }
 
-    fn rows(&self) -> Vec<(&'static str, String)> {
-        let last = |name: &str, field: &str| self.all(name).next_back().map(|event| text(&event[field]));
-        let mut rows = Vec::new();
-        rows.extend(last("arguments", "of").map(|class| ("arguments", class)));
-        rows.extend(self.model().map(|model| ("model", model)));
+    fn rows(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let class = |name: &str| self.all(name).next_back().map(|event| text(&event["of"]));
         let counted =
             |event: &Value| event["rows"].as_u64().map_or("rows as they come".into(), |n| format!("{n} rows"));
         let sizes: Vec<String> = self.all("dataset").map(counted).collect();
-        if !sizes.is_empty() {
-            rows.push(("dataset", sizes.join(", ")));
-        }
-        rows.extend(last("trainer", "of").map(|class| ("trainer", class)));
-        let calls = self.all("initialize").count();
-        if calls > 0 {
-            let config = match &self.planned {
-                None => "arrived",
-                _ if self.all("initialize").all(|call| self.differences(call).is_empty()) => {
-                    "arrived with the planned config"
-                }
-                _ => "arrived with another config than planned",
-            };
-            let times = if calls > 1 { format!(", {calls} times") } else { String::new() };
-            rows.push(("DeepSpeed", format!("{config}{times}")));
-        }
-        rows.extend(last("step", "event").map(|_| ("first step", "the shapes of the forward pass fit".to_string())));
-        rows.extend(self.memory.clone().map(|memory| ("memory", memory)));
-        rows
+        let is_planned = self.all("initialize").all(|call| self.differences(call).is_empty());
+        let config = match &self.planned {
+            None => "arrived",
+            Some(_) if is_planned => "arrived with the planned config",
+            Some(_) => "arrived with another config than planned",
+        };
+        let calls = match self.all("initialize").count() {
+            0 => None,
+            1 => Some(config.to_string()),
+            calls => Some(format!("{config}, {calls} times")),
+        };
+        let rows = [
+            ("arguments", class("arguments")),
+            ("model", self.model()),
+            ("dataset", (!sizes.is_empty()).then(|| sizes.join(", "))),
+            ("trainer", class("trainer")),
+            ("DeepSpeed", calls),
+            ("first step", self.all("step").next().map(|_| "the shapes of the forward pass fit".to_string())),
+            ("memory", self.memory.clone()),
+        ];
+        rows.into_iter().filter_map(|(name, text)| Some((name, text?)))
     }
 
     fn model(&self) -> Option<String> {
@@ -245,7 +240,6 @@ impl Answer {
         problems
     }
 
-    /// The end, unless it arrived.
     fn stop(&self) -> Option<Problem> {
         let event = self.ending()?;
         let message = text(&event["message"]);
