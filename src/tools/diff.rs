@@ -133,10 +133,9 @@ fn compare<'h>(specs: &[Sourced<String>], launch: &Launch, host: &'h Host) -> Re
         let with_record = matches!(&sides[..], [Ok(Side { record: Some(_), .. }), ..]);
         sides.push(launched(launch, with_record, host));
     }
-    let (sides, problems): (Vec<_>, Vec<_>) = sides.into_iter().partition(Result::is_ok);
-    let sides: Vec<Side> = sides.into_iter().flatten().collect();
-    let sides: [Side; 2] =
-        sides.try_into().map_err(|_| problems.into_iter().filter_map(Result::err).flatten().collect::<Vec<_>>())?;
+    let mut problems = Vec::new();
+    let sides = sides.into_iter().filter_map(|side| side.map_err(|found| problems.extend(found)).ok());
+    let sides: [Side; 2] = sides.collect::<Vec<_>>().try_into().map_err(|_| problems)?;
     let version = schema::in_environment(Python::on_path(host).as_ref()).version();
     let (differences, equal) = differences(&sides, version);
     let of_launch = match sides.each_ref().map(|side| side.record.as_ref()) {

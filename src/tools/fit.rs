@@ -133,17 +133,13 @@ impl Tool for FitArgs {
         // ZLAUNCH_FORMAT is for plans.
         let format = options.output.format.take().filter(|format| format.from.is_flag());
         let mut launch = launch::read_described(options, command, &mut reader);
-        let card = read_cards(model.gpu, &mut reader, &mut launch);
+        let card = read_cards(model.gpu.clone(), &mut reader, &mut launch);
         let format = reader.one(format, one_of(FORMATS)).map_or(FitFormat::Text, |format| format.value);
         let accounting = reader.one(accounting, one_of(ACCOUNTINGS)).map_or(Accounting::Real, |given| given.value);
         if launch.command.is_empty() && model.model.is_none() && model.params.is_none() {
             reader.problems.push(report::nothing_to_fit());
         }
-        let training = TrainingArgs {
-            model: reader.one(model.model, values::text),
-            params: reader.one(model.params, values::parameters),
-            ..read_training(training, &mut reader)
-        };
+        let training = read_training(model, training, &mut reader);
         reader.problems.extend(did_you_mean(&reader, &launch.command));
         reader.answer(FitRequest { launch, card, training, accounting, format })
     }
@@ -167,9 +163,11 @@ fn read_cards(given: Option<Given>, reader: &mut Reader, launch: &mut Launch) ->
     Some(card.name)
 }
 
-fn read_training(options: TrainingOptions, reader: &mut Reader) -> TrainingArgs {
+fn read_training(model: ModelOptions, options: TrainingOptions, reader: &mut Reader) -> TrainingArgs {
     let number = || values::number(1, u64::from(u32::MAX), "1");
     TrainingArgs {
+        model: reader.one(model.model, values::text),
+        params: reader.one(model.params, values::parameters),
         micro_batch: reader.one(options.micro_batch, number()),
         grad_accum: reader.one(options.grad_accum, number()),
         tuner: read_tuner(options.tuner, options.quant_bits, reader),

@@ -102,7 +102,7 @@ fn run(mut launch: Launch, online: bool, timeout: Duration, host: &Host) -> Resu
     } else {
         out_bytes(&styled(|stream| answer.write(&secrets, output.quiet, terminal::width(), stream)))?;
     }
-    Ok(u8::from(answer.is_refused()))
+    Ok(u8::from(answer.ended_by() == "refused"))
 }
 
 /// Nobody else joins a rehearsal, so this is the first machine.

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use super::page::DoctorRow;
 use crate::base::size::size;
-use crate::base::source::Sourced;
 use crate::base::vars;
 use crate::check::machine::{self, Wants};
 use crate::check::{devices, operators};
@@ -162,24 +161,19 @@ impl<'a> Examination<'a> {
             rows.extend(problems.iter().map(row));
         }
         if let Some(port) = ranks.and_then(|ranks| ranks.opens_port(true)) {
-            rows.push(self.port(port));
+            let taken = self.machine.listens(port.value);
+            let text = format!("{}, {}", port.spelling(), if taken { "taken" } else { "free" });
+            rows.push(DoctorRow::checked("port", Some(text), taken.then(|| report::port_in_use(port))));
         }
         match &self.plan {
             None => {}
             Some(Ok(plan)) => rows.extend(plan_rows(plan)),
             Some(Err(problems)) => {
-                let row =
-                    |problem: &Problem| DoctorRow::checked("plan", Some("refused".to_string()), Some(problem.clone()));
-                rows.extend(problems.iter().map(row));
+                let refused = || Some("refused".to_string());
+                rows.extend(problems.iter().cloned().map(|it| DoctorRow::checked("plan", refused(), Some(it))));
             }
         }
         rows
-    }
-
-    fn port(&self, port: &Sourced<u16>) -> DoctorRow {
-        let taken = self.machine.listens(port.value);
-        let text = format!("{}, {}", port.spelling(), if taken { "taken" } else { "free" });
-        DoctorRow::checked("port", Some(text), taken.then(|| report::port_in_use(port)))
     }
 
     fn folders(&self) -> Vec<DoctorRow> {

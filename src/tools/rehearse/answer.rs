@@ -90,10 +90,6 @@ impl Answer {
         self.ending().and_then(|event| event["event"].as_str()).unwrap_or_default()
     }
 
-    pub(super) fn is_refused(&self) -> bool {
-        self.ended_by() == "refused"
-    }
-
     fn stage(&self) -> Option<&'static Stage> {
         STAGES.iter().rfind(|Stage(name, ..)| self.all(name).next().is_some())
     }
@@ -120,19 +116,18 @@ impl Answer {
 
     fn differences(&self, call: &Value) -> Vec<Difference> {
         let Some(config) = &self.planned else { return Vec::new() };
-        let keys = json::leaves(config, |value| value != "auto").into_iter();
-        let both = keys.map(|key| {
+        let mut found = Vec::new();
+        for key in json::leaves(config, |value| value != "auto") {
             let [planned, arrived] =
                 [config, &call["config"]].map(|config| json::get(config, &key).cloned().unwrap_or_default());
-            Difference { key, planned, arrived }
-        });
-        both.filter(|Difference { key, planned, arrived }| {
             let same_number = planned.as_f64().is_some() && planned.as_f64() == arrived.as_f64();
             // accelerate always turns these prints off.
             let is_silenced = key == "steps_per_print" && arrived == "inf";
-            planned != arrived && !same_number && !is_silenced
-        })
-        .collect()
+            if planned != arrived && !same_number && !is_silenced {
+                found.push(Difference { key, planned, arrived });
+            }
+        }
+        found
     }
 
     pub(super) fn json(&self) -> Value {
@@ -143,7 +138,7 @@ impl Answer {
         });
         let others = self.events.iter().filter(|event| event["event"] != "initialize");
         json!({
-            "refused": self.is_refused(),
+            "refused": self.ended_by() == "refused",
             "reached": self.stage().map(|stage| stage.0),
             "ended_by": self.ended_by(),
             "message": self.ending().map(|event| &event["message"]),
