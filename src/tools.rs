@@ -1,4 +1,4 @@
-//! The sub-commands: one file each has its arguments and what is done.
+//! The sub-commands: a file for each, and a row in the table.
 
 pub(crate) mod check;
 pub(crate) mod completions;
@@ -18,7 +18,7 @@ pub(crate) mod templates;
 use crate::cli::launch::LaunchArgs;
 use crate::cli::{Subcommand, Tools};
 
-/// A row for each, in the order of the help.
+/// In the order of the help.
 pub static TOOLS: Tools = Tools {
     launch: Subcommand::of::<LaunchArgs>(""),
     common: &[

@@ -1,6 +1,6 @@
 //! The options of a launch. clap derives the command line, its help, the completions, the man page and the tables in the
-//! documents from these structs; the options that only a sub-command has are in its file in `tools`. Doc comments on the fields are the
-//! help. Other layers ask `launch_option` whether a word is one of ours.
+//! documents from these structs, and the doc comments on the fields are the help. The options that only a sub-command has
+//! are in its file in `tools`.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -11,8 +11,7 @@ use clap::{Arg, Args, Command, ValueHint};
 
 use super::source::{Source, Sourced};
 
-/// A value as it was given. It is read later: clap would stop at the first value that is wrong, while zlaunch tells all
-/// mistakes at once.
+/// A value as it was given. It is read later, because clap would stop at the first wrong one.
 pub(crate) type Given = Sourced<OsString>;
 
 // Plain comments, because clap would take doc comments here for the help of the whole command.
@@ -161,10 +160,10 @@ pub(crate) struct OutputOptions {
     pub(crate) verbose: bool,
 }
 
-/// The value of an option begins with it if it is that of its variable. No word of a command line has this byte.
+/// Marks a value that an option's variable gave. No word of a command line has this byte.
 pub(crate) const FROM_VARIABLE: &[u8] = b"\0";
 
-/// Takes any value, keeps where it came from, and names these words to the completions.
+/// Takes any value, keeps where it came from, and gives the completions these words.
 #[derive(Clone)]
 pub struct AnyValue<T = ()>(pub(crate) fn() -> Vec<(&'static str, T)>);
 
@@ -198,7 +197,7 @@ impl<T: Clone + Send + Sync + 'static> TypedValueParser for AnyValue<T> {
     }
 }
 
-/// What all options have in common.
+/// Adds the spellings and hints that all options have.
 pub(crate) fn spelled(command: Command) -> Command {
     command.args_override_self(true).mut_args(|arg| {
         let Some(long) = arg.get_long() else { return arg };
@@ -225,18 +224,13 @@ pub fn flag(arg: &Arg) -> String {
 
 /// `ZLAUNCH_NPROC_PER_NODE`. Only the options of a launch have one.
 pub fn variable(arg: &Arg) -> String {
-    variable_of(arg.get_id().as_str())
-}
-
-pub(crate) fn variable_of(name: &str) -> String {
-    format!("ZLAUNCH_{}", name.trim_start_matches('-').to_ascii_uppercase().replace('-', "_"))
+    format!("ZLAUNCH_{}", arg.get_id().as_str().to_ascii_uppercase())
 }
 
 pub fn takes_value(arg: &Arg) -> bool {
     arg.get_action().takes_values()
 }
 
-/// Every option of a launch.
 pub fn launch_options() -> impl Iterator<Item = &'static Arg> {
     static OPTIONS: LazyLock<Command> = LazyLock::new(|| spelled(LaunchOptions::augment_args(Command::new("zlaunch"))));
     OPTIONS.get_arguments()
@@ -247,7 +241,6 @@ pub(crate) fn launch_option(long: &str) -> Option<&'static Arg> {
     option_named(launch_options, long)
 }
 
-/// The one of these with this name, as above.
 pub(crate) fn option_named<'a, I: Iterator<Item = &'a Arg>>(options: impl Fn() -> I, long: &str) -> Option<&'a Arg> {
     let name = long.split('=').next()?;
     let has_alias = |arg: &&Arg| arg.get_all_aliases().unwrap_or_default().contains(&name);

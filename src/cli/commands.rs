@@ -21,7 +21,6 @@ pub const EXIT_STATUS: &str =
 
 pub const EXAMPLE: &str = "zlaunch --deepspeed zero3_offload -- swift sft --model Qwen/Qwen3-8B --tuner_type full";
 
-/// Everything that clap knows of zlaunch.
 pub fn command(tools: &Tools) -> Command {
     let after_help = format!("{ABOUT_VARIABLES}\n{EXIT_STATUS}\n\nExamples:\n  {EXAMPLE}");
     let names = PossibleValuesParser::new(tools.names());
@@ -32,7 +31,6 @@ pub fn command(tools: &Tools) -> Command {
         .after_help(after_help)
         // Behind an option, the first word is a program: `zlaunch -n check` runs one of that name.
         .args_conflicts_with_subcommands(true)
-        // The one of that name is ours.
         .disable_help_subcommand(true)
         .subcommands(tools.subcommands().map(described))
         .mut_subcommand("help", |help| help.mut_arg("command", |arg| arg.value_parser(names)));
@@ -40,26 +38,28 @@ pub fn command(tools: &Tools) -> Command {
     zlaunch
 }
 
-/// A launch or a sub-command with what its struct does not say.
 pub(super) fn described(subcommand: &Subcommand) -> Command {
+    // It has no heading, so it is in no list of options.
+    let help = Arg::new("help").short('h').long("help").action(ArgAction::Help).help_heading(None::<&str>);
     if subcommand.name.is_empty() {
         let zlaunch = options::spelled((subcommand.arguments)(Command::new("zlaunch")));
-        return zlaunch.version(env!("CARGO_PKG_VERSION")).disable_help_flag(true).arg(help_flag());
+        return zlaunch.version(env!("CARGO_PKG_VERSION")).disable_help_flag(true).arg(help);
     }
     let command = (subcommand.arguments)(Command::new(subcommand.name)).mut_args(|arg| as_in(subcommand, arg));
-    let command = options::spelled((subcommand.describe)(command)).disable_help_flag(true).arg(help_flag());
-    let has_colour = command.get_arguments().any(|arg| arg.get_id() == "color");
-    let color = || Arg::new("color").long("color").value_parser(AnyValue(COLORS)).hide(true);
-    command.args((!has_colour).then(color))
+    let command = options::spelled((subcommand.describe)(command)).disable_help_flag(true).arg(help);
+    if command.get_arguments().any(|arg| arg.get_id() == "color") {
+        return command;
+    }
+    command.arg(Arg::new("color").long("color").value_parser(AnyValue(COLORS)).hide(true))
 }
 
 /// An option of a launch with the words that it takes, for the completions. The help of a sub-command shows a few; the
 /// others are accepted, so that a command can be pasted.
 fn as_in(subcommand: &Subcommand, arg: Arg) -> Arg {
     let is_report = !subcommand.shown.is_empty();
-    let is_it = |arg: &Arg| launch_options().any(|option| option.get_id() == arg.get_id());
-    let is_hidden = is_report && is_it(&arg) && !subcommand.shown.split(' ').any(|name| arg.get_id() == name);
-    let arg = if is_hidden { arg.hide(true) } else { arg };
+    let is_shown = subcommand.shown.split(' ').any(|name| arg.get_id() == name);
+    let is_of_launch = || launch_options().any(|option| option.get_id() == arg.get_id());
+    let arg = if is_report && !is_shown && is_of_launch() { arg.hide(true) } else { arg };
     match arg.get_id().as_str() {
         "deepspeed" => arg.value_parser(AnyValue(CONFIGS)),
         "launcher" => arg.value_parser(AnyValue(LAUNCHERS)),
@@ -72,23 +72,15 @@ fn as_in(subcommand: &Subcommand, arg: Arg) -> Arg {
     }
 }
 
-/// The flag that asks for a page. It has no heading, and is in no list of options.
-fn help_flag() -> Arg {
-    Arg::new("help").short('h').long("help").action(ArgAction::Help).help_heading(None::<&str>)
-}
-
-/// What clap knows of a sub-command, or of a launch.
 pub(super) fn command_of(place: &str, tools: &Tools) -> Command {
     let zlaunch = command(tools);
     zlaunch.find_subcommand(place).cloned().unwrap_or(zlaunch)
 }
 
-/// It has the options of a launch.
 pub(super) fn describes_launch(command: &Command) -> bool {
     command.get_arguments().any(|arg| arg.get_id() == "deepspeed")
 }
 
-/// Everything from the first word on that is not an option is a command.
 pub(super) fn takes_command(command: &Command) -> bool {
     command.get_positionals().any(Arg::is_trailing_var_arg_set)
 }
@@ -106,11 +98,8 @@ pub fn shown_options(command: &Command) -> impl Iterator<Item = &Arg> {
     command.get_arguments().filter(|arg| !arg.is_positional() && !arg.is_hide_set() && arg.get_help_heading().is_some())
 }
 
-/// `A B`; nothing of a switch.
+/// `A B`; empty for a switch.
 pub(super) fn value_of(arg: &Arg) -> String {
-    if !options::takes_value(arg) {
-        return String::new();
-    }
-    let names = arg.get_value_names().unwrap_or_default();
+    let names = arg.get_value_names().filter(|_| options::takes_value(arg)).unwrap_or_default();
     names.iter().map(clap::builder::Str::as_str).collect::<Vec<_>>().join(" ")
 }

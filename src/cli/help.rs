@@ -1,6 +1,5 @@
-//! The help, laid out by us: `zlaunch -h` and `zlaunch help` say what zlaunch does on one screen, `--help` and the pages of the
-//! sub-commands everything. In Chinese where that is the language: a sub-command has it beside the English, where clap has
-//! the long help; `help.zh.txt` has a line for every other line.
+//! The help: `zlaunch -h` and `zlaunch help` say what zlaunch does on one screen, `--help` and the pages of the
+//! sub-commands everything. The Chinese of a sub-command is where clap has the long help; `help.zh.txt` has the rest.
 
 use std::ffi::OsString;
 
@@ -20,16 +19,14 @@ const EXAMPLES: &str = "  zlaunch --deepspeed zero3_offload -- swift sft --model
 
 pub const MORE: &str = "See `zlaunch --help` for all options, `zlaunch help COMMAND` for a command.";
 
-/// The options that `zlaunch -h` shows.
 const MOST_USED: &[&str] =
     &["deepspeed", "set", "nproc_per_node", "nnodes", "launcher", "env", "record", "dry_run", "quiet", "verbose"];
 
 /// The page that `-h` or `--help` among the words asks for: `zlaunch check --help`, `zlaunch --help check`.
 pub(super) fn asked_by(words: &[OsString], host: &Host, tools: &Tools) -> String {
-    let second = words.get(1).filter(|_| words.len() == 2);
-    let place = match tools.named(second).name {
-        "" => tools.named(words.first()).name,
-        second => second,
+    let place = match words {
+        [_, second] if !tools.named(Some(second)).name.is_empty() => tools.named(Some(second)).name,
+        _ => tools.named(words.first()).name,
     };
     let is_short = |word: &str| word.starts_with('-') && !word.starts_with("--") && word.contains('h');
     let asks = words.iter().filter_map(|word| word.to_str()).find(|word| *word == "--help" || is_short(word));
@@ -54,7 +51,6 @@ pub(crate) fn overview(host: &Host, tools: &Tools) -> String {
     .concat()
 }
 
-/// Everything about the sub-command of this name, or else about a launch.
 pub(crate) fn page(name: &str, host: &Host, tools: &Tools) -> String {
     let page = Page::new(host);
     let command = command_of(name, tools);
@@ -70,8 +66,8 @@ pub(crate) fn page(name: &str, host: &Host, tools: &Tools) -> String {
     let arguments = command.get_positionals().filter(shown).map(|arg| (value_of(arg), page.help_of(arg)));
     text += &page.section("Arguments", arguments);
     let asks = [("-h, --help", "Print help"), ("-V, --version", "Print version")];
-    let asks = asks.into_iter().take(if is_launch { 2 } else { 1 });
-    text += &page.section("Options", asks.map(|(name, about)| (name.to_string(), page.say(about).to_string())));
+    let asks = asks[..if is_launch { 2 } else { 1 }].iter();
+    text += &page.section("Options", asks.map(|(name, about)| ((*name).to_string(), page.say(about).to_string())));
     let mut headings: Vec<&str> = Vec::new();
     for heading in shown_options(&command).filter_map(Arg::get_help_heading) {
         if !headings.contains(&heading) {
@@ -86,7 +82,6 @@ pub(crate) fn page(name: &str, host: &Host, tools: &Tools) -> String {
     text + &page.paragraphs(&said(more), &said(chinese))
 }
 
-/// How the texts are laid out, and in which language.
 struct Page {
     width: usize,
     chinese: bool,
@@ -100,12 +95,10 @@ impl Page {
         Page { width, chinese: Language::of(host).is_ok_and(|language| language == Language::Chinese) }
     }
 
-    /// A text in the language of the page.
     fn say<'a>(&self, english: &'a str) -> &'a str {
         if self.chinese { in_chinese(english).unwrap_or(english) } else { english }
     }
 
-    /// A text that may have its translation beside it.
     fn either(&self, english: Option<&StyledStr>, chinese: Option<&StyledStr>) -> String {
         match chinese.filter(|_| self.chinese) {
             Some(chinese) => chinese.to_string(),
@@ -122,21 +115,20 @@ impl Page {
     }
 
     fn commands(&self, zlaunch: &Command, tools: &Tools) -> String {
-        let about = |command: &Command| self.either(command.get_about(), command.get_long_about());
-        let row = |command: &Command| (command.get_name().to_string(), about(command));
-        let common = tools.common.len();
-        let mut rows = zlaunch.get_subcommands().map(row);
-        self.section("Commands", rows.by_ref().take(common)) + &self.section("More commands", rows)
+        let mut rows = zlaunch.get_subcommands().map(|command| {
+            (command.get_name().to_string(), self.either(command.get_about(), command.get_long_about()))
+        });
+        self.section("Commands", rows.by_ref().take(tools.common.len())) + &self.section("More commands", rows)
     }
 
-    /// Names with what they are for, under a title; nothing where there are none.
+    /// Empty without rows.
     fn section(&self, title: &str, rows: impl Iterator<Item = (String, String)>) -> String {
         let mut table = TextTable::new(2);
         table.lines.extend(rows.map(|(name, about)| Line::Wrapped(vec![name, about], self.width)));
         if table.lines.is_empty() { String::new() } else { format!("\n{}\n{table}", self.title(title)) }
     }
 
-    /// What stands below the options. The sentences may have their translations beside them.
+    /// The text below the options; `chinese` has a line for each of its sentences, or is empty.
     fn paragraphs(&self, text: &str, chinese: &str) -> String {
         let mut chinese = chinese.lines().filter(|_| self.chinese);
         let laid_out = |line: &str| match line.strip_suffix(':') {
@@ -149,11 +141,8 @@ impl Page {
     }
 }
 
-const CHINESE: &str = include_str!("help.zh.txt");
-
-/// The line behind the English one.
 pub fn in_chinese(english: &str) -> Option<&'static str> {
-    let mut lines = CHINESE.lines();
+    let mut lines = include_str!("help.zh.txt").lines();
     lines.find(|line| *line == english)?;
     lines.next()
 }

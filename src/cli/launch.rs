@@ -9,7 +9,7 @@ use super::reader::{Reader, Refused, Request, Requested};
 use super::values::{self, COLORS, FORMATS, LAUNCHERS, REPORT_FORMATS, RULES, TRAINERS, one_of};
 use crate::base::options::{Given, LaunchOptions, flag, option_named, takes_value};
 use crate::base::size::parse_bytes;
-use crate::base::source::Sourced;
+use crate::base::source::{Source, Sourced};
 use crate::fit::cards;
 use crate::host::Host;
 use crate::ranks::launcher::OutputFlags;
@@ -27,7 +27,6 @@ pub(crate) struct LaunchArgs {
     pub(crate) command: Vec<OsString>,
 }
 
-/// The launch that the arguments describe, and how it is shown.
 pub(crate) fn read(args: LaunchArgs, reader: &mut Reader) -> Launch {
     let LaunchArgs { mut options, command } = args;
     reader.split_off(&command);
@@ -35,13 +34,12 @@ pub(crate) fn read(args: LaunchArgs, reader: &mut Reader) -> Launch {
     Launch { output, ..read_described(options, command, reader) }
 }
 
-/// A launch needs a command.
 pub(crate) fn without_command(launch: &Launch) -> Option<Problem> {
     let config = launch.deepspeed.as_ref().map_or("zero2", |config| &config.value);
     launch.command.is_empty().then(|| report::nothing_to_launch(launch.subcommand, config))
 }
 
-/// What is done with a launch, unless something is wrong about the words or they begin with no program.
+/// The request, unless something is wrong about the words or the command is no program.
 pub(crate) fn finish(
     launch: Launch,
     mut reader: Reader,
@@ -73,7 +71,6 @@ impl<F: FnOnce(Launch, &Host) -> Result<u8, Vec<Problem>> + 'static> Request for
     }
 }
 
-/// The launch as it is described, whether there is a command or not.
 pub(crate) fn read_described(options: LaunchOptions, command: Vec<OsString>, reader: &mut Reader) -> Launch {
     let LaunchOptions { config, ranks, environment, output } = options;
     Launch {
@@ -102,10 +99,13 @@ pub(crate) fn read_described(options: LaunchOptions, command: Vec<OsString>, rea
             include: reader.one(ranks.include, values::text),
             exclude: reader.one(ranks.exclude, values::text),
         },
-        launcher_args: reader.many(ranks.launcher_arg, values::raw).into_iter().map(|word| word.value).collect(),
+        launcher_args: ranks.launcher_arg.into_iter().map(|word| word.value).collect(),
         rank_output: OutputFlags {
             log_dir: reader.one(ranks.log_dir, values::path),
-            prefix: ranks.prefix.then(|| reader.source_of_switch("--prefix")),
+            prefix: ranks.prefix.then(|| {
+                let is_said = reader.options.iter().any(|word| word == "--prefix");
+                if is_said { Source::Flag("--prefix".into()) } else { Source::Variable("ZLAUNCH_PREFIX".into()) }
+            }),
         },
         environment: EnvironmentFlags {
             set: reader.many(environment.env, values::variable_assignment(reader.words)),
@@ -132,17 +132,19 @@ fn given_twice(reader: &Reader) -> Vec<Problem> {
     while let Some(word) = words.next() {
         let long = word.strip_prefix("--");
         let option = long.and_then(|long| option_named(|| reader.command.get_arguments(), long));
-        let option = option.filter(|option| takes_value(option));
-        let Some(option) = option else { continue };
-        let value = word.split_once('=').map(|(_, value)| value.to_string());
-        let value = value.or_else(|| words.next().map(Into::into)).unwrap_or_default();
-        let earlier = given.iter().find(|(name, earlier)| *name == flag(option) && *earlier != value);
-        if let Some((name, earlier)) = earlier.filter(|_| matches!(option.get_action(), ArgAction::Set)) {
+        let Some(option) = option.filter(|option| takes_value(option)) else { continue };
+        let value = match word.split_once('=') {
+            Some((_, value)) => value.to_string(),
+            None => words.next().unwrap_or_default().into_owned(),
+        };
+        let name = flag(option);
+        let earlier = given.iter().find(|(earlier, other)| *earlier == name && *other != value);
+        if let (Some((_, earlier)), ArgAction::Set) = (earlier, option.get_action()) {
             let what = format!("`{name}` is given twice; `{value}` is used");
-            let problem = Problem::warning(Rule::GivenTwice, what).at(Place::option(name, earlier));
-            problems.push(problem.at(Place::option(name, &value)).fix(drop_word(format_args!("{name} {earlier}"))));
+            let problem = Problem::warning(Rule::GivenTwice, what).at(Place::option(&name, earlier));
+            problems.push(problem.at(Place::option(&name, &value)).fix(drop_word(format_args!("{name} {earlier}"))));
         }
-        given.push((flag(option), value));
+        given.push((name, value));
     }
     problems
 }
@@ -152,13 +154,10 @@ fn read_output(options: &mut LaunchOptions, reader: &mut Reader) -> Output {
     let is_launch = reader.place.is_empty();
     let dry_run = !is_launch || options.output.dry_run;
     if given.as_ref().is_some_and(|format| format.from.is_flag()) && !dry_run {
-        reader.problems.push(
-            Problem::error(Rule::Usage, "`--format` only works with a printed plan")
-                .at("--format")
-                .fix(give("--dry-run", "")),
-        );
+        let problem = Problem::error(Rule::Usage, "`--format` only works with a printed plan");
+        reader.problems.push(problem.at("--format").fix(give("--dry-run", "")));
     }
-    // Who prints has looked at it already.
+    // Its value is already in use; here it is only checked.
     reader.one(options.output.color.take(), one_of(COLORS));
     let format = reader.one(given, one_of(if is_launch { FORMATS } else { REPORT_FORMATS }));
     Output {

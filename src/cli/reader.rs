@@ -1,41 +1,37 @@
 //! What a sub-command is, and how it reads its arguments: every value with where it came from, the command line or a
-//! `ZLAUNCH_*` variable. What is wrong about them is gathered.
+//! `ZLAUNCH_*` variable. Mistakes are gathered.
 
 use std::any::Any;
 use std::ffi::{OsStr, OsString};
 use std::ops::Bound;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
 
 use clap::{ArgAction, ArgMatches, Args, Command};
 
 use super::values;
-use crate::base::options::{
-    FROM_VARIABLE, Given, LayerOptions, SearchOptions, flag, launch_options, variable, variable_of,
-};
+use crate::base::options::{FROM_VARIABLE, Given, LayerOptions, SearchOptions, flag, launch_options, variable};
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::config::layers::Layers;
 use crate::config::template::Search;
-use crate::host::{Host, names_in};
-use crate::report::fix::{Fix, give, give_as, say};
+use crate::host::Host;
 use crate::report::{self, Place, Problem, Rule};
 use crate::request::Launch;
 
 /// Variables of ours that are not options.
 const NOT_OPTIONS: &[&str] = &[vars::ZLAUNCH_LANG, vars::ZLAUNCH_SHIM, vars::ZLAUNCH_SHIM_OF];
 
-/// A sub-command: its file in `tools` has its arguments, as a struct that clap fills, and what is done.
+/// The arguments of a sub-command, which clap fills.
 pub(crate) trait Tool: Args {
     /// The options of a launch that its help shows, if it has them.
     const SHOWN: &'static str = "";
 
-    /// Says what the struct alone does not say about the arguments.
+    /// Changes arguments that the struct has from another one.
     fn describe(command: Command) -> Command {
         command
     }
 
-    /// The words as clap can read them.
+    /// Brings the words into the order that clap wants.
     fn in_order(words: &[OsString], _: &Host) -> Vec<OsString> {
         words.to_vec()
     }
@@ -43,7 +39,6 @@ pub(crate) trait Tool: Args {
     fn read(self, reader: Reader) -> Requested;
 }
 
-/// What was asked for.
 pub trait Request: Any {
     /// The exit status, where zlaunch does not become another program.
     fn run(self: Box<Self>, host: &Host) -> Result<u8, Vec<Problem>>;
@@ -54,7 +49,6 @@ pub trait Request: Any {
     }
 }
 
-/// A request that nobody looks into.
 impl<F: FnOnce(&Host) -> Result<u8, Vec<Problem>> + 'static> Request for F {
     fn run(self: Box<Self>, host: &Host) -> Result<u8, Vec<Problem>> {
         self(host)
@@ -63,10 +57,9 @@ impl<F: FnOnce(&Host) -> Result<u8, Vec<Problem>> + 'static> Request for F {
 
 pub(crate) type Requested = Result<Box<dyn Request>, Refused>;
 
-/// Why the words are refused.
 pub struct Refused {
     pub problems: Vec<Problem>,
-    /// The launch that they probably mean, without what is wrong about them.
+    /// The launch that the words probably mean, without the wrong ones.
     pub(crate) meant: Option<Box<Launch>>,
 }
 
@@ -76,7 +69,6 @@ impl From<Vec<Problem>> for Refused {
     }
 }
 
-/// A row of the table of sub-commands.
 pub(crate) struct Subcommand {
     pub(super) name: &'static str,
     pub(super) shown: &'static str,
@@ -99,11 +91,10 @@ impl Subcommand {
     }
 }
 
-/// Everything that zlaunch can be asked for.
 pub struct Tools {
-    /// A launch, which has no name.
+    /// It has no name.
     pub(crate) launch: Subcommand,
-    /// The sub-commands of every day.
+    /// The first section of the help.
     pub(crate) common: &'static [Subcommand],
     pub(crate) more: &'static [Subcommand],
 }
@@ -117,7 +108,6 @@ impl Tools {
         self.subcommands().map(|subcommand| subcommand.name)
     }
 
-    /// The sub-command that a word names, or else a launch.
     pub(super) fn named(&self, word: Option<&OsString>) -> &Subcommand {
         let is_it = |subcommand: &&Subcommand| word.is_some_and(|word| word == subcommand.name);
         self.subcommands().find(is_it).unwrap_or(&self.launch)
@@ -130,23 +120,15 @@ pub(crate) struct Reader<'a> {
     pub(crate) place: &'static str,
     /// All words but the sub-command.
     pub(crate) words: &'a [OsString],
-    /// Those in front of the command, as they were given.
+    /// Those in front of the command.
     pub(crate) options: &'a [OsString],
     pub(crate) host: &'a Host,
     pub(crate) problems: Vec<Problem>,
-    /// About variables that no option has.
     pub(crate) warnings: Vec<Problem>,
-    /// What clap has parsed the words by.
     pub(crate) command: Command,
 }
 
-impl<'a> Reader<'a> {
-    pub(crate) fn new(place: &'static str, words: &'a [OsString], host: &'a Host, tools: &'static Tools) -> Self {
-        let (problems, warnings, command) = (Vec::new(), Vec::new(), Command::default());
-        Reader { tools, place, words, options: words, host, problems, warnings, command }
-    }
-
-    /// Tells our words from those of the command.
+impl Reader<'_> {
     pub(crate) fn split_off(&mut self, command: &[OsString]) {
         self.options = &self.words[..self.words.len() - command.len()];
     }
@@ -169,8 +151,9 @@ impl<'a> Reader<'a> {
                 _ if value.is_empty() || option.get_id() == "template_dir" => {}
                 ArgAction::SetTrue => {
                     let given = Sourced::new(value.clone(), Source::Variable(name.to_string()));
-                    let is_on = self.one(Some(given), values::on_or_off).is_some_and(|given| given.value);
-                    words.extend(is_on.then(|| flag(option).into()));
+                    if self.one(Some(given), values::on_or_off).is_some_and(|given| given.value) {
+                        words.push(flag(option).into());
+                    }
                 }
                 ArgAction::Append => words.extend(lines(value.as_bytes()).map(word)),
                 _ => words.push(word(value.as_bytes())),
@@ -179,23 +162,10 @@ impl<'a> Reader<'a> {
         words
     }
 
-    /// What turned a switch on.
-    pub(crate) fn source_of_switch(&self, flag: &str) -> Source {
-        let is_said = self.options.iter().any(|word| word == flag);
-        if is_said { Source::Flag(flag.to_string()) } else { Source::Variable(variable_of(flag)) }
-    }
-
-    /// The value, unless something is wrong.
-    pub(crate) fn finish<T>(self, value: T) -> Result<T, Vec<Problem>> {
-        if self.problems.is_empty() { Ok(value) } else { Err(self.problems) }
-    }
-
-    /// The request, unless something is wrong.
     pub(crate) fn answer(self, request: impl Request) -> Requested {
-        Ok(Box::new(self.finish(request)?))
+        if self.problems.is_empty() { Ok(Box::new(request)) } else { Err(self.problems.into()) }
     }
 
-    /// The value of an option or argument.
     pub(crate) fn one<T>(
         &mut self,
         given: Option<Given>,
@@ -206,7 +176,6 @@ impl<'a> Reader<'a> {
         Some(Sourced::new(value, given.from))
     }
 
-    /// The values of an option that may be repeated.
     pub(crate) fn many<T>(
         &mut self,
         given: Vec<Given>,
@@ -217,8 +186,12 @@ impl<'a> Reader<'a> {
 
     pub(crate) fn search(&mut self, options: SearchOptions) -> Search {
         let folders = self.many(options.template_dir, values::path);
-        let missing = folders.iter().filter(|folder| !self.host.absolute(&folder.value).is_dir());
-        self.problems.extend(missing.map(|folder| no_template_folder(folder, self.host)));
+        for folder in folders.iter().filter(|folder| !self.host.absolute(&folder.value).is_dir()) {
+            let given = folder.clone().map(|path| path.display().to_string());
+            let what = format!("there is no folder `{}` with templates", given.value);
+            let help = "check the path (it is relative to the current folder)";
+            self.problems.push(Problem::error(Rule::Template, what).at(&given).fix(help));
+        }
         self.warnings.extend(Search::missing_site(self.host));
         Search::new(folders.into_iter().map(|folder| folder.value).collect(), self.host)
     }
@@ -232,34 +205,15 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn no_template_folder(folder: &Sourced<PathBuf>, host: &Host) -> Problem {
-    let (path, shown) = (host.absolute(&folder.value), folder.value.display());
-    let given = folder.clone().map(|path| path.display().to_string());
-    let refused = |what: String, fix: Fix| Problem::error(Rule::Template, what).at(&given).fix(fix);
-    if path.is_file() {
-        let what = format!("`{shown}` is a file, not a folder with templates");
-        return refused(what, give("--deepspeed", shown));
-    }
-    let beside = path.parent().unwrap_or(&path);
-    let names: Vec<String> = names_in(beside).filter(|name| beside.join(name).is_dir()).collect();
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let help = match report::nearest(&name, names.iter().map(String::as_str)) {
-        Some(near) => give_as(&folder.from, folder.value.with_file_name(near).display()),
-        None => say("check the path (it is relative to the current folder)"),
-    };
-    refused(format!("there is no folder `{shown}` with templates"), help)
-}
-
 fn unknown_variable(name: &str) -> Problem {
     let known: Vec<String> = launch_options().map(variable).collect();
     let nearest = report::nearest(name, known.iter().map(String::as_str));
-    let all = "`zlaunch --help` lists the options, and each has a variable";
-    Problem::warning(Rule::UnknownVariable, format!("zlaunch does not read `{name}`"))
-        .at(Place::bare_variable(name))
-        .fix(report::did_you_mean(nearest, all))
+    let help = report::did_you_mean(nearest, "`zlaunch --help` lists the options, and each has a variable");
+    let what = format!("zlaunch does not read `{name}`");
+    Problem::warning(Rule::UnknownVariable, what).at(Place::bare_variable(name)).fix(help)
 }
 
-/// The values in the variable of an option that may be repeated, a line each.
+/// The values in the variable of an option that may be repeated, one per line.
 fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     let lines = text.strip_suffix(b"\n").unwrap_or(text).split(|byte| *byte == b'\n');
     lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line))

@@ -1,4 +1,4 @@
-//! How the values of our options are read.
+//! Readers for the values of our options.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -22,7 +22,6 @@ use crate::report::fix::give_as;
 use crate::report::{self, Problem, Rule, nearest};
 use crate::request::Format;
 
-/// The words that an option knows, and what they stand for.
 pub(crate) type Words<T> = fn() -> Vec<(&'static str, T)>;
 
 pub(super) const CONFIGS: Words<()> = || [("auto", ())].into_iter().chain(TEMPLATES()).collect();
@@ -40,14 +39,9 @@ pub(crate) fn text(given: &Given) -> Result<String, Problem> {
     text.ok_or_else(|| report::not_text(&given.from.to_string(), &given.value))
 }
 
-/// Any bytes.
 #[expect(clippy::unnecessary_wraps, reason = "as the others")]
-pub(crate) fn raw(given: &Given) -> Result<OsString, Problem> {
-    Ok(given.value.clone())
-}
-
 pub(crate) fn path(given: &Given) -> Result<PathBuf, Problem> {
-    raw(given).map(PathBuf::from)
+    Ok(PathBuf::from(&given.value))
 }
 
 fn parse<T>(
@@ -70,38 +64,25 @@ pub(crate) fn number<T: Copy + TryFrom<u64> + Into<u64>>(
     move |given| parse(given, read, |text| report::not_a_number(text, least, most, example))
 }
 
-/// Memory. Nobody means 24 bytes, so a small number without a unit is asked back.
+/// Memory. Nobody means 24 bytes, so a small number without a unit is refused.
 pub(crate) fn memory(read: fn(&str) -> Option<u64>, example: &'static str) -> impl Fn(&Given) -> Result<u64, Problem> {
-    let is_whole =
-        move |text: &str| text.trim().parse::<f64>().is_err() || read(text).is_some_and(|bytes| bytes >= 1 << 30);
-    move |given| {
-        parse(
-            given,
-            |text| read(text).filter(|_| is_whole(text)),
-            |text| {
-                if is_whole(&text.value) {
-                    report::is_not("a size", text, example)
-                } else {
-                    report::size_without_unit(text)
-                }
-            },
-        )
-    }
+    let is_bare =
+        move |text: &str| text.trim().parse::<f64>().is_ok() && read(text).is_none_or(|bytes| bytes < 1 << 30);
+    let refuse = move |text: &Sourced<String>| {
+        if is_bare(&text.value) { report::size_without_unit(text) } else { report::is_not("a size", text, example) }
+    };
+    move |given| parse(given, |text| read(text).filter(|_| !is_bare(text)), refuse)
 }
 
-/// A number of parameters. Nobody trains eight, so a small number without a unit is asked back.
+/// A number of parameters. Nobody trains eight, so a small number without a unit is refused.
 pub(crate) fn parameters(given: &Given) -> Result<u64, Problem> {
     let is_bare = |text: &str| text.trim().parse::<f64>().is_ok_and(|number| number < 1e4);
-    parse(
-        given,
-        |text| parse_count(text).filter(|_| !is_bare(text)),
-        |text| {
-            if is_bare(&text.value) { report::count_without_unit(text) } else { report::is_not("a size", text, "8B") }
-        },
-    )
+    let refuse = |text: &Sourced<String>| {
+        if is_bare(&text.value) { report::count_without_unit(text) } else { report::is_not("a size", text, "8B") }
+    };
+    parse(given, |text| parse_count(text).filter(|_| !is_bare(text)), refuse)
 }
 
-/// The value of a switch's variable.
 pub(super) fn on_or_off(given: &Given) -> Result<bool, Problem> {
     let read = |text: &str| match text.to_ascii_lowercase().as_str() {
         "1" | "true" | "yes" | "on" => Some(true),
@@ -115,24 +96,21 @@ pub(super) fn on_or_off(given: &Given) -> Result<bool, Problem> {
     parse(given, read, refuse)
 }
 
-/// GPUs by the name of their card.
 pub(crate) fn cards(given: &Given) -> Result<Cards, Problem> {
     parse(given, cards::parse, |text| report::unknown_card(text, nearest(&text.value, cards::names())))
 }
 
-/// A number of processes, or what to count.
 pub(crate) fn processes(given: &Given) -> Result<Processes, Problem> {
     parse(given, |text| text.parse().ok(), report::not_a_number_of_ranks)
 }
 
-/// One of a few words.
 pub(crate) fn one_of<T>(known: Words<T>) -> impl Fn(&Given) -> Result<T, Problem> {
     let find = move |text: &str| known().into_iter().find(|(word, _)| *word == text).map(|(_, value)| value);
     let words = move || known().into_iter().map(|(word, _)| word).collect::<Vec<_>>();
     move |given| parse(given, find, |text| report::not_one_of(text, &words()))
 }
 
-/// A version of DeepSpeed: `0.19.8`, `v0.19`.
+/// `0.19.8`, `v0.19`.
 pub(crate) fn release(given: &Given) -> Result<Version, Problem> {
     let read = |text: &str| {
         let mut parts = text.strip_prefix('v').unwrap_or(text).split('.').map(|part| part.parse().ok());
@@ -142,7 +120,6 @@ pub(crate) fn release(given: &Given) -> Result<Version, Problem> {
     parse(given, read, |text| report::is_not("a version", text, "0.19.8"))
 }
 
-/// A key of a config: `zero_optimization.stage`.
 pub(crate) fn dotted_key(given: &Given) -> Result<String, Problem> {
     let read = |text: &str| is_dotted_key(text).then(|| text.to_string());
     parse(given, read, |text| report::is_not("a dotted key", text, "zero_optimization.overlap_comm"))
@@ -166,7 +143,7 @@ pub(crate) fn variable_assignment(words: &[OsString]) -> impl Fn(&Given) -> Resu
     move |given| parse(given, read, |text| report::not_an_assignment(text, "NAME=VALUE", word_behind(given, words)))
 }
 
-/// What may be meant for the value of `--set KEY VALUE`.
+/// The value in `--set KEY VALUE` and `--set KEY = VALUE`.
 fn word_behind<'a>(given: &Given, words: &'a [OsString]) -> Option<&'a str> {
     let at = words.iter().position(|word| *word == given.value)?;
     let mut behind = words[at + 1..].iter().filter_map(|word| word.to_str()).map(|word| word.trim_start_matches('='));

@@ -1,5 +1,6 @@
-//! `zlaunch check`: what the rules find is the data here.
+//! `zlaunch check`: the findings of the rules are its output.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::Path;
@@ -61,14 +62,11 @@ impl Tool for CheckArgs {
         let mut launch = launch::read(self.launch, &mut reader);
         (launch.output.check, launch.output.fix) = (true, self.fix);
         if launch.command.is_empty() && !has_config {
-            reader.problems.push(
-                Problem::error(Rule::Usage, "there is nothing to check").at("zlaunch check").fix(
-                    run("zlaunch check ds_config.json")
-                        .or(run("zlaunch check --deepspeed zero2 -- swift sft --model Qwen/Qwen3-8B")),
-                ),
-            );
+            let of_command = run("zlaunch check --deepspeed zero2 -- swift sft --model Qwen/Qwen3-8B");
+            let problem = Problem::error(Rule::Usage, "there is nothing to check").at("zlaunch check");
+            reader.problems.push(problem.fix(run("zlaunch check ds_config.json").or(of_command)));
         }
-        let configs = is_configs(&launch, reader.host);
+        let configs = launch.command.iter().all(|word| is_config(word, &launch.search, reader.host));
         if self.fix && !configs {
             let what = "`--fix` mends the files of configs, not a command";
             let problem = Problem::error(Rule::Usage, what).at("--fix").fix(run("zlaunch check --fix ds_config.json"));
@@ -81,12 +79,7 @@ impl Tool for CheckArgs {
     }
 }
 
-/// Whether every word of the command is a config.
-fn is_configs(launch: &Launch, host: &Host) -> bool {
-    launch.command.iter().all(|word| is_config(word, &launch.search, host))
-}
-
-/// By its form, or because it is a file that nothing runs.
+/// A config has the form of one, or is a file that nothing runs.
 fn is_config(word: &OsString, search: &Search, host: &Host) -> bool {
     let path = host.absolute(Path::new(word));
     let runs = path.extension().is_some_and(|ending| ["py", "sh", "yaml", "yml"].iter().any(|known| ending == *known));
@@ -94,7 +87,6 @@ fn is_config(word: &OsString, search: &Search, host: &Host) -> bool {
     word.to_str().is_some_and(|word| search.is_config(word)) || is_file()
 }
 
-/// What was found is the data here.
 pub(super) fn check_launch(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     let secrets = Secrets::of(host);
     if launch.output.dry_run == Some(Format::Json) {
@@ -113,7 +105,6 @@ pub fn in_json(launch: &Launch, host: &Host, secrets: &Secrets) -> (u8, Vec<u8>)
     }
 }
 
-/// `zlaunch check FILE.json…`.
 fn check_configs(mut launch: Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     launch.read_piped_config(host)?;
     let (launch, secrets) = (&launch, Secrets::of(host));
@@ -130,32 +121,26 @@ fn check_configs(mut launch: Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     show_checked(problems, Some(checked_files::NOT_JUDGED), launch, &secrets)
 }
 
-/// Makes the fixes that are safe, and says so. Returns whether there was one.
+/// Makes the safe fixes and names them. Returns whether there was one.
 fn fix(problems: &[Problem], secrets: &Secrets) -> Result<bool, Problem> {
-    let mut files: Vec<(&Path, String)> = Vec::new();
+    let mut files: BTreeMap<&Path, String> = BTreeMap::new();
     for problem in problems {
-        let (Some(Place::Line { file: path, .. }), Some(fix)) = (problem.places.first(), problem.fixes.safe()) else {
+        let (Some(place @ Place::Line { file, .. }), Some(fix)) = (problem.places.first(), problem.fixes.safe()) else {
             continue;
         };
-        let at = files.iter().position(|(known, _)| known == path);
-        let text = at.map_or_else(|| reading::read_text(path), |at| Ok(files[at].1.clone()))?;
         let edits = fix.edits();
-        if edits.is_empty() {
-            continue;
-        }
-        let Some(new) = edits.iter().try_fold(text, |text, edit| edit.apply(&text)) else { continue };
-        let said: Vec<String> = edits.iter().map(Edit::to_string).collect();
-        err(&secrets.hide_in_text(&format!("fixed: {} ({})\n", said.join(", "), problem.places[0])));
-        match at {
-            Some(at) => files[at].1 = new,
-            None => files.push((path, new)),
+        let text = files.get(file.as_path()).cloned().map_or_else(|| reading::read_text(file), Ok)?;
+        let new = edits.iter().try_fold(text, |text, edit| edit.apply(&text));
+        if let (Some(new), false) = (new, edits.is_empty()) {
+            let said: Vec<String> = edits.iter().map(Edit::to_string).collect();
+            err(&secrets.hide_in_text(&format!("fixed: {} ({place})\n", said.join(", "))));
+            files.insert(file, new);
         }
     }
     files.iter().try_for_each(|(path, text)| exec::rewrite(path, text))?;
     Ok(!files.is_empty())
 }
 
-/// Prints what was found, what was not judged, and the counts.
 fn show_checked(
     mut problems: Vec<Problem>,
     not_judged: Option<&str>,
@@ -164,22 +149,22 @@ fn show_checked(
 ) -> Result<u8, Vec<Problem>> {
     let status = verdict(&problems, launch);
     problems.sort_by_key(|problem| problem.severity);
-    let of = |severity| problems.iter().filter(move |problem| problem.severity == severity);
-    let count = |severity| of(severity).map(|problem| 1 + problem.more).sum();
+    let count = |severity| {
+        let of_it = problems.iter().filter(|problem| problem.severity == severity);
+        of_it.map(|problem| 1 + problem.more).sum()
+    };
     let counted = report::counted(count(Severity::Error), count(Severity::Warning), count(Severity::Note));
     problems.retain(|problem| !launch.output.quiet || problem.severity == Severity::Error);
     out_bytes(&styled(|stream| {
         report::write(&problems, secrets, terminal::width(), stream);
-        let width = terminal::width().unwrap_or(usize::MAX);
-        not_judged
-            .filter(|_| !launch.output.quiet)
-            .map_or(Ok(()), |text| write!(stream, "{}", wrapped(text, 0, width)))?;
+        if let (Some(text), false) = (not_judged, launch.output.quiet) {
+            write!(stream, "{}", wrapped(text, 0, terminal::width().unwrap_or(usize::MAX)))?;
+        }
         writeln!(stream, "{counted}")
     }))?;
     Ok(status)
 }
 
-/// The exit status of `check`.
 fn verdict(problems: &[Problem], launch: &Launch) -> u8 {
     let any = |severity| problems.iter().any(|problem| problem.severity == severity);
     u8::from(any(Severity::Error) || launch.strict && any(Severity::Warning))

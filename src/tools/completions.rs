@@ -1,4 +1,4 @@
-//! `zlaunch completions`: what clap knows, for a shell.
+//! `zlaunch completions`, which clap writes.
 
 use clap::Args;
 use clap_complete::Shell;

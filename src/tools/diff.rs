@@ -1,16 +1,16 @@
-//! `zlaunch diff A B`: two configs side by side, by key. Where one is silent, DeepSpeed's default stands in its place.
-//! A record is also compared with a launch in everything else.
+//! `zlaunch diff A B`: two configs side by side, by key. DeepSpeed's default stands in for a missing key. A record is also
+//! compared with a launch in everything else.
 
 use std::cmp::Ordering;
 use std::ffi::OsString;
 
-use anstyle::{AnsiColor, Style};
+use anstyle::{AnsiColor, Color, Style};
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::output::{out, show};
+use super::output::{out, painted, show};
 use crate::base::json;
-use crate::base::layout::{Line, TextTable, columns, escape_controls, wrapped};
+use crate::base::layout::{Line, TextTable, columns, escape_controls, plural, wrapped};
 use crate::base::options::{AnyValue, Given, LaunchOptions};
 use crate::base::recorded::Version;
 use crate::base::source::{Source, Sourced};
@@ -69,7 +69,7 @@ impl Tool for DiffArgs {
         reader.split_off(&command);
         // ZLAUNCH_FORMAT is about plans.
         let format = options.output.format.take().filter(|format| format.from.is_flag());
-        let specs: Vec<_> = configs.into_iter().filter_map(|config| reader.one(Some(config), values::text)).collect();
+        let specs = reader.many(configs, values::text);
         let launch = launch::read_described(options, command, &mut reader);
         let wanted = if launch.command.is_empty() { 2 } else { 1 };
         if specs.len() < wanted {
@@ -80,30 +80,20 @@ impl Tool for DiffArgs {
         let format = reader.one(format, one_of(REPORT_FORMATS)).map_or(Format::Text, |format| format.value);
         let launch = Launch {
             output: Output { dry_run: Some(format), ..Output::default() },
-            // What would be recorded is compared with a record; nothing is written.
+            // It is compared with a record, and not written.
             record: Some(Sourced::new(".".into(), Source::Default)),
             subcommand: "",
             options: Vec::new(),
             ..launch
         };
-        let request = DiffRequest { specs, launch, format };
-        reader.answer(move |host: &Host| run(request, host))
+        reader.answer(move |host: &Host| run(&specs, launch, host))
     }
 }
 
-struct DiffRequest {
-    /// Two, or one if a command follows.
-    specs: Vec<Sourced<String>>,
-    /// What the other one is compared with, if it has a command.
-    launch: Launch,
-    format: Format,
-}
-
-/// One of the two configs.
 struct Side {
     name: String,
     config: Value,
-    /// What is recorded of the launch, or would be.
+    /// The record of the launch, as it is or would be written.
     record: Option<Value>,
 }
 
@@ -111,16 +101,15 @@ struct Side {
 struct Difference {
     key: String,
     values: [Option<Value>; 2],
-    /// DeepSpeed's, where one side is silent: `None` where the key or its section has none.
+    /// DeepSpeed's, if one side has no value and the key and its sections have a default.
     default: Option<Value>,
 }
 
 struct Comparison<'h> {
     sides: [Side; 2],
     differences: Vec<Difference>,
-    /// How many keys have the same value.
     equal: usize,
-    /// What differs besides the configs, between two launches.
+    /// Differences besides the configs, between two launches.
     of_launch: Option<Vec<record::Difference>>,
     version: Version,
     secrets: Secrets<'h>,
@@ -129,33 +118,24 @@ struct Comparison<'h> {
 /// Columns of what is printed into a file or a pipe.
 const WIDEST: usize = 110;
 
-fn run(mut request: DiffRequest, host: &Host) -> Result<u8, Vec<Problem>> {
-    request.launch.read_piped_config(host)?;
-    let comparison = compare(&request, host)?;
-    if request.format == Format::Json {
+fn run(specs: &[Sourced<String>], mut launch: Launch, host: &Host) -> Result<u8, Vec<Problem>> {
+    launch.read_piped_config(host)?;
+    let comparison = compare(specs, &launch, host)?;
+    if launch.output.dry_run == Some(Format::Json) {
         return out(&format!("{:#}\n", comparison.json()));
     }
     show(&comparison.text(terminal::width().unwrap_or(WIDEST)))
 }
 
-/// Compares the two configs that were asked for.
-fn compare<'h>(request: &DiffRequest, host: &'h Host) -> Result<Comparison<'h>, Vec<Problem>> {
-    let mut sides = Vec::new();
+fn compare<'h>(specs: &[Sourced<String>], launch: &Launch, host: &'h Host) -> Result<Comparison<'h>, Vec<Problem>> {
+    let mut sides: Vec<_> = specs.iter().map(|spec| side(spec, &launch.search, host)).collect();
+    if !launch.command.is_empty() {
+        let with_record = matches!(&sides[..], [Ok(Side { record: Some(_), .. }), ..]);
+        sides.push(launched(launch, with_record, host));
+    }
     let mut problems = Vec::new();
-    for spec in &request.specs {
-        match side(spec, &request.launch.search, host) {
-            Ok(side) => sides.push(side),
-            Err(found) => problems.extend(found),
-        }
-    }
-    if !request.launch.command.is_empty() {
-        let with_record = sides.first().is_some_and(|side| side.record.is_some());
-        match launched(&request.launch, with_record, host) {
-            Ok(side) => sides.push(side),
-            Err(found) => problems.extend(found),
-        }
-    }
-    let sides: [Side; 2] = sides.try_into().map_err(|_| problems)?;
+    let sides = sides.into_iter().filter_map(|side| side.map_err(|found| problems.extend(found)).ok());
+    let sides: [Side; 2] = sides.collect::<Vec<_>>().try_into().map_err(|_| problems)?;
     let version = schema::in_environment(Python::on_path(host).as_ref()).version();
     let (differences, equal) = differences(&sides, version);
     let of_launch = match sides.each_ref().map(|side| side.record.as_ref()) {
@@ -219,27 +199,26 @@ fn is_same(one: &Value, two: &Value) -> bool {
 /// What DeepSpeed takes where the key is missing. A section that is off as a whole has no values.
 fn default(key: &str, sides: &[Side; 2], version: Version) -> Option<Value> {
     let silent = sides.iter().find(|side| json::get(&side.config, key).is_none())?;
-    let sections = key.match_indices('.').map(|(at, _)| &key[..at]);
     let is_off = |section: &str| {
         let absent = json::get(&silent.config, section).is_none();
         absent && schema::find(section, version).is_some_and(|spec| spec.default == "null")
     };
-    if sections.into_iter().any(is_off) {
+    if key.match_indices('.').any(|(at, _)| is_off(&key[..at])) {
         return None;
     }
     serde_json::from_str(schema::find(key, version)?.default).ok()
 }
 
-/// The part of a key in front of its last name.
 fn section(key: &str) -> &str {
     key.rsplit_once('.').map_or("", |(section, _)| section)
 }
 
 impl Difference {
-    /// Whether the other side only says what DeepSpeed takes anyway.
     fn is_default(&self) -> bool {
-        let said = self.values.iter().flatten().next().filter(|_| self.values.contains(&None));
-        said.zip(self.default.as_ref()).is_some_and(|(said, default)| is_same(said, default))
+        match (&self.values, &self.default) {
+            ([Some(said), None] | [None, Some(said)], Some(default)) => is_same(said, default),
+            _ => false,
+        }
     }
 
     fn mark(&self) -> &'static str {
@@ -259,7 +238,6 @@ impl Difference {
         }
     }
 
-    /// The value of a side, or the default in parentheses.
     fn cell(&self, side: usize) -> String {
         match (&self.values[side], &self.default) {
             (Some(value), _) => value.to_string(),
@@ -270,10 +248,6 @@ impl Difference {
 }
 
 impl Comparison<'_> {
-    fn deepspeed(&self) -> String {
-        self.version.to_string()
-    }
-
     fn json(&self) -> Value {
         let rows = self.differences.iter().map(|difference| {
             let [a, b] = &difference.values;
@@ -283,23 +257,23 @@ impl Comparison<'_> {
             "version": 1,
             "a": self.sides[0].name,
             "b": self.sides[1].name,
-            "deepspeed": self.deepspeed(),
+            "deepspeed": self.version.to_string(),
             "differences": rows.collect::<Vec<_>>(),
             "equal": self.equal,
         });
         if let Some(found) = &self.of_launch {
-            let rows = found
-                .iter()
-                .map(|difference| json!({"key": difference.key, "a": difference.values[0], "b": difference.values[1]}));
-            all["launch"] = rows.collect();
+            let row = |it: &record::Difference| json!({"key": it.key, "a": it.values[0], "b": it.values[1]});
+            all["launch"] = found.iter().map(row).collect();
         }
         self.secrets.hide(all)
     }
 
-    /// Harmless text with colours, for a terminal of that width: a line for each key; if that is too wide, by section; if
-    /// that is too wide, a line for each value.
+    /// Harmless text with colours: a line for each key; if that is too wide, by section; else a line for each value.
     fn text(&self, width: usize) -> String {
-        let rows: Vec<[String; 4]> = self.differences.iter().map(|difference| self.row(difference)).collect();
+        let row = |it: &Difference| {
+            [it.mark().to_string(), it.key.clone(), it.cell(0), it.cell(1)].map(|cell| self.secrets.hide_in_text(&cell))
+        };
+        let rows: Vec<[String; 4]> = self.differences.iter().map(row).collect();
         let names = self.sides.each_ref().map(|side| side.name.clone());
         let widest = |column: usize| rows.iter().map(|row| columns(&row[column])).max().unwrap_or_default();
         let values = [0, 1].map(|side| 2 + columns(&names[side]).max(widest(side + 2))).iter().sum::<usize>();
@@ -310,36 +284,32 @@ impl Comparison<'_> {
             false if 5 + longest_name + values <= width => side_by_side(&names, rows, true),
             false => below_each_other(&names, &rows, width),
         };
-        format!("{}{}{}", painted(&table), self.summary(width), self.of_launch_text(width))
+        let coloured = painted(&table, |line| (0..line.len(), style(line)));
+        format!("{coloured}{}{}", self.summary(width), self.of_launch_text(width))
     }
 
     fn of_launch_text(&self, width: usize) -> String {
         let Some(found) = &self.of_launch else { return String::new() };
         let title = if found.is_empty() { "nothing else differs\n" } else { "\nbesides the config\n" };
-        let line = |difference: &record::Difference| {
-            let record::Difference { key, values: [then, now] } = difference;
+        let line = |record::Difference { key, values: [then, now] }: &record::Difference| {
             wrapped(&self.secrets.hide_in_text(&format!("{key}: {then} then, {now} now")), 2, width)
         };
         title.to_string() + &found.iter().map(line).collect::<String>()
     }
 
-    fn row(&self, it: &Difference) -> [String; 4] {
-        [it.mark().to_string(), it.key.clone(), it.cell(0), it.cell(1)].map(|cell| self.secrets.hide_in_text(&cell))
-    }
-
     fn summary(&self, width: usize) -> String {
-        let differing = self.differences.iter().filter(|difference| !difference.is_default()).count();
-        let by_default = self.differences.len() - differing;
-        let keys = |count: usize| if count == 1 { "1 key".to_string() } else { format!("{count} keys") };
+        let keys = |count: usize| plural(count as u64, "key", "s");
         let [one, two] = &self.sides;
         if self.differences.is_empty() {
             let text = format!("{} and {} are the same: {}", one.name, two.name, keys(self.equal));
             return wrapped(&text, 0, width);
         }
+        let differing = self.differences.iter().filter(|difference| !difference.is_default()).count();
+        let same = self.equal + self.differences.len() - differing;
         let verb = if differing == 1 { "differs" } else { "differ" };
-        let mut text = format!("{} {verb}, {} the same", keys(differing), self.equal + by_default);
+        let mut text = format!("{} {verb}, {same} the same", keys(differing));
         if self.differences.iter().any(|difference| difference.values.contains(&None)) {
-            text += &format!("; (…): not set, the default of DeepSpeed {}", self.deepspeed());
+            text += &format!("; (…): not set, the default of DeepSpeed {}", self.version);
         }
         wrapped(&text, 0, width)
     }
@@ -349,10 +319,9 @@ fn side_by_side(names: &[String; 2], rows: Vec<[String; 4]>, by_section: bool) -
     let mut lines = vec![Line::Row(vec![String::new(), names[0].clone(), names[1].clone()])];
     let mut before = String::new();
     for [mark, key, one, two] in rows {
-        let section = key.rsplit_once('.').map_or("", |(section, _)| section);
-        if by_section && section != before {
-            lines.push(Line::Heading(format!("  {}", escape_controls(section))));
-            before = section.to_string();
+        if by_section && section(&key) != before {
+            before = section(&key).to_string();
+            lines.push(Line::Heading(format!("  {}", escape_controls(&before))));
         }
         let first = if by_section { format!("{mark}   {}", schema::name_of(&key)) } else { format!("{mark} {key}") };
         lines.push(Line::Row(vec![first, one, two]));
@@ -371,22 +340,13 @@ fn below_each_other(names: &[String; 2], rows: &[[String; 4]], width: usize) -> 
     table.to_string()
 }
 
-/// A line is coloured by its mark.
-fn painted(table: &str) -> String {
-    let colour = |mark: u8| match mark {
-        b'-' => Some(AnsiColor::Red),
-        b'+' => Some(AnsiColor::Green),
-        b'~' => Some(AnsiColor::Yellow),
-        _ => None,
-    };
-    let mut text = String::new();
-    for line in table.lines() {
-        let style = match line.bytes().next() {
-            Some(b'=') => Style::new().dimmed(),
-            Some(mark) => Style::new().fg_color(colour(mark).map(Into::into)),
-            None => Style::new(),
-        };
-        text += &format!("{style}{line}{style:#}\n");
+fn style(line: &str) -> Style {
+    let coloured = |colour: AnsiColor| Style::new().fg_color(Some(Color::Ansi(colour)));
+    match line.bytes().next() {
+        Some(b'-') => coloured(AnsiColor::Red),
+        Some(b'+') => coloured(AnsiColor::Green),
+        Some(b'~') => coloured(AnsiColor::Yellow),
+        Some(b'=') => Style::new().dimmed(),
+        _ => Style::new(),
     }
-    text
 }

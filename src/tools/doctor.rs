@@ -1,23 +1,21 @@
-//! `zlaunch doctor`: what zlaunch sees here, short enough for an issue and without secrets. Problems are part of the report:
-//! they do not make the command fail.
+//! `zlaunch doctor`: a report of what zlaunch sees here, short enough for an issue and without secrets. Problems are part of
+//! the report: they do not make the command fail.
 
-mod examination;
-mod launch;
 mod page;
-mod system;
+mod sections;
 
 use clap::Args;
 
 use super::output::show;
 use crate::base::layout::escape_controls;
-use crate::cli::launch::{self as arguments, LaunchArgs};
+use crate::cli::launch::{self, LaunchArgs};
 use crate::cli::{Reader, Requested, Tool};
 use crate::host::machine::Machine;
 use crate::host::{Host, terminal};
 use crate::request::{Format, Launch};
 
-use examination::Examination;
 use page::DoctorReport;
+use sections::Examination;
 
 const ABOUT: &str =
     "It shows no secrets, so you can paste it into an issue. All launch options work here: see `zlaunch --help`.
@@ -44,29 +42,21 @@ impl Tool for DoctorArgs {
         env unset_env format";
 
     fn read(self, mut reader: Reader) -> Requested {
-        let launch = arguments::read(self.launch, &mut reader);
-        arguments::finish(launch, reader, |launch, host| show(&doctor(&launch, host)))
+        let launch = launch::read(self.launch, &mut reader);
+        launch::finish(launch, reader, |launch, host| show(&doctor(&launch, host)))
     }
 }
 
-/// The whole report, as text that is safe to print, with colours, or as JSON.
+/// Text that is safe to print, with colours, or JSON.
 fn doctor(launch: &Launch, host: &Host) -> String {
     let report = examine(launch, host, &Machine::here());
     match launch.output.dry_run {
         Some(Format::Json) => escape_controls(&format!("{:#}\n", report.json())),
-        _ => page::painted(&report.text(terminal::width())),
+        _ => page::coloured(&report.text(terminal::width())),
     }
 }
 
 pub fn examine<'h>(launch: &Launch, host: &'h Host, machine: &Machine) -> DoctorReport<'h> {
     let changed = host.with(&launch.environment.set, &launch.environment.unset);
-    let facts = Examination::new(launch, &changed, machine);
-    let mut report = DoctorReport::new(host);
-    report.add("machine", system::machine(&facts));
-    report.add("limits", system::limits(&facts));
-    report.add("python", launch::python(&facts));
-    report.add("launch", launch::launch(&facts));
-    report.add("folders", system::folders(&facts));
-    report.add("variables", system::variables(&facts));
-    report
+    DoctorReport::new(host, Examination::new(launch, &changed, machine).sections())
 }

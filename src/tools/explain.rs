@@ -2,7 +2,6 @@
 
 mod explanation;
 mod glossary;
-mod versions;
 
 use clap::Args;
 
@@ -12,16 +11,16 @@ use crate::base::options::{Given, SearchOptions, launch_option, launch_options, 
 use crate::base::vars;
 use crate::check;
 use crate::cli::{Reader, Requested, Tool, values};
+use crate::config::schema;
 use crate::config::template::Search;
 use crate::host::{Host, terminal};
 use crate::ranks::topology::engines::table::all_variables;
 use crate::report::{self, Language, Problem, Rule};
 
-use explanation::Explanation;
+pub(crate) use explanation::fate;
+use explanation::{Explanation, Versions};
 pub use glossary::{GlossaryEntry, entries};
 use glossary::{Topic, grouped};
-use versions::Versions;
-pub(crate) use versions::fate;
 
 /// Explain a config key, a variable, a template or a rule
 #[derive(Args)]
@@ -41,28 +40,24 @@ pub(crate) struct ExplainArgs {
 
 impl Tool for ExplainArgs {
     fn read(self, mut reader: Reader) -> Requested {
-        let words = self.word.into_iter().filter_map(|word| reader.one(Some(word), values::text));
-        let words: Vec<String> = words.map(|word| word.value).collect();
-        let words = Some(words.join(" ")).filter(|words| !words.trim().is_empty());
+        let words: Vec<String> = reader.many(self.word, values::text).into_iter().map(|word| word.value).collect();
+        let words = words.join(" ");
         let search = reader.search(self.search);
-        reader.answer(move |host: &Host| match &words {
-            Some(words) => show(&explain(words, &search, host)?),
-            // What can be explained is listed.
-            None => out(&subjects(&search)),
+        reader.answer(move |host: &Host| match words.trim() {
+            "" => out(&subjects(&search)),
+            _ => show(&explain(&words, &search, host)?),
         })
     }
 }
 
-/// Columns of a line, unless the terminal has less.
 fn width() -> usize {
     terminal::width().map_or(100, |width| width.min(100))
 }
 
-/// If a word has more meanings than this, they are only listed.
+/// More meanings than this are only listed.
 const MOST_IN_FULL: usize = 3;
 
-/// Every meaning of a word.
-/// Harmless text with colours.
+/// Every meaning of a word, as harmless text with colours.
 pub fn explain(word: &str, search: &Search, host: &Host) -> Result<String, Problem> {
     let language = Language::of(host)?;
     let found = explanations(word, search, host, language);
@@ -70,9 +65,8 @@ pub fn explain(word: &str, search: &Search, host: &Host) -> Result<String, Probl
         return Err(unknown(word, search));
     }
     if found.len() > MOST_IN_FULL {
-        let rows =
-            found.iter().map(|entry| format!("{}\n{}", escape_controls(&entry.name), wrapped(&entry.text, 2, width())));
-        return Ok(rows.collect());
+        let row = |it: &Explanation| format!("{}\n{}", escape_controls(&it.name), wrapped(&it.text, 2, width()));
+        return Ok(found.iter().map(row).collect());
     }
     let pages: Vec<String> = found.iter().map(|explanation| explanation.render(language, width())).collect();
     Ok(pages.join("\n"))
@@ -89,9 +83,7 @@ fn explanations(word: &str, search: &Search, host: &Host, language: Language) ->
     if !all.iter().any(|explanation| explanation.topic == Topic::Variable) {
         all.extend(Explanation::of_our_variable(&word.to_ascii_uppercase(), language));
     }
-    if all.is_empty()
-        && let Some(option) = launch_option(word)
-    {
+    if let (true, Some(option)) = (all.is_empty(), launch_option(word)) {
         all.extend(Explanation::of_our_variable(&variable(option), language));
     }
     if all.is_empty() {
@@ -106,26 +98,22 @@ fn explanations(word: &str, search: &Search, host: &Host, language: Language) ->
 /// What a key is for, what its "auto" becomes, and what to do with it.
 pub(crate) fn about(key: &str, language: Language) -> Option<String> {
     let entry = entries().find(|entry| entry.all_names().any(|name| name == key) && entry.topic() == Topic::Key)?;
+    let text = |field: &str| entry.text(field, language).map(str::to_string);
     let auto = explanation::value_of_auto(&entry, language).map(|becomes| format!("\"auto\": {becomes}"));
-    let texts =
-        [entry.text("en", language).map(str::to_string), auto, entry.text("advice", language).map(str::to_string)];
-    Some(texts.into_iter().flatten().collect::<Vec<_>>().join("\n\n"))
+    Some([text("en"), auto, text("advice")].into_iter().flatten().collect::<Vec<_>>().join("\n\n"))
 }
 
 /// `stage 3`, `zero3`, `ZeRO-3`, `z3`.
 fn stage_of(word: &str) -> Option<char> {
     let plain: String = word.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
     let number = ["zerostage", "stage", "zero", "z"].iter().find_map(|prefix| plain.strip_prefix(prefix))?;
-    let mut digits = number.chars();
-    digits.next().filter(|digit| ('0'..='3').contains(digit) && digits.next().is_none())
+    ['0', '1', '2', '3'].into_iter().find(|stage| number == stage.to_string())
 }
 
 fn unknown(word: &str, search: &Search) -> Problem {
-    let templates = search.names();
-    let last_part = |name: &'static str| name.rsplit_once('.').map(|(_, last)| last);
-    let variables = all_variables();
+    let (templates, variables) = (search.names(), all_variables());
     let names = entries().flat_map(|entry| entry.all_names());
-    let mut known: Vec<&str> = names.flat_map(|name| [name].into_iter().chain(last_part(name))).collect();
+    let mut known: Vec<&str> = names.flat_map(|name| [name, schema::name_of(name)]).collect();
     known.extend(variables.iter().flat_map(vars::Var::names));
     known.extend(rules().map(|(name, _)| name));
     known.extend(templates.iter().map(String::as_str));
@@ -138,13 +126,12 @@ fn unknown(word: &str, search: &Search) -> Problem {
     report::unknown_subject(word, report::nearest(word, known.into_iter().filter(|known| *known != word)), &containing)
 }
 
-/// Everything that can be explained.
 fn subjects(search: &Search) -> String {
-    let first =
+    const FIRST: &str =
         "zlaunch explain WORD: a name, the last part of a key, or a part of a name, which lists those that have it";
-    let mut text = wrapped(first, 0, width());
+    let mut text = wrapped(FIRST, 0, width());
     for topic in Topic::LISTED {
-        text += &format!("\n{}\n", topic.plural());
+        text += &format!("\n{}\n", topic.names()[0]);
         let names = names_of(topic, search);
         let listed = match topic {
             Topic::Key => grouped(&names, '.'),
@@ -157,7 +144,6 @@ fn subjects(search: &Search) -> String {
     text
 }
 
-/// Every rule with what it is about.
 pub fn rules() -> impl Iterator<Item = (&'static str, &'static str)> {
     let of_launches = Rule::all().filter_map(|rule| Some((rule.name(), rule.about()?)));
     of_launches.chain(check::rules().map(|check| (check.rule.name(), check.doc)))

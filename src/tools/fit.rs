@@ -1,16 +1,14 @@
-//! `zlaunch fit`: the options of a launch and what the training is, and the answer in the format that was asked for.
-
-use std::ffi::OsString;
+//! `zlaunch fit`: its options beside those of a launch, and the printed answer.
 
 use anstream::{AutoStream, ColorChoice};
 use clap::{Args, Command};
 
 use super::output::out_bytes;
 use crate::base::layout::escape_controls;
-use crate::base::options::{AnyValue, Given, LaunchOptions};
+use crate::base::options::{AnyValue, Given};
 use crate::base::source::{Source, Sourced};
 use crate::cli::did_you_mean::did_you_mean;
-use crate::cli::launch;
+use crate::cli::launch::{self, LaunchArgs};
 use crate::cli::values::{self, Words, one_of};
 use crate::cli::{Reader, Request, Requested, Tool};
 use crate::fit::cards::Cards;
@@ -46,9 +44,7 @@ pub(crate) struct FitArgs {
     #[arg(long_help = "real：DeepSpeed 实际分配的；textbook：每个参数 2 + 2 + 8 字节")]
     accounting: Option<Given>,
     #[command(flatten)]
-    launch: LaunchOptions,
-    #[arg(trailing_var_arg = true, num_args = 1.., hide = true)]
-    command: Vec<OsString>,
+    launch: LaunchArgs,
 }
 
 #[derive(Args)]
@@ -119,50 +115,38 @@ const ACCOUNTINGS: Words<Accounting> = || vec![("real", Accounting::Real), ("tex
 impl Tool for FitArgs {
     const SHOWN: &str = "deepspeed template_dir gpu_memory host_memory seq_len nproc_per_node nnodes trainer format";
 
-    /// The options of a launch under the names and with the formats of `fit`.
     fn describe(command: Command) -> Command {
         command.mut_args(|arg| match arg.get_id().as_str() {
-            "nproc_per_node" => {
-                let arg =
-                    arg.long("gpus").alias("nproc-per-node").long_help("每台机器的 GPU 数；也可写 --nproc-per-node");
-                arg.help("Number of GPUs of each machine; also --nproc-per-node")
-            }
+            "nproc_per_node" => arg
+                .long("gpus")
+                .alias("nproc-per-node")
+                .help("Number of GPUs of each machine; also --nproc-per-node")
+                .long_help("每台机器的 GPU 数；也可写 --nproc-per-node"),
             "format" => arg.help("text, json or svg").long_help("text、json 或 svg").value_parser(AnyValue(FORMATS)),
             _ => arg,
         })
     }
 
     fn read(self, mut reader: Reader) -> Requested {
-        let FitArgs { model, training, accounting, launch: mut options, command } = self;
+        let FitArgs { model, training, accounting, launch: LaunchArgs { mut options, command } } = self;
         reader.split_off(&command);
-        // ZLAUNCH_FORMAT is about plans.
+        // ZLAUNCH_FORMAT is for plans.
         let format = options.output.format.take().filter(|format| format.from.is_flag());
-        // The option as it was typed.
-        let is_gpus = |word: &OsString| word.to_string_lossy().starts_with("--gpus");
-        if let Some(given) = options.ranks.nproc_per_node.as_mut().filter(|given| given.from.is_flag())
-            && reader.words.iter().any(is_gpus)
-        {
-            given.from = Source::Flag("--gpus".to_string());
-        }
         let mut launch = launch::read_described(options, command, &mut reader);
-        let card = read_cards(model.gpu, &mut reader, &mut launch);
+        let card = read_cards(model.gpu.clone(), &mut reader, &mut launch);
         let format = reader.one(format, one_of(FORMATS)).map_or(FitFormat::Text, |format| format.value);
         let accounting = reader.one(accounting, one_of(ACCOUNTINGS)).map_or(Accounting::Real, |given| given.value);
         if launch.command.is_empty() && model.model.is_none() && model.params.is_none() {
             reader.problems.push(report::nothing_to_fit());
         }
-        let training = TrainingArgs {
-            model: reader.one(model.model, values::text),
-            params: reader.one(model.params, values::parameters),
-            ..read_training(training, &mut reader)
-        };
+        let training = read_training(model, training, &mut reader);
         reader.problems.extend(did_you_mean(&reader, &launch.command));
         reader.answer(FitRequest { launch, card, training, accounting, format })
     }
 }
 
-/// `--gpu H100x8` says what `--gpus 8 --gpu-memory …` says too. The more exact word counts: a card can be divided. Where
-/// nothing else counts them, a card is one.
+/// `--gpu H100x8` stands for `--gpus 8 --gpu-memory …`, which win because a card can be divided. A card without a number is
+/// one, unless the command is asked.
 fn read_cards(given: Option<Given>, reader: &mut Reader, launch: &mut Launch) -> Option<&'static str> {
     let Sourced { value: Cards { card, count }, from } = reader.one(given, values::cards)?;
     let said = launch.memory.gpu.take().filter(|memory| memory.from.is_flag());
@@ -179,26 +163,22 @@ fn read_cards(given: Option<Given>, reader: &mut Reader, launch: &mut Launch) ->
     Some(card.name)
 }
 
-fn read_training(options: TrainingOptions, reader: &mut Reader) -> TrainingArgs {
+fn read_training(model: ModelOptions, options: TrainingOptions, reader: &mut Reader) -> TrainingArgs {
     let number = || values::number(1, u64::from(u32::MAX), "1");
     TrainingArgs {
-        model: None,
-        params: None,
+        model: reader.one(model.model, values::text),
+        params: reader.one(model.params, values::parameters),
         micro_batch: reader.one(options.micro_batch, number()),
         grad_accum: reader.one(options.grad_accum, number()),
-        seq_len: None,
-        sequence_parallel: None,
         tuner: read_tuner(options.tuner, options.quant_bits, reader),
         lora_rank: reader.one(options.lora_rank, values::number(1, u64::from(u16::MAX), "1")),
         lora_targets: reader.one(options.lora_targets, values::text),
         dtype: reader.one(options.dtype, one_of(DTYPES)),
-        loaded: None,
         optimizer: reader.one(options.optimizer, one_of(OPTIMIZERS)),
         checkpointing: reader.one(options.gradient_checkpointing, one_of(BOOLS)),
         attention: reader.one(options.attention, one_of(ATTENTIONS)),
         fused_loss: options.fused_loss.then(|| Sourced::new(true, Source::Flag("--fused-loss".to_string()))),
-        dropout: None,
-        algorithm: None,
+        ..TrainingArgs::default()
     }
 }
 
@@ -217,23 +197,19 @@ fn read_tuner(tuner: Option<Given>, bits: Option<Given>, reader: &mut Reader) ->
 }
 
 impl Request for FitRequest {
-    /// Exit status 1: it does not fit.
     fn run(mut self: Box<Self>, host: &Host) -> Result<u8, Vec<Problem>> {
         self.launch.read_piped_config(host)?;
-        // It is asked about GPUs that need not be here.
-        let gpus = || give("--gpus", 8);
-        let fixes = || match self.card {
-            None => give("--gpu", "H100x8").or(gpus().and(give("--gpu-memory", "80GiB"))),
-            Some(_) => gpus().into(),
-        };
-        let in_its_words = |problem: Problem| {
-            if !problem.asks_for_gpu_count {
-                return problem;
+        let report = fit::answer(&self, host).map_err(|mut problems| {
+            // The GPUs need not be on this machine.
+            for problem in problems.iter_mut().filter(|problem| problem.asks_for_gpu_count) {
+                problem.what = "the number of GPUs is unknown".to_string();
+                problem.fixes = match self.card {
+                    None => give("--gpu", "H100x8").or(give("--gpus", 8).and(give("--gpu-memory", "80GiB"))),
+                    Some(_) => give("--gpus", 8).into(),
+                };
             }
-            Problem { what: "the number of GPUs is unknown".to_string(), ..problem }.fix(fixes())
-        };
-        let report =
-            fit::answer(&self, host).map_err(|problems| problems.into_iter().map(in_its_words).collect::<Vec<_>>())?;
+            problems
+        })?;
         report::report(&self.launch.warnings, &Secrets::of(host));
         let colour = AutoStream::choice(&std::io::stdout()) != ColorChoice::Never;
         let text = match self.format {

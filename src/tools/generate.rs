@@ -1,6 +1,6 @@
-//! `zlaunch generate`: a ready config from a few numbers. Nothing in it is "auto", and the global batch size is right.
+//! `zlaunch generate`: a complete config from a few numbers.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -70,7 +70,7 @@ pub(crate) struct GenerateArgs {
     search: SearchOptions,
 }
 
-/// Of each of the three numbers: their product is a number of DeepSpeed's, and no batch is larger.
+/// The limit of each of the three numbers, whose product DeepSpeed reads.
 const MOST: u64 = 1 << 20;
 
 const STAGES: Words<u64> = || vec![("0", 0), ("1", 1), ("2", 2), ("3", 3)];
@@ -90,26 +90,33 @@ impl Tool for GenerateArgs {
             force: self.force,
             search: reader.search(self.search),
         };
-        refuse_contradictions(&request, self.bf16, &mut reader);
+        reader.problems.extend(contradictions(&request, self.bf16));
         reader.answer(request)
     }
 }
 
-fn refuse_contradictions(request: &GenerateRequest, bf16: bool, reader: &mut Reader) {
+fn contradictions(request: &GenerateRequest, bf16: bool) -> Vec<Problem> {
     const EACH: &str = "--tiers: each of the three has its own";
-    let tiers = request.tiers;
+    let (tiers, from) = (request.tiers, request.from.is_some());
     let shaped = request.stage.is_some() || request.offload;
-    let mut refuse = |wrong: bool, problem: Problem| reader.problems.extend(wrong.then_some(problem));
-    let contradicting = report::contradicting_options;
-    let no_folder = Problem::error(Rule::Usage, "`--tiers` writes three files and needs a folder for them");
-    refuse(tiers && request.out.is_none(), no_folder.at("--tiers").fix(give("--tiers", "").and(give("-o", "configs"))));
-    refuse(bf16 && request.fp16, contradicting("--bf16", "--fp16", "--bf16"));
-    let nothing = Problem::error(Rule::Generate, "stage 0 partitions nothing, so nothing can be offloaded");
-    let nothing = nothing.at("--stage 0 --offload").fix(give("--stage", 2).and(give("--offload", "")));
-    refuse(request.offload && request.stage == Some(0), nothing);
-    refuse(shaped && request.from.is_some(), contradicting("--from", "--stage, --offload", "--from zero3_offload"));
-    refuse(shaped && tiers, contradicting("--tiers", "--stage, --offload", EACH));
-    refuse(tiers && request.from.is_some(), contradicting("--tiers", "--from", EACH));
+    let mut problems = Vec::new();
+    if tiers && request.out.is_none() {
+        let problem = Problem::error(Rule::Usage, "`--tiers` writes three files and needs a folder for them");
+        problems.push(problem.at("--tiers").fix(give("--tiers", "").and(give("-o", "configs"))));
+    }
+    if request.offload && request.stage == Some(0) {
+        let problem = Problem::error(Rule::Generate, "stage 0 partitions nothing, so nothing can be offloaded");
+        problems.push(problem.at("--stage 0 --offload").fix(give("--stage", 2).and(give("--offload", ""))));
+    }
+    for (is_wrong, one, two, help) in [
+        (bf16 && request.fp16, "--bf16", "--fp16", "--bf16"),
+        (shaped && from, "--from", "--stage, --offload", "--from zero3_offload"),
+        (shaped && tiers, "--tiers", "--stage, --offload", EACH),
+        (tiers && from, "--tiers", "--from", EACH),
+    ] {
+        problems.extend(is_wrong.then(|| report::contradicting_options(one, two, help)));
+    }
+    problems
 }
 
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
@@ -150,9 +157,8 @@ impl std::fmt::Display for Batch {
 
 #[derive(Default)]
 pub struct Generated {
-    /// The configs with the paths they are written to; one without a path is printed.
+    /// A config without a path is printed.
     files: Vec<(Option<PathBuf>, String)>,
-    /// Lines for the user.
     notes: Vec<String>,
 }
 
@@ -169,45 +175,11 @@ const USUAL: Buffers = Buffers { reduce: 500_000_000, prefetch: 50_000_000, pers
 /// These need a tenth of the memory, and are slower.
 const SMALL: Buffers = Buffers { reduce: 50_000_000, prefetch: 10_000_000, persistence: 10_000, live: 300_000_000 };
 
-/// How ZeRO is set up.
 struct ZeroSetup {
     stage: u64,
     offload: bool,
     buffers: &'static Buffers,
 }
-
-/// One of three configs with the same global batch size, for GPUs with different memory.
-struct Tier {
-    name: &'static str,
-    about: &'static str,
-    zero: ZeroSetup,
-    /// The batch, from the one that was asked for.
-    batch: fn(Batch) -> Batch,
-}
-
-const TIERS: &[Tier] = &[
-    Tier {
-        name: "small",
-        about: "small GPU memory: stage 3 with offload, small buffers, micro batch 1",
-        zero: ZeroSetup { stage: 3, offload: true, buffers: &SMALL },
-        batch: |batch| Batch { micro: 1, accum: batch.micro * batch.accum, ..batch },
-    },
-    Tier {
-        name: "medium",
-        about: "stage 3",
-        zero: ZeroSetup { stage: 3, offload: false, buffers: &USUAL },
-        batch: |batch| batch,
-    },
-    Tier {
-        name: "large",
-        about: "large GPU memory: stage 2, twice the micro batch if the accumulation steps are even",
-        zero: ZeroSetup { stage: 2, offload: false, buffers: &USUAL },
-        batch: |batch| {
-            let factor = if batch.accum.is_multiple_of(2) { 2 } else { 1 };
-            Batch { micro: factor * batch.micro, accum: batch.accum / factor, ..batch }
-        },
-    },
-];
 
 impl Request for GenerateRequest {
     fn run(self: Box<Self>, host: &Host) -> Result<u8, Vec<Problem>> {
@@ -226,28 +198,39 @@ impl Request for GenerateRequest {
 
 pub fn generate(request: &GenerateRequest, host: &Host) -> Result<Generated, Vec<Problem>> {
     let mut generated = Generated::default();
-    match &request.out {
-        Some(folder) if request.tiers => {
-            for tier in TIERS {
-                let batch = (tier.batch)(request.batch);
-                let config = ready(batch, &tier.zero, request.fp16);
-                let path = folder.join(format!("{}.json", tier.name));
-                generated.add(Some(path), &config, &format!("{batch} ({})", tier.about));
-            }
-        }
-        path => {
+    let GenerateRequest { batch, fp16, .. } = *request;
+    match (&request.out, &request.from) {
+        (Some(folder), _) if request.tiers => add_tiers(&mut generated, folder, batch, fp16),
+        (path, from) => {
             let zero = ZeroSetup { stage: request.stage.unwrap_or(3), offload: request.offload, buffers: &USUAL };
-            let config = match &request.from {
+            let config = match from {
                 Some(from) => from_template(from, request, host, &mut generated.notes)?,
-                None => ready(request.batch, &zero, request.fp16),
+                None => ready(batch, &zero, fp16),
             };
-            generated.add(path.clone(), &config, &request.batch.to_string());
+            generated.add(path.clone(), &config, &batch.to_string());
         }
     }
-    let taken = generated.files.iter().filter_map(|(path, _)| path.as_ref()).find(|path| host.absolute(path).exists());
-    match taken.filter(|_| !request.force) {
+    let mut paths = generated.files.iter().filter_map(|(path, _)| path.as_ref());
+    match paths.find(|path| !request.force && host.absolute(path).exists()) {
         Some(path) => Err(report::would_overwrite(path).into()),
         None => Ok(generated),
+    }
+}
+
+/// Three configs with the same global batch size, for GPUs with different memory.
+fn add_tiers(generated: &mut Generated, folder: &Path, batch: Batch, fp16: bool) {
+    let factor = if batch.accum.is_multiple_of(2) { 2 } else { 1 };
+    let larger = Batch { micro: factor * batch.micro, accum: batch.accum / factor, ..batch };
+    let smallest = Batch { micro: 1, accum: batch.micro * batch.accum, ..batch };
+    let small = "small GPU memory: stage 3 with offload, small buffers, micro batch 1";
+    let large = "large GPU memory: stage 2, twice the micro batch if the accumulation steps are even";
+    for (name, about, stage, offload, buffers, batch) in [
+        ("small", small, 3, true, &SMALL, smallest),
+        ("medium", "stage 3", 3, false, &USUAL, batch),
+        ("large", large, 2, false, &USUAL, larger),
+    ] {
+        let config = ready(batch, &ZeroSetup { stage, offload, buffers }, fp16);
+        generated.add(Some(folder.join(format!("{name}.json"))), &config, &format!("{batch} ({about})"));
     }
 }
 

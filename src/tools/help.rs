@@ -30,11 +30,10 @@ impl Tool for HelpArgs {
             None => help::overview(host, tools),
             Some(name) if tools.names().any(|known| known == name) => help::page(&name, host, tools),
             Some(name) => {
+                let lists = "`zlaunch help` lists the commands, `zlaunch --help` the launch options";
                 let help = match report::nearest(&name, tools.names()) {
                     Some(near) => run(format!("zlaunch help {near}")).meaning(near),
-                    None => say(format!(
-                        "`zlaunch help` lists the commands, `zlaunch --help` the launch options; try `zlaunch explain {name}`"
-                    )),
+                    None => say(format!("{lists}; try `zlaunch explain {name}`")),
                 };
                 let what = format!("zlaunch has no command `{name}`");
                 reader.problems.push(Problem::error(Rule::Usage, what).at(format!("help {name}")).fix(help));

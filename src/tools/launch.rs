@@ -1,4 +1,4 @@
-//! A launch: what was found and decided is said, then it is carried out.
+//! A launch: the findings and the plan are printed, then it is carried out.
 
 use super::output::{err, out_bytes, show_plan};
 use crate::cli::launch::{self, LaunchArgs};
@@ -31,12 +31,12 @@ fn run(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
         report::report(&plan.diagnostics, &secrets);
     }
     let chosen = plan.config.as_ref().and_then(|config| config.chosen.as_ref());
-    if let Some(chosen) = chosen.filter(|_| !quiet && plan.topology.is_first()) {
+    if let (Some(chosen), false) = (chosen, quiet || !plan.topology.is_first()) {
         err(&secrets.hide_in_text(&format!("{chosen}\n")));
     }
     if let Some(format) = dry_run {
         // A plan can be read on another machine than the one it is for.
-        let blocker = plan.blocker.clone().filter(|_| !quiet).map(Problem::into_warning);
+        let blocker = if quiet { None } else { plan.blocker.clone().map(Problem::into_warning) };
         report::report(blocker.as_slice(), &secrets);
         let rendered = plan.render(format, &secrets);
         let is_text = format == Format::Text;
@@ -45,11 +45,10 @@ fn run(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     if verbose && !quiet {
         err(&plan.text(&secrets, terminal::width_of_stderr()));
     }
-    let says = !quiet && !verbose;
-    carry_out(&plan, plan.headline().filter(|_| says).map(|line| secrets.hide_in_text(&line)))
+    let headline = if quiet || verbose { None } else { plan.headline() };
+    carry_out(&plan, headline.map(|line| secrets.hide_in_text(&line)))
 }
 
-/// Prepares the launch, says in one line what it is, and becomes it.
 fn carry_out(plan: &Plan, headline: Option<String>) -> Result<u8, Vec<Problem>> {
     exec::prepare(plan)?;
     if let Some(line) = headline {
@@ -58,7 +57,7 @@ fn carry_out(plan: &Plan, headline: Option<String>) -> Result<u8, Vec<Problem>> 
     Ok(exec::start(plan)?)
 }
 
-/// What can be wrong about a command and its config however zlaunch's own options are meant.
+/// Problems of a command and its config that do not depend on zlaunch's own options.
 const OF_THE_COMMAND: &[Rule] = &[
     Rule::Template,
     Rule::Json,
@@ -74,12 +73,13 @@ const OF_THE_COMMAND: &[Rule] = &[
 pub fn all_problems(refused: Refused, host: &Host) -> Vec<Problem> {
     let Refused { mut problems, meant } = refused;
     let Some(mut launch) = meant.filter(|launch| !launch.command.is_empty()) else { return problems };
-    // A template may be in the folder that is not there.
-    let says_more = |problem: &Problem| !problems.iter().any(|known| known.rule == problem.rule);
-    let is_of_command = |problem: &Problem| OF_THE_COMMAND.contains(&problem.rule) && says_more(problem);
-    let planned =
-        launch.read_piped_config(host).map_err(|problem| vec![problem]).and_then(|()| Plan::new(&launch, host));
-    let found: Vec<Problem> = planned.err().into_iter().flatten().filter(is_of_command).collect();
-    problems.extend(found.into_iter().filter(|problem| problem.severity == Severity::Error));
+    let planned = launch.read_piped_config(host).map_err(Into::into).and_then(|()| Plan::new(&launch, host));
+    let mut found = planned.err().unwrap_or_default();
+    found.retain(|problem| {
+        // A template may be in a folder that is missing, which is known already.
+        let is_known = problems.iter().any(|known| known.rule == problem.rule);
+        OF_THE_COMMAND.contains(&problem.rule) && problem.severity == Severity::Error && !is_known
+    });
+    problems.extend(found);
     problems
 }

@@ -1,6 +1,7 @@
-//! What is printed: data to standard output, the rest to standard error.
+//! Printing: data goes to standard output, everything else to standard error.
 
 use std::io::Write;
+use std::ops::Range;
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::Style;
@@ -16,6 +17,15 @@ pub(crate) fn styled(write: impl FnOnce(&mut AutoStream<Vec<u8>>) -> std::io::Re
     stream.into_inner()
 }
 
+/// Styles one part of every line.
+pub(crate) fn painted(text: &str, part: impl Fn(&str) -> (Range<usize>, Style)) -> String {
+    let painted = |line: &str| {
+        let (Range { start, end }, style) = part(line);
+        format!("{}{style}{}{style:#}{}\n", &line[..start], &line[start..end], &line[end..])
+    };
+    text.lines().map(painted).collect()
+}
+
 /// Writes a text that is harmless but for its colours, which only a terminal gets.
 pub(crate) fn show(text: &str) -> Result<u8, Vec<Problem>> {
     out_bytes(&styled(|stream| stream.write_all(text.as_bytes())))
@@ -26,18 +36,14 @@ pub(crate) fn show_plan(text: &str) -> Result<u8, Vec<Problem>> {
     if AutoStream::choice(&std::io::stdout()) == ColorChoice::Never {
         return out_bytes(text.as_bytes());
     }
-    let bold = Style::new().bold();
-    let line = |line: &str| {
+    show(&painted(text, |line| {
         let is_titled = line.starts_with(|c: char| c.is_ascii_lowercase());
-        let title = if is_titled { line.find("  ").unwrap_or(line.len()) } else { 0 };
-        let (title, rest) = line.split_at(title);
-        if title.is_empty() { format!("{rest}\n") } else { format!("{bold}{title}{bold:#}{rest}\n") }
-    };
-    show(&text.lines().map(line).collect::<String>())
+        let style = if is_titled { Style::new().bold() } else { Style::new() };
+        (0..line.find("  ").unwrap_or(line.len()), style)
+    }))
 }
 
-/// Writes a text to standard output. What is in it came from files, variables and arguments, so nothing of it may deceive
-/// a terminal.
+/// Writes a text from files, variables and arguments: nothing in it may deceive a terminal.
 pub(crate) fn out(text: &str) -> Result<u8, Vec<Problem>> {
     out_bytes(escape_controls(text).as_bytes())
 }

@@ -1,5 +1,5 @@
 //! `zlaunch rehearse`: the installed trainer says yes or no on this machine, before a job is queued. It runs under
-//! `rehearsal.py`, which tells what happens; here the launch is planned, and the answer is made.
+//! `rehearsal.py`, which prints a line of JSON for each event.
 
 mod answer;
 
@@ -30,7 +30,7 @@ use crate::request::{Format, Launch};
 
 use answer::Answer;
 
-/// The program that the trainer's own interpreter runs.
+/// It runs in the trainer's own interpreter.
 const PROGRAM: &str = include_str!("rehearse/rehearsal.py");
 
 const ABOUT: &str =
@@ -42,7 +42,7 @@ Examples:
   zlaunch rehearse --nnodes 2 --nproc-per-node 8 --deepspeed zero3 -- swift sft --model Qwen/Qwen3-8B
   zlaunch rehearse --nproc-per-node 8 -- swift sft --model Qwen/Qwen3-8B --deepspeed zero3 && sbatch job.sh";
 
-/// Long enough for a slow file system.
+/// Seconds, long enough for a slow file system.
 const TIMEOUT: u32 = 300;
 
 /// Try a launch with the real trainer, on the CPU
@@ -72,38 +72,29 @@ impl Tool for RehearseArgs {
         let mut launch = launch::read(self.launch, &mut reader);
         (launch.output.check, launch.rehearsed) = (true, true);
         reader.problems.extend(launch::without_command(&launch));
-        launch::finish(launch, reader, move |launch, host| {
-            run(RehearseRequest { launch, online: self.online, timeout: Duration::from_secs(timeout.into()) }, host)
-        })
+        let timeout = Duration::from_secs(timeout.into());
+        launch::finish(launch, reader, move |launch, host| run(launch, self.online, timeout, host))
     }
 }
 
-struct RehearseRequest {
-    launch: Launch,
-    /// The trainer may use the network.
-    online: bool,
-    timeout: Duration,
-}
-
 /// Exit status 1: the launch is refused.
-fn run(mut request: RehearseRequest, host: &Host) -> Result<u8, Vec<Problem>> {
-    stand_on_the_first_machine(&mut request.launch, host);
+fn run(mut launch: Launch, online: bool, timeout: Duration, host: &Host) -> Result<u8, Vec<Problem>> {
+    stand_on_the_first_machine(&mut launch, host);
     // Only their shapes are needed.
-    request.launch.allow.push(Rule::WeightsMissing);
-    let launch = &request.launch;
-    let Ok(plan) = Plan::new(launch, host) else { return check::check_launch(launch, host) };
+    launch.allow.push(Rule::WeightsMissing);
+    let Ok(plan) = Plan::new(&launch, host) else { return check::check_launch(&launch, host) };
     if matches!(plan.launcher, Launcher::Prefix(_)) {
         return Ok(exec::start(&plan)?);
     }
     let secrets = Secrets::of(host);
-    if !launch.output.quiet {
-        let told: Vec<Problem> =
-            plan.diagnostics.iter().filter(|problem| problem.severity != Severity::Note).cloned().collect();
+    let output = launch.output;
+    if !output.quiet {
+        let mut told = plan.diagnostics.clone();
+        told.retain(|problem| problem.severity != Severity::Note);
         report::report(&told, &secrets);
     }
-    let mut answer = rehearse(&request, &plan, host)?;
-    let output = request.launch.output;
-    answer.memory = answer.parameters().and_then(|counted| memory(request.launch, counted, host));
+    let mut answer = rehearse(&launch, online, timeout, &plan, host)?;
+    answer.memory = answer.parameters().and_then(|counted| memory(launch, counted, host));
     if output.dry_run == Some(Format::Json) {
         let mut json: Value = serde_json::from_slice(&plan.render(Format::Json, &secrets)).unwrap_or_default();
         json["rehearsal"] = secrets.hide(answer.json());
@@ -111,10 +102,10 @@ fn run(mut request: RehearseRequest, host: &Host) -> Result<u8, Vec<Problem>> {
     } else {
         out_bytes(&styled(|stream| answer.write(&secrets, output.quiet, terminal::width(), stream)))?;
     }
-    Ok(u8::from(answer.is_refused()))
+    Ok(u8::from(answer.ended_by() == "refused"))
 }
 
-/// Several machines meet nowhere here, and this is the first of them.
+/// Nobody else joins a rehearsal, so this is the first machine.
 fn stand_on_the_first_machine(launch: &mut Launch, host: &Host) {
     let ranks = &mut launch.topology;
     if ranks.nnodes.as_ref().is_some_and(|nodes| nodes.value > 1) {
@@ -133,15 +124,17 @@ fn memory(launch: Launch, counted: u64, host: &Host) -> Option<String> {
     fit::answer(&FitRequest { launch, card: None, training, accounting, format }, host).ok()?.verdict_line()
 }
 
-/// Runs it, and listens.
-fn rehearse(request: &RehearseRequest, plan: &Plan, host: &Host) -> Result<Answer, Vec<Problem>> {
-    let launch = &request.launch;
+fn rehearse(
+    launch: &Launch,
+    online: bool,
+    timeout: Duration,
+    plan: &Plan,
+    host: &Host,
+) -> Result<Answer, Vec<Problem>> {
     let Some(python) = plan.trainer.python.as_deref() else {
         let what = format!("no Python is known that runs `{}`, so it cannot be rehearsed", plan.trainer.runs);
-        return Err(Problem::error(Rule::NotFound, what)
-            .at(&plan.trainer.runs)
-            .fix(fix::run("zlaunch doctor -- COMMAND"))
-            .into());
+        let problem = Problem::error(Rule::NotFound, what).at(&plan.trainer.runs);
+        return Err(problem.fix(fix::run("zlaunch doctor -- COMMAND")).into());
     };
     let count = |number: Option<&Sourced<u32>>| number.map_or(1, |number| number.value);
     let (nnodes, nproc) = (count(plan.topology.nnodes.as_ref()), count(plan.topology.nproc_per_node.as_ref()));
@@ -149,7 +142,7 @@ fn rehearse(request: &RehearseRequest, plan: &Plan, host: &Host) -> Result<Answe
         let argv: Vec<_> = argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
         json!({
             "argv": argv, "nnodes": nnodes, "nproc_per_node": nproc, "folder": folder.to_string_lossy(),
-            "online": request.online, "gpu_memory": launch.memory.gpu.as_ref().map(|memory| memory.value),
+            "online": online, "gpu_memory": launch.memory.gpu.as_ref().map(|memory| memory.value),
         })
     };
     let mut rehearsal = Rehearsal::start(python, PROGRAM, plan, host, spec)?;
@@ -157,9 +150,9 @@ fn rehearse(request: &RehearseRequest, plan: &Plan, host: &Host) -> Result<Answe
     let shows_progress = stderr().is_terminal() && !launch.output.quiet;
     let mut answer = Answer::new(plan, [nnodes, nproc]);
     let in_time = loop {
-        let left = request.timeout.saturating_sub(start.elapsed());
+        let left = timeout.saturating_sub(start.elapsed());
         match rehearsal.line(left.min(Duration::from_millis(200))) {
-            Ok(line) => answer.hear(serde_json::from_str(&line).unwrap_or_default()),
+            Ok(line) => answer.events.push(serde_json::from_str(&line).unwrap_or_default()),
             Err(RecvTimeoutError::Timeout) if left.is_zero() => break false,
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break true,
@@ -179,7 +172,7 @@ fn rehearse(request: &RehearseRequest, plan: &Plan, host: &Host) -> Result<Answe
     }
 }
 
-/// One line that is written over.
+/// Writes over the last line.
 fn progress(text: &str) {
     let _ = write!(stderr(), "\r{text}\x1b[K");
 }

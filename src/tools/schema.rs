@@ -1,5 +1,5 @@
 //! `zlaunch schema`: a JSON Schema of DeepSpeed's config for editors, made from the keys that `check` knows, with the texts of
-//! `explain`. What `check` says about keys, types and ranges in a file alone is what a validator says by this schema.
+//! `explain`. A validator with it agrees with `check` about keys, types and ranges.
 
 use clap::Args;
 use serde_json::{Map, Value, json};
@@ -46,16 +46,14 @@ impl Tool for SchemaArgs {
     }
 }
 
-/// The schema, and a word about it where another version stands in for the one that is wanted.
+/// The schema, and a note if another version stands in for the wanted one.
 fn schema(version: Option<Version>, template: bool, host: &Host) -> Result<(Value, Option<String>), Problem> {
-    let installed = || Python::on_path(host)?.version("deepspeed");
-    let wanted = version.or_else(installed);
+    let wanted = version.or_else(|| Python::on_path(host)?.version("deepspeed"));
     let version = wanted.map_or_else(newest, |wanted| schema::version_match(wanted).version());
     let note = wanted
         .filter(|wanted| *wanted != version)
         .map(|wanted| format!("note: DeepSpeed {wanted} was not recorded: this is the schema of {version}"));
-    let writer = Writer { version, language: Language::of(host)?, template };
-    let mut document = writer.document();
+    let mut document = Writer { version, language: Language::of(host)?, template }.document();
     make_strict(&mut document);
     Ok((document, note))
 }
@@ -77,17 +75,15 @@ impl Writer {
             "$schema": "https://json-schema.org/draft/2020-12/schema",
             "title": format!("{what} {}", self.version),
         });
-        let mut body = self.section("", "", UnknownKeys::Ignored);
-        let properties = &mut body["properties"];
+        merge(&mut document, self.section("", "", UnknownKeys::Ignored));
+        let properties = &mut document["properties"];
         properties["$schema"] = json!({"type": "string"});
         if self.template {
             properties["$zlaunch"] = template::header_schema();
         }
-        body["allOf"] = json!([read_instead_of_bf16(&mut properties["bfloat16"])]);
-        let mut definitions = schema::definitions(self.version);
-        definitions.insert("concrete".to_string(), free_object(Map::new()));
-        body["$defs"] = Value::Object(definitions);
-        merge(&mut document, body);
+        document["allOf"] = json!([read_instead_of_bf16(&mut properties["bfloat16"])]);
+        document["$defs"] = Value::Object(schema::definitions(self.version));
+        document["$defs"]["concrete"] = free_object(Map::new());
         document
     }
 
@@ -109,37 +105,42 @@ impl Writer {
             UnknownKeys::Refused => patterns.insert("^strict$".to_string(), json!(true)),
             UnknownKeys::RefusedPlainly => None,
         };
-        let mut object = Map::from_iter([("type".to_string(), json!("object"))]);
+        let mut object = json!({"type": "object"});
         if !patterns.is_empty() {
-            object.insert("patternProperties".to_string(), Value::Object(patterns));
+            object["patternProperties"] = Value::Object(patterns);
         }
-        object.insert("properties".to_string(), Value::Object(properties));
-        object.insert("additionalProperties".to_string(), json!(false));
+        object["properties"] = Value::Object(properties);
+        object["additionalProperties"] = json!(false);
         let pairs: Vec<Value> = keys.iter().filter_map(|key| not_both(key, section)).collect();
         if policy != UnknownKeys::Ignored && !pairs.is_empty() {
-            object.insert("allOf".to_string(), Value::Array(pairs));
+            object["allOf"] = Value::Array(pairs);
         }
-        Value::Object(object)
+        object
     }
 
-    /// What a key takes, and what there is to say about it; `None` for one that came later.
+    /// `None` for a key that came later.
     fn property(self, key: &KeySpec, told: &str) -> Option<Value> {
         let mut property = match key.known() {
             Known::Yes => self.value(key, told),
             Known::Later(_) => return None,
-            Known::Dropped(_) | Known::Refused(_) | Known::Paused => Map::from_iter([("not".to_string(), json!({}))]),
+            Known::Dropped(_) | Known::Refused(_) | Known::Paused => json!({"not": {}}),
         };
-        let about = explain::about(key.key, self.language).or_else(|| explain::about(told, self.language));
         let gone = explain::fate(key, self.language);
+        let about = explain::about(key.key, self.language).or_else(|| explain::about(told, self.language));
         let about: Vec<String> = gone.iter().cloned().chain(about).collect();
-        property.extend((!about.is_empty()).then(|| ("description".to_string(), json!(about.join("\n\n")))));
-        let default = serde_json::from_str::<Value>(key.default).ok().filter(|_| key.known() == Known::Yes);
-        property.extend(default.map(|default| ("default".to_string(), default)));
-        property.extend(gone.map(|_| ("deprecated".to_string(), json!(true))));
-        Some(Value::Object(property))
+        if !about.is_empty() {
+            property["description"] = json!(about.join("\n\n"));
+        }
+        if let (Known::Yes, Ok(default)) = (key.known(), serde_json::from_str(key.default)) {
+            property["default"] = default;
+        }
+        if gone.is_some() {
+            property["deprecated"] = json!(true);
+        }
+        Some(property)
     }
 
-    fn value(self, key: &KeySpec, told: &str) -> Map<String, Value> {
+    fn value(self, key: &KeySpec, told: &str) -> Value {
         let mut forms = key.forms();
         if let Some(policy) = key.policy() {
             forms.insert(0, self.section(key.key, key.alias_of.or(key.replaced_by).unwrap_or(told), policy));
@@ -147,8 +148,8 @@ impl Writer {
         for form in &mut forms {
             if is_free(form) {
                 merge(form, self.parameters(key.key));
-            } else if takes_any_text(form) {
-                merge(form, json!({"not": {"const": "auto"}}));
+            } else if has_type(form, "string") && form.get("pattern").is_none() {
+                form["not"] = json!({"const": "auto"});
             }
         }
         if auto::may_be_filled(key.key) {
@@ -157,40 +158,37 @@ impl Writer {
         if self.template && forms.iter().all(|form| form["type"] != "null") {
             forms.push(json!({"type": "null"}));
         }
-        match <[Value; 1]>::try_from(forms) {
-            Ok([Value::Object(only)]) => only,
-            Ok(_) => Map::new(),
-            Err(forms) if forms.is_empty() => Map::from_iter([("not".to_string(), json!({}))]),
-            // A mistake in a section is told at its key, and not as one of the whole.
-            Err(mut forms) if forms[0].get("properties").is_some() => {
-                let (section, others) = (forms.remove(0), json!({"anyOf": forms}));
-                let parts = [("if", json!({"type": "object"})), ("then", section), ("else", others)];
-                parts.map(|(name, part)| (name.to_string(), part)).into_iter().collect()
+        match &mut forms[..] {
+            [] => json!({"not": {}}),
+            [only] => only.take(),
+            // So a validator reports a mistake in a section at its key.
+            [section, others @ ..] if section.get("properties").is_some() => {
+                json!({"if": {"type": "object"}, "then": section, "else": {"anyOf": others}})
             }
-            Err(forms) => Map::from_iter([("anyOf".to_string(), Value::Array(forms))]),
+            _ => json!({"anyOf": forms}),
         }
     }
 
-    /// What may stand in an object without a schema: no "auto" but where a trainer fills it. Of an optimizer and a scheduler
-    /// the recorded parameters are offered.
+    /// An object without a schema may only have "auto" where a trainer fills it in. For an optimizer and a scheduler the
+    /// recorded parameters are offered.
     fn parameters(self, key: &str) -> Value {
         let mut properties = Map::new();
         let recorded =
             key.strip_suffix(".params").into_iter().flat_map(|owner| schema::all_parameters(owner, self.version));
         for name in recorded.map(|key| key.name()).chain(auto::filled_below(key)) {
             let full = below(key, name);
-            let auto = auto::may_be_filled(&full);
-            let mut property =
-                if auto { Map::new() } else { Map::from_iter([("$ref".to_string(), json!("#/$defs/concrete"))]) };
-            property
-                .extend(explain::about(&full, self.language).map(|about| ("description".to_string(), json!(about))));
-            properties.entry(name).or_insert(Value::Object(property));
+            let is_filled = auto::may_be_filled(&full);
+            let mut property = if is_filled { json!({}) } else { json!({"$ref": "#/$defs/concrete"}) };
+            if let Some(about) = explain::about(&full, self.language) {
+                property["description"] = about.into();
+            }
+            properties.entry(name).or_insert(property);
         }
         free_object(properties)
     }
 }
 
-/// The keywords that a type has, as far as they are used here; the others are for every type.
+/// The keywords of each type; the others are for every type.
 const OF_TYPES: &[(&str, &[&str])] = &[
     ("string", &["pattern", "minLength"]),
     ("array", &["items", "minItems"]),
@@ -217,19 +215,23 @@ fn make_strict(schema: &mut Value) {
     let is_of_type = |name: &str| OF_TYPES.iter().any(|(_, names)| names.contains(&name));
     let kinds: Vec<String> = match object.get("type") {
         Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).map(str::to_string).collect(),
-        // Anything, with a word about one type.
+        // Anything, with a keyword of one type.
         None if object.keys().any(|name| name != "properties" && is_of_type(name)) => {
             ["object", "array", "string", "number", "boolean", "null"].map(str::to_string).to_vec()
         }
         _ => return,
     };
     object.shift_remove("type");
-    let forms = kinds.iter().map(|kind| {
-        let own = OF_TYPES.iter().filter(|(of, _)| of == kind).flat_map(|(_, names)| names.iter());
-        let own = own.filter_map(|name| Some(((*name).to_string(), object.get(*name)?.clone())));
-        Value::Object([("type".to_string(), json!(kind))].into_iter().chain(own).collect())
-    });
-    let forms: Vec<Value> = forms.collect();
+    let mut forms = Vec::new();
+    for kind in &kinds {
+        let mut form = json!({"type": kind});
+        for name in OF_TYPES.iter().filter(|(of, _)| of == kind).flat_map(|(_, names)| *names) {
+            if let Some(value) = object.get(*name) {
+                form[*name] = value.clone();
+            }
+        }
+        forms.push(form);
+    }
     object.retain(|name, _| !is_of_type(name));
     object.insert("anyOf".to_string(), Value::Array(forms));
 }
@@ -252,16 +254,11 @@ fn merge(one: &mut Value, two: Value) {
     }
 }
 
-/// A text without a pattern.
-fn takes_any_text(form: &Value) -> bool {
-    has_type(form, "string") && form.get("pattern").is_none()
-}
-
 fn has_type(form: &Value, name: &str) -> bool {
     form["type"] == name || form["type"].as_array().is_some_and(|kinds| kinds.iter().any(|kind| kind == name))
 }
 
-/// An object or anything, about whose content nothing is known.
+/// An object or anything, of unknown content.
 fn is_free(form: &Value) -> bool {
     form.get("properties").is_none() && (has_type(form, "object") || *form == json!({}))
 }

@@ -1,5 +1,5 @@
 //! PATH shims: small shell scripts with the names of trainers and launchers, so that one PATH line makes an unchanged script
-//! use zlaunch. `exec` writes and removes them.
+//! use zlaunch.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -20,10 +20,9 @@ use crate::host::{Host, is_shim};
 use crate::report::fix::run;
 use crate::report::{self, Problem, Rule};
 
-/// The launchers that have a shim.
 const LAUNCHERS: &[&str] = &["accelerate", "deepspeed", "torchrun"];
 
-/// The programs that have a shim: the launchers, and every trainer that takes a config.
+/// The launchers, and every trainer that takes a config.
 fn names() -> Vec<&'static str> {
     let trainers = trainer::ALL.iter().filter(|trainer| !trainer.is_passthrough());
     let consoles = trainers.filter_map(|trainer| trainer.launch.consoles.first());
@@ -32,7 +31,7 @@ fn names() -> Vec<&'static str> {
     names
 }
 
-/// The content of every shim. It tells by its own name which program it stands for.
+/// Every shim: its own name tells which program it stands for.
 const SHIM: &str = include_str!("../../shims/shim.sh");
 
 const USAGE: &str = "zlaunch shims install|remove|list [DIR]";
@@ -51,27 +50,6 @@ pub(crate) struct ShimsArgs {
 const ACTIONS: Words<Action> =
     || vec![("install", Action::Install), ("remove", Action::Remove), ("list", Action::List)];
 
-impl Tool for ShimsArgs {
-    fn read(self, mut reader: Reader) -> Requested {
-        let action = reader.one(Some(self.action), one_of(ACTIONS));
-        let folder = reader.one(self.dir, values::path).map(|folder| folder.value);
-        if folder.as_ref().is_some_and(|folder| folder.as_os_str().is_empty()) {
-            reader.problems.push(report::missing_argument("DIR", USAGE));
-        }
-        let host = reader.host;
-        let action = reader.finish(action)?.map_or(Action::List, |action| action.value);
-        let shims = Shims::new(action, folder.as_deref(), host).map_err(|problem| vec![problem])?;
-        Ok(Box::new(move |host: &Host| shims.run(host)))
-    }
-}
-
-struct Shims {
-    action: Action,
-    folder: PathBuf,
-    /// The folder was not given, so it is zlaunch's own.
-    is_default: bool,
-}
-
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Action {
     Install,
@@ -79,92 +57,90 @@ enum Action {
     List,
 }
 
-impl Shims {
-    /// In this folder, or else in our own.
-    fn new(action: Action, folder: Option<&Path>, host: &Host) -> Result<Self, Problem> {
-        let is_default = folder.is_none();
-        let no_home = || {
-            Problem::error(Rule::Usage, "there is no home folder, so name a folder")
-                .at("HOME")
-                .fix(run("zlaunch shims install|remove|list DIR"))
+impl Tool for ShimsArgs {
+    fn read(self, mut reader: Reader) -> Requested {
+        let host = reader.host;
+        let action = reader.one(Some(self.action), one_of(ACTIONS)).map_or(Action::List, |action| action.value);
+        let given = reader.one(self.dir, values::path).map(|folder| folder.value);
+        // Without one it is zlaunch's own, which goes with the last shim.
+        let is_own = given.is_none();
+        let folder = match given {
+            Some(folder) if folder.as_os_str().is_empty() => Err(report::missing_argument("DIR", USAGE)),
+            Some(folder) => Ok(host.absolute(&folder)),
+            None => host.data_home().map(|data| data.join("zlaunch/shims")).ok_or_else(|| {
+                let problem = Problem::error(Rule::Usage, "there is no home folder, so name a folder").at("HOME");
+                problem.fix(run("zlaunch shims install|remove|list DIR"))
+            }),
         };
-        let folder = match folder {
-            Some(folder) => host.absolute(folder),
-            None => host.data_home().ok_or_else(no_home)?.join("zlaunch/shims"),
-        };
+        let folder = folder.map_err(|problem| reader.problems.push(problem)).unwrap_or_default();
         if action == Action::Install && folder.as_os_str().as_encoded_bytes().contains(&b':') {
-            return Err(not_here("a folder with a `:` in its name cannot be on PATH", &folder));
+            reader.problems.push(not_here("a folder with a `:` in its name cannot be on PATH", &folder));
         }
-        Ok(Shims { action, folder, is_default })
-    }
-
-    fn run(&self, host: &Host) -> Result<u8, Vec<Problem>> {
-        let folder = self.folder.display();
-        let present: Vec<PathBuf> = self.files().filter(|file| is_ours(file)).collect();
-        match self.action {
-            Action::List if present.is_empty() => {
-                err(&format!("no shims in {folder}; `zlaunch shims install` puts them there\n"));
-            }
-            Action::List => return out(&listing(present, host)),
-            Action::Install => {
-                let is_foreign = |file: &PathBuf| file.symlink_metadata().is_ok() && !is_ours(file);
-                let what = "this file is not a shim of zlaunch, and is left alone";
-                let refused = |file: PathBuf| not_here(what, &file);
-                let foreign: Vec<_> = self.files().filter(is_foreign).map(refused).collect();
-                if !foreign.is_empty() {
-                    return Err(foreign);
-                }
-                self.files().try_for_each(|file| exec::write_program(&file, SHIM))?;
-                err(&String::from_utf8_lossy(&self.advice(host)));
-            }
-            Action::Remove => {
-                // Our own folders are removed with the last shim.
-                exec::remove(&present, self.folder.ancestors().take(if self.is_default { 2 } else { 0 }))?;
-                err(&match present.len() {
-                    0 => format!("no shims in {folder}\n"),
-                    count => format!("{count} shims removed from {folder}\n"),
-                });
-            }
-        }
-        Ok(0)
-    }
-
-    fn files(&self) -> impl Iterator<Item = PathBuf> {
-        names().into_iter().map(|name| self.folder.join(name))
-    }
-
-    /// How to use them, after they were installed.
-    fn advice(&self, host: &Host) -> Vec<u8> {
-        let path = host.var_os(vars::PATH).unwrap_or_default();
-        let first =
-            std::env::split_paths(path).map(|folder| folder.join(LAUNCHERS[0])).find(|program| program.is_file());
-        let real = |program: PathBuf| fs::canonicalize(program).ok();
-        let active = first.and_then(real).is_some_and(|first| Some(first) == real(self.folder.join(LAUNCHERS[0])));
-        let found = host.find_program(OsStr::new("zlaunch")).is_some() || self.folder.join("zlaunch").is_file();
-        let note = if found {
-            ""
-        } else {
-            "; zlaunch itself is not on PATH: until it is, they run the real programs unchanged"
-        };
-        let mut text = format!("{} shims in {}{note}\n", names().len(), self.folder.display()).into_bytes();
-        if active {
-            text.extend(b"this folder is on PATH\n");
-        } else {
-            text.extend([b"export PATH=", quoted(self.folder.as_os_str()).as_slice(), b":\"$PATH\"\n"].concat());
-        }
-        text
+        reader.answer(move |host: &Host| match action {
+            Action::Install => install(&folder, host),
+            Action::Remove => remove(&folder, is_own),
+            Action::List => list(&folder, host),
+        })
     }
 }
 
+fn files(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    names().into_iter().map(|name| folder.join(name))
+}
+
+fn install(folder: &Path, host: &Host) -> Result<u8, Vec<Problem>> {
+    let foreign: Vec<Problem> = files(folder)
+        .filter(|file| file.symlink_metadata().is_ok() && !is_ours(file))
+        .map(|file| not_here("this file is not a shim of zlaunch, and is left alone", &file))
+        .collect();
+    if !foreign.is_empty() {
+        return Err(foreign);
+    }
+    files(folder).try_for_each(|file| exec::write_program(&file, SHIM))?;
+    err(&String::from_utf8_lossy(&advice(folder, host)));
+    Ok(0)
+}
+
+fn remove(folder: &Path, is_own: bool) -> Result<u8, Vec<Problem>> {
+    let present: Vec<PathBuf> = files(folder).filter(|file| is_ours(file)).collect();
+    exec::remove(&present, folder.ancestors().take(if is_own { 2 } else { 0 }))?;
+    err(&match present.len() {
+        0 => format!("no shims in {}\n", folder.display()),
+        count => format!("{count} shims removed from {}\n", folder.display()),
+    });
+    Ok(0)
+}
+
 /// The installed shims, each with the program it stands for.
-fn listing(present: Vec<PathBuf>, host: &Host) -> String {
-    let row = |file: PathBuf| {
+fn list(folder: &Path, host: &Host) -> Result<u8, Vec<Problem>> {
+    let rows = files(folder).filter(|file| is_ours(file)).map(|file| {
         let name = file.file_name().unwrap_or_default();
         let program = host.find_program(name);
         let program = program.map_or("nothing on PATH".to_string(), |program| program.display().to_string());
         (name.to_string_lossy().into_owned(), program)
-    };
-    TextTable::of_pairs(0, present.into_iter().map(row)).to_string()
+    });
+    let table = TextTable::of_pairs(0, rows);
+    if table.lines.is_empty() {
+        err(&format!("no shims in {}; `zlaunch shims install` puts them there\n", folder.display()));
+    }
+    out(&table.to_string())
+}
+
+fn advice(folder: &Path, host: &Host) -> Vec<u8> {
+    let path = host.var_os(vars::PATH).unwrap_or_default();
+    let first = std::env::split_paths(path).map(|folder| folder.join(LAUNCHERS[0])).find(|program| program.is_file());
+    let real = |program: PathBuf| fs::canonicalize(program).ok();
+    let is_active = first.and_then(real).is_some_and(|first| Some(first) == real(folder.join(LAUNCHERS[0])));
+    let is_found = host.find_program(OsStr::new("zlaunch")).is_some() || folder.join("zlaunch").is_file();
+    let without = "; zlaunch itself is not on PATH: until it is, they run the real programs unchanged";
+    let note = if is_found { "" } else { without };
+    let mut text = format!("{} shims in {}{note}\n", names().len(), folder.display()).into_bytes();
+    if is_active {
+        text.extend(b"this folder is on PATH\n");
+    } else {
+        text.extend([b"export PATH=", quoted(folder.as_os_str()).as_slice(), b":\"$PATH\"\n"].concat());
+    }
+    text
 }
 
 fn not_here(what: &str, place: &Path) -> Problem {

@@ -1,4 +1,4 @@
-//! `zlaunch templates`: the list, or one of them.
+//! `zlaunch templates`.
 
 use std::borrow::Cow;
 

@@ -74,7 +74,6 @@ const MISTAKES: &[(&str, &str)] = &[
     ("--deepspeed zero2 --set {\"a\":{\"b\":3}} -- swift sft", "--set KEY=VALUE"),
     ("--env HF_HOME:/tmp -- swift sft", "--env HF_HOME=/tmp"),
     ("--template-dir nowhere -- swift sft", "check the path"),
-    ("--template-dir ../homee -- swift sft", "--template-dir ../home"),
     ("swift sft --max_grad_norm x --deepspeed zero2", "--max_grad_norm 1.0"),
     ("swift sft --max_grad_norm = 1 --deepspeed zero2", "--max_grad_norm VALUE (without the `=`)"),
     ("--deepspeed zero2 - swift sft", "zlaunch --deepspeed zero2 -- swift sft"),

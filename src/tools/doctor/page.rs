@@ -9,8 +9,8 @@ use crate::base::layout::{Line, TextTable};
 use crate::host::Host;
 use crate::report::secrets::Secrets;
 use crate::report::{Problem, Severity};
+use crate::tools::output::painted;
 
-/// Columns of a line.
 const WIDTH: usize = 110;
 
 pub struct DoctorReport<'h> {
@@ -19,7 +19,6 @@ pub struct DoctorReport<'h> {
     sections: Vec<(&'static str, Vec<DoctorRow>)>,
 }
 
-/// One fact about the machine or the launch.
 pub(super) struct DoctorRow {
     name: String,
     /// `None`: unknown.
@@ -40,26 +39,19 @@ impl DoctorRow {
     }
 
     fn mark(&self) -> &'static str {
-        let is_error = self.problems.iter().any(|problem| problem.severity == Severity::Error);
-        match self.problems.is_empty() {
-            _ if is_error => "bad",
-            false => "warn",
-            true if self.is_checked => "ok",
-            true => "",
+        match &self.problems[..] {
+            [] if self.is_checked => "ok",
+            [] => "",
+            problems if problems.iter().any(|problem| problem.severity == Severity::Error) => "bad",
+            _ => "warn",
         }
     }
 }
 
 impl<'h> DoctorReport<'h> {
-    pub(super) fn new(host: &'h Host) -> Self {
+    pub(super) fn new(host: &'h Host, sections: Vec<(&'static str, Vec<DoctorRow>)>) -> Self {
         let home = host.home().filter(|home| home != Path::new("/"));
-        DoctorReport { home, secrets: Secrets::of(host), sections: Vec::new() }
-    }
-
-    pub(super) fn add(&mut self, title: &'static str, rows: Vec<DoctorRow>) {
-        if !rows.is_empty() {
-            self.sections.push((title, rows));
-        }
+        DoctorReport { home, secrets: Secrets::of(host), sections }
     }
 
     fn rows(&self) -> impl Iterator<Item = &DoctorRow> {
@@ -74,7 +66,6 @@ impl<'h> DoctorReport<'h> {
         }
     }
 
-    /// `width`: the columns of a terminal.
     pub fn text(&self, width: Option<usize>) -> String {
         let limit = width.map_or(WIDTH, |width| width.min(WIDTH));
         let first = format!("zlaunch {} ({})", env!("CARGO_PKG_VERSION"), std::env::consts::ARCH);
@@ -111,41 +102,36 @@ impl<'h> DoctorReport<'h> {
             }
             all[*title] = Value::Object(section);
         }
-        let problems = self.rows().flat_map(|row| row.problems.iter().map(move |problem| (row, problem)));
-        let problems = problems.map(|(row, problem)| {
-            json!({
-                "rule": problem.rule.name(),
-                "severity": problem.severity.to_string(),
-                "about": row.name,
-                "message": self.clean(&problem.what),
-                "where": problem.places.iter().map(|place| self.clean(&place.to_string())).collect::<Vec<_>>(),
-                "help": self.clean(&problem.help()),
-            })
-        });
-        all["diagnostics"] = problems.collect();
+        let mut diagnostics = Vec::new();
+        for row in self.rows() {
+            diagnostics.extend(row.problems.iter().map(|problem| {
+                json!({
+                    "rule": problem.rule.name(),
+                    "severity": problem.severity.to_string(),
+                    "about": row.name,
+                    "message": self.clean(&problem.what),
+                    "where": problem.places.iter().map(|place| self.clean(&place.to_string())).collect::<Vec<_>>(),
+                    "help": self.clean(&problem.help()),
+                })
+            }));
+        }
+        all["diagnostics"] = diagnostics.into();
         all
     }
 }
 
 /// The marks in colour, the titles in bold.
-pub(super) fn painted(report: &str) -> String {
-    let mut text = String::new();
-    for line in report.lines() {
-        let coloured = |colour: AnsiColor| Style::new().bold().fg_color(Some(colour.into()));
-        let (before, word, style) = match line.split_once("  ").filter(|(before, _)| before.is_empty()) {
-            Some((_, row)) => {
-                let word = row.split(' ').next().unwrap_or_default();
-                let style = match word {
-                    "ok" => coloured(AnsiColor::Green),
-                    "warn" => coloured(AnsiColor::Yellow),
-                    "bad" => coloured(AnsiColor::Red),
-                    _ => Style::new(),
-                };
-                ("  ", word, style)
-            }
-            None => ("", line, Style::new().bold()),
+pub(super) fn coloured(report: &str) -> String {
+    painted(report, |line| {
+        let bold = Style::new().bold();
+        let Some(row) = line.strip_prefix("  ") else { return (0..line.len(), bold) };
+        let mark = row.split(' ').next().unwrap_or_default();
+        let style = match mark {
+            "ok" => bold.fg_color(Some(AnsiColor::Green.into())),
+            "warn" => bold.fg_color(Some(AnsiColor::Yellow.into())),
+            "bad" => bold.fg_color(Some(AnsiColor::Red.into())),
+            _ => Style::new(),
         };
-        text += &format!("{before}{style}{word}{style:#}{}\n", &line[before.len() + word.len()..]);
-    }
-    text
+        (2..2 + mark.len(), style)
+    })
 }

@@ -1,33 +1,35 @@
-//! One explanation: where its parts come from, and how it is laid out.
+//! One explanation: its parts from many tables, and its page.
 
 use anstyle::{AnsiColor, Style};
 
 use super::glossary::{GlossaryEntry, Topic, keys_below, of_rules};
-use super::versions::{Versions, fate};
 use crate::base::layout::{Line, TextTable, columns, escape_controls, wrapped};
 use crate::base::options::{flag, launch_options, variable};
+use crate::base::recorded::VersionMatch;
 use crate::base::source::{Source, Sourced};
 use crate::check;
+use crate::command::python::Python;
 use crate::config::auto;
-use crate::config::schema::KeySpec;
+use crate::config::schema::{self, KeySpec, Known};
 use crate::config::template::{self, Origin, Search};
 use crate::host::Host;
 use crate::ranks::topology::engines::table::all_variables;
 use crate::report::Language;
 use crate::report::secrets::Secrets;
+use crate::tools::output::painted;
 
 pub(super) struct Explanation {
     pub(super) name: String,
     pub(super) topic: Topic,
     pub(super) text: String,
-    /// Labels and texts.
     rows: Vec<(&'static str, String)>,
 }
 
 impl Explanation {
     pub(super) fn render(&self, language: Language, width: usize) -> String {
         let bold = Style::new().bold();
-        let (name, title) = (escape_controls(&self.name), self.topic.title(language));
+        let [_, english, chinese] = self.topic.names();
+        let (name, title) = (escape_controls(&self.name), language.word(english, chinese));
         let between = if columns(&name) + columns(title) + 4 > width { "\n  " } else { "  " };
         let mut page = format!("{bold}{name}{bold:#}{between}({title})\n");
         page += &wrapped(&self.text, 2, width);
@@ -40,22 +42,13 @@ impl Explanation {
             let limit = if *label == language.word("example", "示例") { usize::MAX } else { width };
             table.lines.push(Line::Wrapped(vec![(*label).to_string(), text.clone()], limit));
         }
-        format!("{page}\n{}", self.painted(&table.to_string()))
-    }
-
-    /// The labels in colour.
-    fn painted(&self, table: &str) -> String {
-        let style = Style::new().fg_color(Some(AnsiColor::Cyan.into()));
-        let line = |line: &str| {
-            let label = self.rows.iter().map(|(label, _)| *label).find(|label| {
-                line.strip_prefix("  ")
-                    .and_then(|line| line.strip_prefix(label))
-                    .is_some_and(|rest| rest.starts_with(' '))
-            });
-            let Some(label) = label else { return format!("{line}\n") };
-            format!("  {style}{label}{style:#}{}\n", &line[2 + label.len()..])
-        };
-        table.lines().map(line).collect()
+        let coloured = painted(&table.to_string(), |line| {
+            let label = line.get(2..).and_then(|row| row.split("  ").next()).unwrap_or_default();
+            let is_label = self.rows.iter().any(|(known, _)| *known == label);
+            let style = Style::new().fg_color(is_label.then_some(AnsiColor::Cyan.into()));
+            (line.len().min(2)..line.len().min(2) + label.len(), style)
+        });
+        format!("{page}\n{coloured}")
     }
 
     pub(super) fn of_entry(entry: &GlossaryEntry, language: Language, versions: &Versions) -> Self {
@@ -81,30 +74,28 @@ impl Explanation {
         row("zlaunch", "zlaunch", use_of_variable(entry, language));
         row("advice", "建议", text("advice"));
         row("careful", "注意", text("careful"));
-        row("example", "示例", field("example").map(|text| with_key(name, text)));
+        // `=VALUE` stands for the option that sets the key.
+        let with_key = |text: String| if text.starts_with('=') { format!("--set {name}{text}") } else { text };
+        row("example", "示例", field("example").map(with_key));
         Explanation { name: name.to_string(), topic: entry.topic(), text: text("en").unwrap_or_default(), rows }
     }
 
     /// A key that is not in the glossary, because it is gone.
     pub(super) fn of_recorded(key: &KeySpec, language: Language, versions: &Versions) -> Option<Self> {
         let here = versions.here(key, language).map(|here| (language.word("here", "本机"), here));
-        let (name, text) = (key.key.to_string(), fate(key, language)?);
-        Some(Explanation { name, topic: Topic::Key, text, rows: here.into_iter().collect() })
+        let rows = here.into_iter().collect();
+        Some(Explanation { name: key.key.to_string(), topic: Topic::Key, text: fate(key, language)?, rows })
     }
 
     /// A variable that is not in the glossary but in zlaunch's own tables.
     pub(super) fn of_our_variable(name: &str, language: Language) -> Option<Self> {
-        let (text, rows) = match launch_options().find(|option| variable(option) == name) {
-            Some(option) => {
-                let value = option.get_value_names().and_then(<[_]>::first).map_or("", |name| name.as_str());
-                let example = format!("{} {value}", flag(option));
-                let help = option.get_help().map(ToString::to_string).unwrap_or_default();
-                (help, vec![(language.word("same as", "等同于"), example)])
-            }
-            None => {
-                let var = all_variables().into_iter().find(|var| var.is_called(name))?;
-                (format!("zlaunch {}: {}.", var.does, var.about), Vec::new())
-            }
+        let (text, rows) = if let Some(option) = launch_options().find(|option| variable(option) == name) {
+            let value = option.get_value_names().and_then(<[_]>::first).map_or("", |name| name.as_str());
+            let help = option.get_help().map(ToString::to_string).unwrap_or_default();
+            (help, vec![(language.word("same as", "等同于"), format!("{} {value}", flag(option)))])
+        } else {
+            let var = all_variables().into_iter().find(|var| var.is_called(name))?;
+            (format!("zlaunch {}: {}.", var.does, var.about), Vec::new())
         };
         Some(Explanation { name: name.to_string(), topic: Topic::Variable, text, rows })
     }
@@ -114,8 +105,9 @@ impl Explanation {
         let labels = [("why", "原因"), ("wrong", "错误"), ("right", "正确"), ("error", "报错")];
         let row = |(english, chinese)| Some((language.word(english, chinese), entry?.field(english)?.to_string()));
         let mut rows: Vec<_> = labels.into_iter().filter_map(row).collect();
-        let option = check::allowable().iter().any(|rule| rule.name() == name).then(|| format!("--allow {name}"));
-        rows.extend(option.map(|option| (language.word("silence", "忽略"), option)));
+        if check::allowable().iter().any(|rule| rule.name() == name) {
+            rows.push((language.word("silence", "忽略"), format!("--allow {name}")));
+        }
         Explanation { name: name.to_string(), topic: Topic::Rule, text: doc.to_string(), rows }
     }
 
@@ -143,12 +135,6 @@ impl Explanation {
     }
 }
 
-/// `=VALUE` in the glossary stands for the option that sets the key.
-fn with_key(key: &str, example: String) -> String {
-    if example.starts_with('=') { format!("--set {key}{example}") } else { example }
-}
-
-/// What "auto" becomes at this key.
 pub(super) fn value_of_auto(entry: &GlossaryEntry, language: Language) -> Option<String> {
     let rule = auto::RULES.iter().find(|rule| rule.key == entry.name())?;
     let compared = language.word("; a value of your own must equal it", "；自己写的值必须与之相等");
@@ -156,9 +142,65 @@ pub(super) fn value_of_auto(entry: &GlossaryEntry, language: Language) -> Option
     Some(format!("{becomes}{}", if rule.compared { compared } else { "" }))
 }
 
-/// What zlaunch itself does with a variable.
 fn use_of_variable(entry: &GlossaryEntry, language: Language) -> Option<String> {
     let var = all_variables().into_iter().find(|var| var.is_called(entry.name()))?;
-    let english = || format!("{}: {}", var.does, var.about);
-    Some(entry.text("zlaunch", language).map_or_else(english, str::to_string))
+    Some(entry.text("zlaunch", language).map_or_else(|| format!("{}: {}", var.does, var.about), str::to_string))
+}
+
+/// The DeepSpeed that is found here, if any, and the recorded one that speaks for it.
+pub(super) struct Versions {
+    installed: Option<String>,
+    judge: VersionMatch,
+}
+
+impl Versions {
+    pub(super) fn of(host: &Host) -> Self {
+        let python = Python::on_path(host);
+        let installed = python.as_ref().and_then(|python| python.version_text("deepspeed"));
+        Versions { installed, judge: schema::in_environment(python.as_ref()) }
+    }
+
+    pub(super) fn find(&self, key: &str) -> Option<KeySpec> {
+        schema::find(key, self.judge.version())
+    }
+
+    /// What the installed version does with a key that it does not read.
+    pub(super) fn here(&self, key: &KeySpec, language: Language) -> Option<String> {
+        let installed = self.installed.as_ref()?;
+        let says = match key.known() {
+            Known::Yes => return None,
+            Known::Later(_) => language.word("does not know it yet", "还不认识这个键"),
+            Known::Dropped(_) => language.word("no longer knows it", "已不认识这个键"),
+            Known::Refused(_) => language.word("refuses a config that has it", "会拒绝含有它的配置"),
+            Known::Paused => language.word("does not read it", "不读取这个键"),
+        };
+        let stands_in = match (self.judge, language) {
+            (VersionMatch::Exact(_), _) => String::new(),
+            (judge, Language::Chinese) => format!("（按 {} 判断，该版本未记录）", judge.version()),
+            (judge, Language::English) => format!(" (judged as {}: this one was not recorded)", judge.version()),
+        };
+        Some(format!("DeepSpeed {installed} {says}{stands_in}"))
+    }
+}
+
+/// What became of a key that was removed or renamed.
+pub(crate) fn fate(key: &KeySpec, language: Language) -> Option<String> {
+    let chinese = language == Language::Chinese;
+    let Some(removed) = key.removed else {
+        return match key.replaced_by {
+            Some(now) if chinese => Some(format!("`{now}` 的旧名")),
+            Some(now) => Some(format!("the old name of `{now}`")),
+            None if key.known() != Known::Paused => None,
+            None if chinese => Some("更旧和更新的版本读取它，这个版本不读取".to_string()),
+            None => Some("read by older and newer versions, not by this one".to_string()),
+        };
+    };
+    let now = key.replaced_by.map(|now| if chinese { format!("，现在是 `{now}`") } else { format!(", now `{now}`") });
+    let (since, now) = (removed.version, now.unwrap_or_default());
+    Some(match (removed.refused, chinese) {
+        (true, false) => format!("removed in {since}{now}: a config that has it is refused since then"),
+        (false, false) => format!("dropped in {since}{now}"),
+        (true, true) => format!("{since} 移除{now}：此后会拒绝含有它的配置"),
+        (false, true) => format!("{since} 起不再使用{now}"),
+    })
 }

@@ -1,12 +1,8 @@
 //! The texts of `zlaunch explain`. They are one file, which is searched, not parsed: an entry starts with
-//! `# name | other name`, its lines are `field: text`, and `field.zh` is the same in Chinese. `example: =VALUE` stands for
-//! `--set NAME=VALUE`.
+//! `# name | other name`, its lines are `field: text`, and `field.zh` is the same in Chinese.
 
 use crate::report::Language;
 
-const ENTRIES: &str = include_str!("entries.txt");
-
-/// What an explanation is about.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Topic {
     Stage,
@@ -21,8 +17,8 @@ impl Topic {
     pub(super) const LISTED: [Topic; 6] =
         [Topic::Term, Topic::Stage, Topic::Template, Topic::Key, Topic::Variable, Topic::Rule];
 
-    /// In the plural, in English and in Chinese.
-    fn names(self) -> [&'static str; 3] {
+    /// The plural, and one of them in English and in Chinese.
+    pub(super) fn names(self) -> [&'static str; 3] {
         match self {
             Topic::Stage => ["stages", "a stage of ZeRO", "ZeRO 阶段"],
             Topic::Key => ["keys", "a key of DeepSpeed's config", "DeepSpeed 配置键"],
@@ -31,15 +27,6 @@ impl Topic {
             Topic::Rule => ["rules", "a rule", "诊断规则"],
             Topic::Term => ["terms", "a term", "名词"],
         }
-    }
-
-    pub(super) fn plural(self) -> &'static str {
-        self.names()[0]
-    }
-
-    pub(super) fn title(self, language: Language) -> &'static str {
-        let [_, english, chinese] = self.names();
-        language.word(english, chinese)
     }
 }
 
@@ -50,10 +37,10 @@ pub struct GlossaryEntry {
 }
 
 pub fn entries() -> impl Iterator<Item = GlossaryEntry> {
-    entries_of(ENTRIES)
+    entries_of(include_str!("entries.txt"))
 }
 
-/// Why a rule matters, what is wrong and right, and the trainer's own error, where that was seen.
+/// Rules: why they matter, a wrong and a right config, and the trainer's own error.
 pub(super) fn of_rules() -> impl Iterator<Item = GlossaryEntry> {
     entries_of(include_str!("rules.txt"))
 }
@@ -79,7 +66,6 @@ impl GlossaryEntry {
         self.body.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(": "))
     }
 
-    /// A field in this language, or in English if it is not translated.
     pub(super) fn text(&self, field: &str, language: Language) -> Option<&'static str> {
         let translated = match language {
             Language::English => None,
@@ -99,7 +85,7 @@ impl GlossaryEntry {
         }
     }
 
-    /// Whether a user may mean this entry by a word: the end of a dotted key, or a variable in any case.
+    /// A word may be the end of a dotted key, or a variable in any case.
     pub(super) fn is_meant_by(&self, word: &str) -> bool {
         self.all_names().any(|name| {
             let is_end = name.strip_suffix(word).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
@@ -110,13 +96,12 @@ impl GlossaryEntry {
 
 /// The keys directly below a section, without its name.
 pub(super) fn keys_below(section: &str) -> Option<String> {
-    let below =
-        |entry: GlossaryEntry| entry.name().strip_prefix(section)?.strip_prefix('.').filter(|key| !key.contains('.'));
-    let keys: Vec<&str> = entries().filter_map(below).collect();
+    let below = |entry: GlossaryEntry| entry.name().strip_prefix(section)?.strip_prefix('.');
+    let keys: Vec<&str> = entries().filter_map(below).filter(|key| !key.contains('.')).collect();
     (!keys.is_empty()).then(|| keys.join(", "))
 }
 
-/// Names in few words: of those with the same beginning, up to a separator, that and their number; and how many others.
+/// Names in few words: `zero_optimization.… 40, and 60 more`.
 pub(super) fn grouped(names: &[String], separator: char) -> String {
     let mut groups: Vec<(&str, usize)> = Vec::new();
     for beginning in names.iter().filter_map(|name| name.split(separator).next()) {

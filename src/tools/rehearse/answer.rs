@@ -1,4 +1,4 @@
-//! What a rehearsal says: how far it came, and what stopped it.
+//! The answer of a rehearsal: how far it came, and what stopped it.
 
 use std::fmt::Write as _;
 use std::io;
@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Duration;
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::base::json;
@@ -16,18 +17,19 @@ use crate::report::secrets::Secrets;
 use crate::report::{self, Problem, Rule, Severity, reading};
 use crate::tools::explain;
 
-/// What is told, in the order of a launch, and what is under way from then on.
-const STAGES: &[(&str, &str, &str)] = &[
-    ("start", "the start", "arguments"),
-    ("arguments", "the arguments", "model"),
-    ("model", "the model", "dataset"),
-    ("dataset", "the dataset", "trainer"),
-    ("trainer", "the trainer", "DeepSpeed"),
-    ("initialize", "DeepSpeed", "the first step"),
-    ("step", "the first forward pass", "the first step"),
+/// An event in the order of a launch, its name in a sentence, and the work that follows it.
+struct Stage(&'static str, &'static str, &'static str);
+
+const STAGES: &[Stage] = &[
+    Stage("start", "the start", "arguments"),
+    Stage("arguments", "the arguments", "model"),
+    Stage("model", "the model", "dataset"),
+    Stage("dataset", "the dataset", "trainer"),
+    Stage("trainer", "the trainer", "DeepSpeed"),
+    Stage("initialize", "DeepSpeed", "the first step"),
+    Stage("step", "the first forward pass", "the first step"),
 ];
 
-/// So many lines of a message are shown.
 const LONGEST: usize = 12;
 
 pub(super) struct Answer {
@@ -36,9 +38,17 @@ pub(super) struct Answer {
     /// Machines, and ranks on each.
     ranks: [u32; 2],
     planned: Option<Value>,
-    events: Vec<Value>,
+    pub(super) events: Vec<Value>,
     seconds: f64,
     pub(super) memory: Option<String>,
+}
+
+/// A key of the plan that arrives with another value at `deepspeed.initialize`.
+#[derive(Serialize)]
+struct Difference {
+    key: String,
+    planned: Value,
+    arrived: Value,
 }
 
 impl Answer {
@@ -54,11 +64,7 @@ impl Answer {
         }
     }
 
-    pub(super) fn hear(&mut self, event: Value) {
-        self.events.push(event);
-    }
-
-    /// Ends it: one that did not end by itself has been stopped, or has died.
+    /// A rehearsal that did not end by itself has been stopped, or has died.
     pub(super) fn finish(&mut self, took: Duration, ending: Option<ExitStatus>, log: &Path) {
         self.seconds = took.as_secs_f64();
         if self.ending().is_none() {
@@ -84,20 +90,15 @@ impl Answer {
         self.ending().and_then(|event| event["event"].as_str()).unwrap_or_default()
     }
 
-    pub(super) fn is_refused(&self) -> bool {
-        self.ended_by() == "refused"
-    }
-
-    /// How far it came: the furthest stage.
-    fn stage(&self) -> Option<&'static (&'static str, &'static str, &'static str)> {
-        STAGES.iter().rfind(|(name, ..)| self.all(name).next().is_some())
+    fn stage(&self) -> Option<&'static Stage> {
+        STAGES.iter().rfind(|Stage(name, ..)| self.all(name).next().is_some())
     }
 
     pub(super) fn doing(&self) -> &'static str {
         self.stage().map_or("start", |stage| stage.2)
     }
 
-    /// Why there is no answer: this is no Python program, or the interpreter cannot run ours.
+    /// There is no answer from what is no Python program, or from an interpreter that cannot run ours.
     pub(super) fn cannot(&self) -> Option<Problem> {
         let event = self.ending()?;
         let what = match self.ended_by() {
@@ -109,39 +110,36 @@ impl Answer {
         Some(Problem::error(Rule::Rehearsal, what).at(&self.program).fix(help))
     }
 
-    /// The models by their number of parameters, and how many of these are trained.
     pub(super) fn parameters(&self) -> Option<u64> {
         self.all("initialize").chain(self.all("model")).filter_map(|event| event["parameters"].as_u64()).max()
     }
 
-    /// The keys of the plan that arrive with other values at a call of `deepspeed.initialize`.
-    fn differences(&self, arrived: &Value) -> Vec<(String, Value, Value)> {
-        let Some(planned) = &self.planned else { return Vec::new() };
-        let is_same = |one: &Value, two: &Value| one == two || one.as_f64().is_some() && one.as_f64() == two.as_f64();
-        // accelerate always turns these prints off.
-        let is_silenced = |key: &str, arrived: &Value| key == "steps_per_print" && arrived == "inf";
-        let keys = json::leaves(planned, |value| value != "auto").into_iter();
-        keys.filter_map(|key| {
+    fn differences(&self, call: &Value) -> Vec<Difference> {
+        let Some(config) = &self.planned else { return Vec::new() };
+        let mut found = Vec::new();
+        for key in json::leaves(config, |value| value != "auto") {
             let [planned, arrived] =
-                [planned, arrived].map(|config| json::get(config, &key).cloned().unwrap_or_default());
-            (!is_same(&planned, &arrived) && !is_silenced(&key, &arrived)).then_some((key, planned, arrived))
-        })
-        .collect()
+                [config, &call["config"]].map(|config| json::get(config, &key).cloned().unwrap_or_default());
+            let same_number = planned.as_f64().is_some() && planned.as_f64() == arrived.as_f64();
+            // accelerate always turns these prints off.
+            let is_silenced = key == "steps_per_print" && arrived == "inf";
+            if planned != arrived && !same_number && !is_silenced {
+                found.push(Difference { key, planned, arrived });
+            }
+        }
+        found
     }
 
-    /// What is added to the plan.
     pub(super) fn json(&self) -> Value {
         let calls = self.all("initialize").map(|call| {
-            let rows = self.differences(&call["config"]);
-            let rows = rows.iter().map(|(key, plan, real)| json!({"key": key, "planned": plan, "arrived": real}));
             let mut call = call.clone();
-            call["differences"] = rows.collect();
+            call["differences"] = json!(self.differences(&call));
             call
         });
         let others = self.events.iter().filter(|event| event["event"] != "initialize");
         json!({
-            "refused": self.is_refused(),
-            "reached": self.stage().map(|(name, ..)| name),
+            "refused": self.ended_by() == "refused",
+            "reached": self.stage().map(|stage| stage.0),
             "ended_by": self.ended_by(),
             "message": self.ending().map(|event| &event["message"]),
             "where": self.ending().map(|event| &event["where"]),
@@ -156,7 +154,6 @@ impl Answer {
         })
     }
 
-    /// The stages as a table, what stopped it, and the verdict.
     pub(super) fn write(
         &self,
         secrets: &Secrets,
@@ -164,19 +161,17 @@ impl Answer {
         width: Option<usize>,
         stream: &mut impl io::Write,
     ) -> io::Result<()> {
-        let problems = self.problems();
-        if !quiet {
-            write!(stream, "{}", TextTable::of_pairs(0, self.rows()).fitted(width))?;
-        }
-        let shown: Vec<Problem> =
-            problems.into_iter().filter(|problem| !quiet || problem.severity == Severity::Error).collect();
-        report::write(&shown, secrets, width, stream);
+        let mut problems = self.problems();
         if quiet {
+            problems.retain(|problem| problem.severity == Severity::Error);
+            report::write(&problems, secrets, width, stream);
             return Ok(());
         }
+        write!(stream, "{}", TextTable::of_pairs(0, self.rows()).fitted(width))?;
+        report::write(&problems, secrets, width, stream);
         let verdict = match (self.ended_by(), self.stage()) {
             ("refused", _) => "refused",
-            (_, Some(("initialize" | "step", ..))) => "arrived",
+            (_, Some(Stage("initialize" | "step", ..))) => "arrived",
             ("end", _) => "ended without DeepSpeed",
             _ => "came as far as it can",
         };
@@ -184,30 +179,32 @@ impl Answer {
         writeln!(stream, "{verdict}: rank 0 of {} in {:.1} s", u64::from(nodes) * u64::from(each), self.seconds)
     }
 
-    fn rows(&self) -> Vec<(&'static str, String)> {
-        let last = |name: &str, field: &str| self.all(name).next_back().map(|event| text(&event[field]));
-        let mut rows = Vec::new();
-        rows.extend(last("arguments", "of").map(|class| ("arguments", class)));
-        rows.extend(self.model().map(|model| ("model", model)));
+    fn rows(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let class = |name: &str| self.all(name).next_back().map(|event| text(&event["of"]));
         let counted =
             |event: &Value| event["rows"].as_u64().map_or("rows as they come".into(), |n| format!("{n} rows"));
         let sizes: Vec<String> = self.all("dataset").map(counted).collect();
-        rows.extend((!sizes.is_empty()).then(|| ("dataset", sizes.join(", "))));
-        rows.extend(last("trainer", "of").map(|class| ("trainer", class)));
-        let calls = self.all("initialize").count();
-        if calls > 0 {
-            let differ = self.all("initialize").filter(|call| !self.differences(&call["config"]).is_empty()).count();
-            let config = match (&self.planned, differ) {
-                (None, _) => "arrived",
-                (_, 0) => "arrived with the planned config",
-                _ => "arrived with another config than planned",
-            };
-            let times = if calls > 1 { format!(", {calls} times") } else { String::new() };
-            rows.push(("DeepSpeed", format!("{config}{times}")));
-        }
-        rows.extend(last("step", "event").map(|_| ("first step", "the shapes of the forward pass fit".to_string())));
-        rows.extend(self.memory.clone().map(|memory| ("memory", memory)));
-        rows
+        let is_planned = self.all("initialize").all(|call| self.differences(call).is_empty());
+        let config = match &self.planned {
+            None => "arrived",
+            Some(_) if is_planned => "arrived with the planned config",
+            Some(_) => "arrived with another config than planned",
+        };
+        let calls = match self.all("initialize").count() {
+            0 => None,
+            1 => Some(config.to_string()),
+            calls => Some(format!("{config}, {calls} times")),
+        };
+        let rows = [
+            ("arguments", class("arguments")),
+            ("model", self.model()),
+            ("dataset", (!sizes.is_empty()).then(|| sizes.join(", "))),
+            ("trainer", class("trainer")),
+            ("DeepSpeed", calls),
+            ("first step", self.all("step").next().map(|_| "the shapes of the forward pass fit".to_string())),
+            ("memory", self.memory.clone()),
+        ];
+        rows.into_iter().filter_map(|(name, text)| Some((name, text?)))
     }
 
     fn model(&self) -> Option<String> {
@@ -227,17 +224,17 @@ impl Answer {
     fn problems(&self) -> Vec<Problem> {
         let mut problems: Vec<Problem> = self.all("note").map(|note| noted(text(&note["text"]))).collect();
         for call in self.all("initialize") {
-            let rows = self.differences(&call["config"]);
-            let rows = rows.iter().map(|(key, plan, real)| format!("{key}: {plan} planned, {real} arrived"));
             let what = format!("deepspeed.initialize of {} gets another config than planned", text(&call["model"]));
-            let problem = rows.fold(Problem::warning(Rule::Rehearsal, what), Problem::at);
+            let mut problem = Problem::warning(Rule::Rehearsal, what);
+            for Difference { key, planned, arrived } in self.differences(call) {
+                problem = problem.at(format!("{key}: {planned} planned, {arrived} arrived"));
+            }
             problems.extend((!problem.places.is_empty()).then_some(problem));
         }
         problems.extend(self.stop());
         problems
     }
 
-    /// What ended it, unless it arrived.
     fn stop(&self) -> Option<Problem> {
         let event = self.ending()?;
         let message = text(&event["message"]);
@@ -266,19 +263,14 @@ impl Answer {
             _ => return None,
         };
         let problem = lines.take(LONGEST).fold(problem, Problem::at);
-        let place = event["where"].as_array().and_then(|frames| frames.first()).map(|frame| {
-            let file = text(&frame["file"]);
-            let file = file.rsplit_once("/site-packages/").map_or(file.as_str(), |(_, file)| file);
-            format!("{file}:{}, in {}", frame["line"], text(&frame["function"]))
-        });
-        Some(match place {
-            Some(place) => problem.at(place),
-            None => problem,
-        })
+        let Some(frame) = event["where"].get(0) else { return Some(problem) };
+        let file = text(&frame["file"]);
+        let file = file.rsplit_once("/site-packages/").map_or(file.as_str(), |(_, file)| file);
+        Some(problem.at(format!("{file}:{}, in {}", frame["line"], text(&frame["function"]))))
     }
 }
 
-/// A key or variable in the message of which zlaunch knows more.
+/// A key or variable in the message that `explain` knows.
 fn explained(message: &str) -> Option<&str> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || "_.".contains(c);
     let mut words = message.split(|c| !is_word(c)).filter(|word| word.contains('_'));
@@ -296,9 +288,6 @@ fn text(value: &Value) -> String {
 /// `7,615,616,512`.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
-    let groups: Vec<&str> = (0..digits.len().div_ceil(3))
-        .rev()
-        .map(|at| &digits[digits.len().saturating_sub(3 * at + 3)..digits.len() - 3 * at])
-        .collect();
+    let groups: Vec<_> = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy).collect();
     groups.join(",")
 }

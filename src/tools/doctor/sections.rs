@@ -1,0 +1,281 @@
+//! The facts of the report, and its sections.
+
+use std::ffi::OsStr;
+use std::path::PathBuf;
+
+use super::page::DoctorRow;
+use crate::base::size::size;
+use crate::base::vars;
+use crate::check::machine::{self, Wants};
+use crate::check::{operators, variables};
+use crate::command::model::Hub;
+use crate::command::python::Python;
+use crate::command::trainer;
+use crate::fit;
+use crate::host::Host;
+use crate::host::machine::{Limit, Machine, locks_in};
+use crate::plan::Plan;
+use crate::plan::launch_env::SHOWN_WHEN_SET;
+use crate::ranks::topology::{Role, Topology};
+use crate::report::secrets::Sensitivity;
+use crate::report::{self, Problem, RuleSubject};
+use crate::request::Launch;
+
+/// Variables that are shown besides those of every plan, as `vars::lists` reads them.
+const SHOWN: &str = "NCCL_ TORCH_NCCL_ CUDA_HOME DEEPSPEED_TIMEOUT HF_HUB_OFFLINE PYTHONNOUSERSITE \
+    TORCH_DISTRIBUTED_DEBUG DS_ENV_FILE HF_HOME MODELSCOPE_CACHE NNODES NODE_RANK NPROC_PER_NODE TORCH_EXTENSIONS_DIR \
+    TRITON_CACHE_DIR SLURM_JOB_NUM_NODES SLURM_TASKS_PER_NODE SLURM_GPUS_ON_NODE USE_HF";
+
+pub(super) struct Examination<'a> {
+    launch: &'a Launch,
+    host: &'a Host,
+    machine: &'a Machine,
+    plan: Option<Result<Plan, Vec<Problem>>>,
+    python: Option<Python>,
+    /// The ranks, if there is no plan that has them.
+    topology: Option<Result<Topology, Vec<Problem>>>,
+    wants: Wants,
+    /// The launch compiles an operator of DeepSpeed.
+    compiles: bool,
+    /// Bytes that offloading needs in the memory of each machine.
+    offloaded: Option<u64>,
+}
+
+impl<'a> Examination<'a> {
+    pub(super) fn new(launch: &'a Launch, host: &'a Host, machine: &'a Machine) -> Self {
+        let (mut wants, mut offloaded, mut compiles) = (Wants::default(), None, false);
+        let (plan, python) = if launch.command.is_empty() {
+            let found = trainer::training_commands().find_map(|(console, _)| host.find_program(OsStr::new(console)));
+            (None, found.and_then(|path| Python::of_script(&path, host)))
+        } else {
+            let (plan, job) = Plan::with_job(launch, host);
+            if let Ok(Plan { config: Some(config), topology, .. }) = &plan {
+                wants = Wants::of(&config.value);
+                compiles = operators::compiles(&config.value, &job, host);
+                offloaded = fit::host_memory(&job, topology, &config.value, launch, host);
+            }
+            (Some(plan), job.python)
+        };
+        let python = python.or_else(|| Python::on_path(host));
+        let has_plan = matches!(plan, Some(Ok(_)));
+        let topology = (!has_plan).then(|| Topology::decide(&launch.topology, &launch.hosts, true, host));
+        Examination { launch, host, machine, plan, python, topology, wants, compiles, offloaded }
+    }
+
+    pub(super) fn sections(&self) -> Vec<(&'static str, Vec<DoctorRow>)> {
+        let mut sections = vec![
+            ("machine", self.machine()),
+            ("limits", self.limits()),
+            ("python", self.python()),
+            ("launch", self.launch()),
+            ("folders", self.folders()),
+            ("variables", self.variables()),
+        ];
+        sections.retain(|(_, rows)| !rows.is_empty());
+        sections
+    }
+
+    fn machine(&self) -> Vec<DoctorRow> {
+        let here = self.host.hostname.split('.').next().filter(|name| !name.is_empty()).map(str::to_string);
+        let system = [self.machine.system(), self.machine.kernel().map(|kernel| format!("Linux {kernel}"))];
+        let system: Vec<String> = system.into_iter().flatten().collect();
+        let gpus = self.machine.gpus();
+        let memory = self.machine.memory();
+        let all = memory.total.map(|total| {
+            let rest = memory.available.map(|bytes| format!(", {} available", size(bytes))).unwrap_or_default();
+            let limit = memory.limit.map(|bytes| format!(", the cgroup allows {}", size(bytes))).unwrap_or_default();
+            format!("{}{rest}{limit}", size(total))
+        });
+        let too_little = self.offloaded.and_then(|bytes| machine::not_enough_host_memory(bytes, &memory));
+        vec![
+            DoctorRow::fact("system", Some(system.join(", ")).filter(|text| !text.is_empty())),
+            DoctorRow::fact("host", here),
+            DoctorRow::fact("CPUs", Some(self.host.cpus.to_string())),
+            DoctorRow::checked("memory", all, too_little),
+            DoctorRow::fact("GPUs", count_models(&gpus).or_else(|| Some("none in /proc/driver/nvidia".to_string()))),
+            DoctorRow::fact("GPU memory", gpu_memory(&gpus)),
+            DoctorRow::fact("driver", self.machine.driver()),
+        ]
+    }
+
+    fn limits(&self) -> Vec<DoctorRow> {
+        let shown = |limit: Limit, unit: fn(u64) -> String| {
+            let [soft, hard] = [limit.soft, limit.hard].map(|bound| bound.map_or("unlimited".to_string(), unit));
+            if soft == hard { soft } else { format!("{soft}, at most {hard}") }
+        };
+        let count = |limit: Limit| shown(limit, |count| count.to_string());
+        let [locked, files, processes] =
+            ["Max locked memory", "Max open files", "Max processes"].map(|name| self.machine.limit(name));
+        let small_memlock = machine::small_memlock(locked, &self.wants, self.machine.has_infiniband());
+        let shm = self.machine.shared_memory();
+        vec![
+            DoctorRow::checked("locked memory", locked.map(|limit| shown(limit, size)), small_memlock),
+            DoctorRow::checked("open files", files.map(count), machine::few_files(files)),
+            DoctorRow::fact("processes", processes.map(count)),
+            DoctorRow::checked("/dev/shm", shm.map(size), machine::small_shm(shm)),
+        ]
+    }
+
+    fn python(&self) -> Vec<DoctorRow> {
+        let Some(python) = &self.python else {
+            return vec![DoctorRow::fact("interpreter", None)];
+        };
+        let mut rows = vec![DoctorRow::fact("interpreter", Some(python.program.display().to_string()))];
+        for name in trainer::packages().into_iter().chain(["flash-attn"]) {
+            let missing = machine::missing_package(name, python);
+            // Without a command it is not an error that DeepSpeed is missing.
+            let missing = if self.plan.is_none() { missing.map(Problem::into_warning) } else { missing };
+            if missing.is_some() {
+                rows.push(DoctorRow::checked(name, Some("not installed".to_string()), missing));
+            } else if let Some(version) = python.version_text(name) {
+                rows.push(DoctorRow::fact(name, Some(version)));
+            }
+        }
+        rows.push(self.compilers());
+        rows
+    }
+
+    fn compilers(&self) -> DoctorRow {
+        let compiler = self.host.nonempty_var(vars::CXX).and_then(|words| words.split_whitespace().next());
+        let found =
+            [compiler.unwrap_or("c++"), "ninja", "nvcc"].map(|program| self.host.find_program(OsStr::new(program)));
+        let problem = machine::no_compiler(found[0].is_some(), found[1].is_some(), self.compiles);
+        let [compiler, ninja, nvcc] =
+            found.map(|path| path.map_or("not found".to_string(), |path| path.display().to_string()));
+        DoctorRow::checked("compilers", Some(format!("c++ {compiler}, ninja {ninja}, nvcc {nvcc}")), problem)
+    }
+
+    fn launch(&self) -> Vec<DoctorRow> {
+        let ranks = match &self.plan {
+            Some(Ok(plan)) => Some(&plan.topology),
+            _ => self.topology.as_ref().and_then(|topology| topology.as_ref().ok()),
+        };
+        let engine = ranks.and_then(|ranks| ranks.engine).unwrap_or("none");
+        let mut rows = vec![DoctorRow::fact("scheduler", Some(engine.to_string()))];
+        if let Some(ranks) = ranks {
+            // A plan says itself what is odd about its ranks.
+            let shared = if self.plan.is_none() { variables::shared_gpus(ranks) } else { None };
+            rows.push(DoctorRow::checked("ranks", Some(ranks_text(ranks)), shared));
+        }
+        if let (None, Some(Err(problems))) = (&self.plan, &self.topology) {
+            let row = |problem: &Problem| DoctorRow::checked("ranks", None, Some(problem.clone().into_warning()));
+            rows.extend(problems.iter().map(row));
+        }
+        if let Some(port) = ranks.and_then(|ranks| ranks.opens_port(true)) {
+            let taken = self.machine.listens(port.value);
+            let text = format!("{}, {}", port.spelling(), if taken { "taken" } else { "free" });
+            rows.push(DoctorRow::checked("port", Some(text), taken.then(|| report::port_in_use(port))));
+        }
+        match &self.plan {
+            None => {}
+            Some(Ok(plan)) => rows.extend(plan_rows(plan)),
+            Some(Err(problems)) => {
+                let refused = || Some("refused".to_string());
+                rows.extend(problems.iter().cloned().map(|it| DoctorRow::checked("plan", refused(), Some(it))));
+            }
+        }
+        rows
+    }
+
+    fn folders(&self) -> Vec<DoctorRow> {
+        let host = self.host;
+        let extensions = machine::extensions_folder(host);
+        let locks = extensions.as_deref().map(locks_in).unwrap_or_default();
+        let mut torch = self.folder("torch_extensions", extensions, Some(vars::TORCH_EXTENSIONS_DIR));
+        torch.problems.extend(machine::stale_locks(&locks, self.python.as_ref()));
+        let triton = host.path(vars::TRITON_CACHE_DIR).or_else(|| host.home().map(|home| home.join(".triton/cache")));
+        let mut rows = vec![
+            self.folder("configs", Some(host.configs_folder()), None),
+            torch,
+            self.folder("triton", triton, Some(vars::TRITON_CACHE_DIR)),
+            self.folder("Hugging Face", Hub::HuggingFace.cache(host), None),
+            self.folder("ModelScope", Hub::ModelScope.cache(host), None),
+        ];
+        for (key, path) in &self.wants.nvme {
+            let file_system = self.machine.file_system(&host.absolute(path));
+            let problem = machine::unusable_nvme(key, path, host)
+                .or_else(|| machine::shared_nvme(key, path, file_system.as_deref()));
+            rows.push(DoctorRow::checked("nvme_path", Some(path.display().to_string()), problem));
+        }
+        rows.push(DoctorRow::fact("templates", Some(self.launch.search.in_words())));
+        rows
+    }
+
+    /// A folder with its file system. If ranks lock files in it, `variable` is the one that moves it elsewhere.
+    fn folder(&self, name: &'static str, path: Option<PathBuf>, variable: Option<&str>) -> DoctorRow {
+        let Some(path) = path else { return DoctorRow::fact(name, None) };
+        let file_system = self.machine.file_system(&path);
+        let missing = if path.is_dir() { "" } else { ", not there yet" };
+        let shown = file_system.as_deref().unwrap_or("unknown file system");
+        let text = Some(format!("{} ({shown}{missing})", path.display()));
+        match variable {
+            Some(variable) => {
+                let problem = machine::cache_on_nfs(name, &path, file_system.as_deref(), variable);
+                DoctorRow::checked(name, text, problem)
+            }
+            None => DoctorRow::fact(name, text),
+        }
+    }
+
+    fn variables(&self) -> Vec<DoctorRow> {
+        let mut rows = Vec::new();
+        if self.host.var_os(vars::CUDA_VISIBLE_DEVICES).is_none() {
+            rows.push(DoctorRow::fact(vars::CUDA_VISIBLE_DEVICES, Some("not set".to_string())));
+        }
+        let is_shown = |name: &&str| {
+            (vars::lists(SHOWN, name) || vars::lists(SHOWN_WHEN_SET, name)) && Sensitivity::of(name).is_none()
+        };
+        rows.extend(self.host.env.iter().filter_map(|(name, value)| {
+            let name = name.to_str().filter(is_shown)?;
+            Some(DoctorRow::fact(name, Some(value.to_string_lossy().into_owned())))
+        }));
+        rows
+    }
+}
+
+fn ranks_text(ranks: &Topology) -> String {
+    match &ranks.role {
+        Role::Rank { .. } => "already started: this is one of them".to_string(),
+        Role::Task(task) => format!("rank {} of {}", task.rank.value, task.world_size.value),
+        Role::Starter | Role::Shell { .. } => ranks.in_words(),
+    }
+}
+
+fn plan_rows(plan: &Plan) -> Vec<DoctorRow> {
+    let config = match &plan.config {
+        Some(config) => format!("{} ({})", config.template.name, config.template.origin),
+        None => "none".to_string(),
+    };
+    let mut rows = vec![
+        DoctorRow::fact("trainer", Some(format!("{}: {}", plan.trainer.name, plan.trainer.runs))),
+        DoctorRow::fact("config", Some(config)),
+        DoctorRow::fact("launcher", Some(plan.launcher.to_string())),
+    ];
+    // Problems of the machine are in their own sections.
+    let problems = plan.diagnostics.iter().chain(&plan.blocker);
+    let problems = problems.filter(|problem| problem.rule.subject() != RuleSubject::Machine);
+    let row = |problem: &Problem| DoctorRow::checked("plan", Some(problem.rule.to_string()), Some(problem.clone()));
+    rows.extend(problems.map(row));
+    rows
+}
+
+/// `4 × NVIDIA H200, 1 × Tesla T4`.
+fn count_models(gpus: &[String]) -> Option<String> {
+    let mut models: Vec<(&str, usize)> = Vec::new();
+    for gpu in gpus {
+        match models.iter_mut().find(|(model, _)| model == gpu) {
+            Some((_, count)) => *count += 1,
+            None => models.push((gpu, 1)),
+        }
+    }
+    let texts: Vec<String> = models.iter().map(|(model, count)| format!("{count} × {model}")).collect();
+    (!texts.is_empty()).then(|| texts.join(", "))
+}
+
+/// By the names of the models, because the driver's files do not contain it.
+fn gpu_memory(gpus: &[String]) -> Option<String> {
+    let known = |model: &String| fit::cards::memory(model).map(size);
+    let mut sizes: Vec<String> = gpus.iter().map(known).collect::<Option<_>>()?;
+    sizes.dedup();
+    (!sizes.is_empty()).then(|| sizes.join(", "))
+}
