@@ -104,8 +104,9 @@ impl Devices {
                 let fixes = give("--nproc-per-node", "N")
                     .remark("the number of GPUs of the machine that trains")
                     .or(give("--nproc-per-node", 1).remark("without a GPU"));
-                let problem = Problem::error(Rule::Ranks, what).fix(fixes);
-                problem.at(format!("{from} lists none, CUDA_VISIBLE_DEVICES is not set")).asking_for_gpu_count()
+                let place = format!("{from} lists none, CUDA_VISIBLE_DEVICES is not set");
+                let problem = Problem::error(Rule::Ranks, what).at(place).fix(fixes);
+                Problem { asks_for_gpu_count: true, ..problem }
             }
         }
     }
