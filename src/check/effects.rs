@@ -147,8 +147,10 @@ fn ineffective(found: &mut Findings, keys: &[IneffectiveKey]) {
 }
 
 fn clipping_ignored(subject: &Subject, found: &mut Findings) {
-    let ignored = subject.is_hf() && subject.get("gradient_clipping").is_none();
-    if let Some(given) = subject.job.args.text("max_grad_norm").filter(|_| ignored) {
+    if subject.is_hf()
+        && subject.get("gradient_clipping").is_none()
+        && let Some(given) = subject.job.args.text("max_grad_norm")
+    {
         let why = "the config has no `gradient_clipping`, so DeepSpeed clips at its own default";
         let places = [Place::from(&given), (subject.place)("gradient_clipping")];
         found.at(places, format!("{} has no effect: {why}", given.spelling()), set("gradient_clipping", "auto"));
@@ -156,10 +158,11 @@ fn clipping_ignored(subject: &Subject, found: &mut Findings) {
 }
 
 fn default_clipping(subject: &Subject, found: &mut Findings) {
-    let given = subject.is_hf() && subject.job.args.is_given("max_grad_norm");
     let trainer = subject.job.trainer;
-    let given = given || trainer.sets("gradient_clipping") || trainer.sets_what_is_absent();
-    if subject.get("gradient_clipping").is_none() && !given {
+    let is_given = subject.is_hf() && subject.job.args.is_given("max_grad_norm")
+        || trainer.sets("gradient_clipping")
+        || trainer.sets_what_is_absent();
+    if subject.get("gradient_clipping").is_none() && !is_given {
         let norm = if subject.is_before([0, 19, 3]) { "does not clip" } else { "clips at 1.0" };
         let help = set("gradient_clipping", if subject.is_hf() { "auto" } else { "1.0" });
         found.key(&["gradient_clipping"], format!("without `gradient_clipping` {} {norm}", subject.deepspeed()), help);
@@ -176,13 +179,10 @@ fn gathered_weights(subject: &Subject, found: &mut Findings) {
     }
     // Adapters are always gathered.
     let tuner = ["tuner_type", "train_type", "finetuning_type"].iter().find_map(|name| subject.job.args.text(name));
-    let severity = match tuner.as_ref().map(|sourced| sourced.value.as_str()) {
-        Some("full" | "freeze") => Severity::Warning,
-        _ => Severity::Note,
-    };
+    let is_full = tuner.is_some_and(|tuner| matches!(tuner.value.as_str(), "full" | "freeze"));
     let what = "a full model is saved as ZeRO's shards (zero_to_fp32.py makes weights of them): \
                 `stage3_gather_16bit_weights_on_model_save` is not on";
-    found.key(&[key], what, set(key, true)).severity = severity;
+    found.key(&[key], what, set(key, true)).severity = if is_full { Severity::Warning } else { Severity::Note };
 }
 
 fn large_bucket(subject: &Subject, found: &mut Findings) {

@@ -162,10 +162,12 @@ fn old_key(subject: &Subject, found: &mut Findings) {
             continue;
         }
         let path = &key.path;
-        let fix = match now.contains(".offload_") {
-            true if schema::is_true(key.value) => unset(path).and(set(now, r#"{"device": "cpu"}"#)),
-            true => unset(path),
-            false => rename(path, now, key.value),
+        let fix = if !now.contains(".offload_") {
+            rename(path, now, key.value)
+        } else if schema::is_true(key.value) {
+            unset(path).and(set(now, r#"{"device": "cpu"}"#))
+        } else {
+            unset(path)
         };
         found.key(&[path], format!("`{path}` is the old name of `{now}`"), fix.safe());
     }

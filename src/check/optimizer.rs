@@ -114,6 +114,7 @@ fn swift_optimizer(subject: &Subject, found: &mut Findings) {
     found.key(&["optimizer"], what, unset("optimizer")).severity = Severity::error_if(is_certain);
 }
 
+/// DeepSpeed's own names in lower case, others as they are written.
 fn named(subject: &Subject) -> Option<String> {
     let name = subject.text("optimizer.type")?;
     let lower = name.to_ascii_lowercase();
@@ -148,9 +149,10 @@ fn optimizer_type(subject: &Subject, found: &mut Findings) {
     let replaced = set(key, "AdamW");
     if let Some((_, since, _)) = release(&name.to_ascii_lowercase()) {
         let deepspeed = subject.deepspeed();
-        let what = match subject.is_before(*since) {
-            true => format!("{deepspeed} has no optimizer `{name}`: it came with {}", Version(*since)),
-            false => format!("{deepspeed} no longer has the optimizer `{name}`"),
+        let what = if subject.is_before(*since) {
+            format!("{deepspeed} has no optimizer `{name}`: it came with {}", Version(*since))
+        } else {
+            format!("{deepspeed} no longer has the optimizer `{name}`")
         };
         found.key(&[key], what, replaced);
         return;

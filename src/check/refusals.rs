@@ -107,7 +107,7 @@ struct Condition {
 impl Condition {
     fn given_argument(&self) -> Option<&'static str> {
         match self.words {
-            [_, "says", _] | ["no" | "missing" | "without" | "not", ..] | ["zero3" | "deepspeed", ..] => None,
+            [_, "says", _] | ["no" | "missing" | "without" | "not" | "zero3" | "deepspeed", ..] => None,
             ["ranks", "<", name] | ["given", name, ""] | [name, "unlisted", _] => Some(name),
             _ => Some(self.text.split('=').next().unwrap_or(self.text)),
         }

@@ -168,9 +168,10 @@ fn report_rejection(
         Rejection::Leftover(words) => {
             let (word, whole) = (&words[1], words.join(" "));
             let what = format!("the trainer refuses `{word}`: `{option}` takes one value");
-            let (place, fix) = match reading.parser.has(word, versions) {
-                true => (Place::from(word), rename_option(word, format_args!("--{word}"))),
-                false => (Place::option(option, &whole), give(option, &whole)),
+            let (place, fix) = if reading.parser.has(word, versions) {
+                (Place::from(word), rename_option(word, format_args!("--{word}")))
+            } else {
+                (Place::option(option, &whole), give(option, &whole))
             };
             (Problem::error(Rule::Argument, what).at(place).fix(fix), false)
         }

@@ -75,7 +75,9 @@ impl Diagnostics {
         let warned = warnings.iter().any(|problem| problem.severity == Severity::Warning);
         if launch.strict && warned && !launch.output.check {
             warnings.retain(|problem| problem.severity == Severity::Warning);
-            warnings.iter_mut().for_each(|problem| problem.severity = Severity::Error);
+            for problem in &mut warnings {
+                problem.severity = Severity::Error;
+            }
             return Err(warnings);
         }
         Ok(warnings)

@@ -164,11 +164,10 @@ impl Fix {
         edits.unwrap_or_default().into_iter().flatten().collect()
     }
 
-    /// The line that makes the edits of `file`, if they are safe.
+    /// The line that makes the edits of `file`.
     fn command(&self, file: &Path) -> Option<String> {
         let edits = self.edits();
         let edit = match &edits[..] {
-            _ if !self.is_safe => return None,
             [] => return None,
             [Edit::Rename(_, to)] => format!("did you mean `{to}`?"),
             [Edit::Set(_, to)] => format!("write {to}:"),
@@ -324,7 +323,7 @@ impl Fixes {
             let is_hint = matches!(fix.changes[..], [Change::See(_)]);
             let separator = if is_hint { "; " } else { ", or " };
             all += if all.is_empty() { "" } else { separator };
-            let command = if in_file { file.and_then(|file| fix.command(file)) } else { None };
+            let command = file.filter(|_| in_file && fix.is_safe).and_then(|file| fix.command(file));
             all += &command.unwrap_or_else(|| fix.text(in_file));
         }
         all

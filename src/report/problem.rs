@@ -104,10 +104,6 @@ impl Problem {
         Problem { severity: Severity::Warning, allowable: true, ..Self::error(rule, what) }
     }
 
-    pub(crate) fn asking_for_gpu_count(self) -> Self {
-        Problem { asks_for_gpu_count: true, ..self }
-    }
-
     pub(crate) fn into_warning(self) -> Self {
         let allowable = self.allowable || self.rule.only_warns();
         Problem { severity: Severity::Warning, allowable, ..self }

@@ -30,9 +30,10 @@ pub(crate) fn secrets_may_be_local<'a>(path: &Path, names: impl Iterator<Item = 
 
 /// The runner of an MPI or of Slurm hands `name` on with its value in its arguments.
 pub(crate) fn shown_in_arguments(name: &str, is_secret: bool) -> Problem {
-    let (does, so) = match is_secret {
-        true => ("puts", "into the arguments of a program, where every user can read it"),
-        false => ("quotes", "for a shell, and no shell reads it: it arrives with the quotes"),
+    let (does, so) = if is_secret {
+        ("puts", "into the arguments of a program, where every user can read it")
+    } else {
+        ("quotes", "for a shell, and no shell reads it: it arrives with the quotes")
     };
     Problem::warning(Rule::ShownInArguments, format!("deepspeed's runner {does} the value of {name} {so}"))
         .at(Place::bare_variable(name))

@@ -66,9 +66,10 @@ pub(crate) fn is_not(wanted: &str, sourced: &Sourced<String>, example: &str) -> 
 }
 
 pub(crate) fn not_a_number(sourced: &Sourced<String>, least: u64, most: u64, example: &str) -> Problem {
-    let wanted = match most >= u64::from(u32::MAX) {
-        true => format!("a whole number of at least {least}"),
-        false => format!("a whole number from {least} to {most}"),
+    let wanted = if most >= u64::from(u32::MAX) {
+        format!("a whole number of at least {least}")
+    } else {
+        format!("a whole number from {least} to {most}")
     };
     // torchrun takes a range of machines, `1:2`.
     let last = sourced.value.rsplit_once(':').map(|(_, last)| last).filter(|last| last.parse::<u32>().is_ok());

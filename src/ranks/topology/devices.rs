@@ -104,7 +104,8 @@ impl Devices {
                 let count = give("--nproc-per-node", "N").remark("the number of GPUs of the machine that trains");
                 let fixes = count.or(give("--nproc-per-node", 1).remark("without a GPU"));
                 let place = format!("{from} lists none, CUDA_VISIBLE_DEVICES is not set");
-                Problem::error(Rule::Ranks, what).at(place).fix(fixes).asking_for_gpu_count()
+                let problem = Problem::error(Rule::Ranks, what).at(place).fix(fixes);
+                Problem { asks_for_gpu_count: true, ..problem }
             }
         }
     }
