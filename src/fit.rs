@@ -228,11 +228,10 @@ impl<'a> FitInputs<'a> {
 
     /// Half precision that the config switches on by itself counts, whatever the arguments say.
     fn of_config(mut self, config: &Value) -> Self {
-        let is_on = |key| json::get(config, key) == Some(&Value::Bool(true));
-        if is_on("bf16.enabled") {
-            self.args.dtype = Some(Sourced::new(Dtype::Bf16, Source::Default));
-        } else if is_on("fp16.enabled") {
-            self.args.dtype = Some(Sourced::new(Dtype::Fp16, Source::Default));
+        for (key, dtype) in [("fp16.enabled", Dtype::Fp16), ("bf16.enabled", Dtype::Bf16)] {
+            if json::get(config, key) == Some(&Value::Bool(true)) {
+                self.args.dtype = Some(Sourced::new(dtype, Source::Default));
+            }
         }
         self
     }
@@ -263,14 +262,16 @@ impl<'a> FitInputs<'a> {
         let (weights, settings, workload) = self.training(host)?;
         let is_real = self.accounting == Accounting::Real;
         let (gpu_memory, host_memory) = (self.gpu_memory(host), self.host_memory());
-        let candidates = Candidates::read(self, weights.shape.hidden, host)?;
+        let hidden = weights.shape.hidden;
+        let candidates = Candidates::read(self.config.as_ref(), self.launch, hidden, &self.allocator, host)?;
+        let free_disk = if self.is_elsewhere { None } else { candidates.free_disk };
         let scenario = Scenario {
             weights: &weights,
             settings: &settings,
             cluster: self.cluster,
             gpu_memory: gpu_memory.as_ref().map(|memory| memory.value),
             host_memory: host_memory.as_ref().map(|memory| memory.value),
-            disk: candidates.free_disk,
+            disk: free_disk,
             accounting: self.accounting,
             allocator: None,
             templates: &candidates.all,
@@ -300,7 +301,7 @@ impl<'a> FitInputs<'a> {
             workload,
             gpu_memory,
             host_memory,
-            free_disk: candidates.free_disk,
+            free_disk,
             rows,
             named,
             recommended,

@@ -4,7 +4,6 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::FitInputs;
 use super::allocator::UsedAllocator;
 use super::strategy::Strategy;
 use crate::base::json;
@@ -53,9 +52,14 @@ pub(super) fn config_of(
 }
 
 impl Candidates {
-    /// `hidden`: the model's hidden size.
-    pub(super) fn read(inputs: &FitInputs, hidden: u64, host: &Host) -> Result<Self, Vec<Problem>> {
-        let FitInputs { config, launch, allocator, .. } = inputs;
+    /// `config`: the one that the user named. `hidden`: the model's hidden size. `allocator`: if a template names no other.
+    pub(super) fn read(
+        config: Option<&Sourced<String>>,
+        launch: &Launch,
+        hidden: u64,
+        allocator: &UsedAllocator,
+        host: &Host,
+    ) -> Result<Self, Vec<Problem>> {
         let none = Candidate { name: "none".to_string(), strategy: Strategy::default(), allocator: allocator.clone() };
         let mut all = vec![none];
         for name in TEMPLATES {
@@ -64,7 +68,7 @@ impl Candidates {
             all.push(Candidate { name, strategy: Strategy::of(&config, hidden), allocator: allocator.with(&env) });
         }
         let mut candidates = Candidates { all, named: None, free_disk: None };
-        let Some(spec) = config.as_ref().filter(|spec| spec.value != AUTO) else { return Ok(candidates) };
+        let Some(spec) = config.filter(|spec| spec.value != AUTO) else { return Ok(candidates) };
         if launch.layers.is_empty() {
             candidates.named = candidates.position(&spec.value);
         }
@@ -73,10 +77,8 @@ impl Candidates {
             let name = if candidates.position(&name).is_some() { format!("{name}, yours") } else { name };
             let path = |section| json::get(&config, &format!("zero_optimization.{section}.nvme_path"))?.as_str();
             let paths = ["offload_optimizer", "offload_param"].into_iter().filter_map(path);
-            if !inputs.is_elsewhere {
-                let free: Option<Vec<u64>> = paths.map(|path| Machine::here().free(Path::new(path))).collect();
-                candidates.free_disk = free.and_then(|free| free.into_iter().min());
-            }
+            let free: Option<Vec<u64>> = paths.map(|path| Machine::here().free(Path::new(path))).collect();
+            candidates.free_disk = free.and_then(|free| free.into_iter().min());
             candidates.named = Some(candidates.all.len());
             let (strategy, allocator) = (Strategy::of(&config, hidden), allocator.with(&env));
             candidates.all.push(Candidate { name, strategy, allocator });

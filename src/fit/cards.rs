@@ -89,8 +89,10 @@ pub fn parse(text: &str) -> Option<Cards> {
     const TIMES: [char; 5] = ['x', 'X', '×', '*', ':'];
     let text = text.trim();
     // The driver starts with the maker. Other texts that only contain a name may mean another card.
-    let pasted =
-        |text: &str| of_driver(text).filter(|_| ["NVIDIA ", "Tesla "].iter().any(|maker| text.starts_with(maker)));
+    let pasted = |text: &str| {
+        let is_of_driver = text.starts_with("NVIDIA ") || text.starts_with("Tesla ");
+        if is_of_driver { of_driver(text) } else { None }
+    };
     let counted = |card: &str, count: &str| {
         let count = count.trim().parse().ok().filter(|count| *count > 0)?;
         Some(Cards { card: named(card).or_else(|| pasted(card))?, count: Some(count) })

@@ -1,4 +1,4 @@
-//! Which templates fit, and which one to use.
+//! Judges the templates on one cluster, and recommends one.
 
 use super::allocator::{Allocator, UsedAllocator};
 use super::architecture::Weights;

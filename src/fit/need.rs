@@ -7,7 +7,7 @@ use super::strategy::{MemoryKind, Strategy};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Accounting {
-    /// What DeepSpeed and transformers really allocate.
+    /// All that DeepSpeed and transformers allocate.
     Real,
     /// 2 bytes per weight, 2 per gradient, 8 for Adam, and nothing else.
     Textbook,

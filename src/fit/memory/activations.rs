@@ -16,7 +16,7 @@ impl MemoryModel<'_> {
         let experts = self.adapted_experts();
         let all_experts = if *checkpointing { 0 } else { shape.layers * experts };
         // The backward pass of a layer needs gradients inside it and, with checkpointing, its recomputed activations.
-        // What was kept since the forward pass is freed as they are computed.
+        // The activations that were kept since the forward pass are freed as they are computed.
         let of_mlp = if self.workload.adapted_inputs > 0 { shape.inner } else { 3 * shape.inner };
         let gradients = element * if *checkpointing { of_mlp + 4 * shape.hidden } else { 2 * shape.inner };
         let recomputed = if *checkpointing { layer } else { 0 };
