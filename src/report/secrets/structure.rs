@@ -1,8 +1,7 @@
-//! Finds secrets by the structure of what is read: the words of a command, variables, and documents. No part is looked at
+//! Finds secrets by the structure of the input: the words of a command, variables, and documents. No part is looked at
 //! again and again, so the time grows as the input does.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use serde_json::Value;
 
@@ -14,21 +13,23 @@ use crate::base::yaml::{self, Dialect};
 /// Printed instead of a secret.
 pub const HIDDEN: &str = "***";
 
-/// A value that nobody may read: it prints as `***`.
+/// A word with more names and secrets than this is hidden as a whole.
+const MOST_IN_WORD: usize = 128;
+
+/// A value that nothing can print.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Secret(pub(super) String);
 
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(HIDDEN)
-    }
-}
+/// Secrets with the names that they go under.
+pub(super) type Named = BTreeMap<Secret, String>;
 
 impl Secret {
     /// As it is, and as JSON and a shell write it.
-    pub(super) fn spellings(&self) -> [Vec<u8>; 3] {
+    pub(super) fn spellings(&self) -> Vec<String> {
         let json = Value::from(self.0.as_str()).to_string();
-        [&self.0, &json[1..json.len() - 1], &self.0.replace('\'', r"'\''")].map(Into::into)
+        let mut all = vec![self.0.clone(), json[1..json.len() - 1].to_string(), self.0.replace('\'', r"'\''")];
+        all.dedup();
+        all
     }
 }
 
@@ -39,37 +40,27 @@ fn name_of(text: &str) -> Option<Name<'_>> {
     Sensitivity::of(text).map(|kind| (text, kind))
 }
 
-/// The secrets of each word of a command. The value of an option can be the next word, or several if it is in plural.
-pub(super) fn in_words(words: &[impl AsRef<str>]) -> Vec<Found> {
-    let mut asks: Option<Name> = None;
+/// The secrets of each word of a command.
+pub(super) fn in_words(words: &[impl AsRef<str>]) -> Vec<Named> {
+    let mut asks = None;
     let words = words.iter().map(AsRef::as_ref).map(|word| {
-        let mut found = Found::default();
-        // It hands on the word behind it.
-        let word = word.strip_prefix("--launcher-arg").map_or(word, |rest| rest.trim_start_matches('='));
-        if word.is_empty() {
-            return found;
+        let mut found = Found { secrets: Named::new(), left: MOST_IN_WORD };
+        found.next_word(&mut asks, word);
+        if found.left == 0 {
+            found.secrets.insert(Secret(word.to_string()), "SECRETS".to_string());
         }
-        if let Some(name) = asks.take().filter(|_| !is_option(word)) {
-            found.under(name, word);
-            asks = name.0.ends_with(['s', 'S']).then_some(name);
-        }
-        found.word(word);
-        let last = word.rsplit('=').next().unwrap_or(word);
-        if last.starts_with('-') || last.eq_ignore_ascii_case("Bearer") {
-            asks = name_of(last).or(asks);
-        }
-        found
+        found.secrets
     });
     words.collect()
 }
 
 /// The secrets of a config, a run file, or lines `NAME=VALUE`.
-pub(super) fn in_document(text: &str) -> Found {
-    let mut found = Found::default();
+pub(super) fn in_document(text: &str) -> Named {
+    let mut found = Found { secrets: Named::new(), left: usize::MAX };
     if may_show_secret(text) {
         found.document(text);
     }
-    found
+    found.secrets
 }
 
 /// Visits the texts and numbers of a JSON value, with the name of the secret that they are under. The words of a list are
@@ -89,160 +80,195 @@ pub(super) fn scalar(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_string)
 }
 
-/// Secrets, with the names that they go under.
-#[derive(Default)]
-pub(super) struct Found(pub(super) BTreeMap<Secret, String>);
+struct Found {
+    secrets: Named,
+    /// How many more names and secrets are looked at.
+    left: usize,
+}
 
 impl Found {
-    fn add(&mut self, (name, kind): Name, value: &str) {
-        if kind.hides(value) {
-            self.0.insert(Secret(value.to_string()), name.to_string());
-        }
+    fn may_go_on(&mut self) -> bool {
+        self.left = self.left.saturating_sub(1);
+        self.left > 0
     }
 
-    fn words(&mut self, words: &[impl AsRef<str>]) {
-        self.0.extend(in_words(words).into_iter().flat_map(|found| found.0));
+    fn add(&mut self, (name, kind): Name, value: &str) -> bool {
+        let is_secret = kind.hides(value);
+        if is_secret && self.may_go_on() {
+            self.secrets.insert(Secret(value.to_string()), name.to_string());
+        }
+        is_secret
+    }
+
+    fn name_of<'a>(&mut self, text: &'a str) -> Option<Name<'a>> {
+        if may_show_secret(text) && self.may_go_on() { name_of(text) } else { None }
     }
 
     fn document(&mut self, text: &str) {
         match parsed(text) {
             Ok(Value::String(_)) => text.lines().for_each(|line| self.word(line)),
             Ok(value) => self.value(None, value),
-            Err(_) => self.loosely(text),
+            Err(_) => self.broken_document(text),
         }
     }
 
-    /// In a text that cannot be read, what stands behind the name of a secret.
-    fn loosely(&mut self, text: &str) {
+    fn broken_document(&mut self, text: &str) {
         let mut name = None;
         let parts = text.split(|c: char| c.is_whitespace() || "{}[],:=\"'\\".contains(c));
         for part in parts.filter(|part| !part.is_empty()) {
-            name.inspect(|name| self.add(*name, part));
-            name = name_of(part);
+            name.inspect(|name| _ = self.add(*name, part));
+            name = self.name_of(part);
         }
     }
 
     fn value(&mut self, name: Option<Name>, mut value: Value) {
         visit(name, &mut value, &mut |name, values| match (name, values) {
-            (Some(name), [value]) if name.1.hides(&scalar(value)) => self.add(name, &scalar(value)),
-            (_, values) => self.words(&values.iter().filter_map(Value::as_str).collect::<Vec<_>>()),
+            (Some(name), [value]) if self.add(name, &scalar(value)) => {}
+            (_, values) => self.words(values.iter().filter_map(Value::as_str)),
         });
     }
 
     /// Under the name of a secret, all of a list or a mapping is secret, or the text itself.
-    fn under(&mut self, name: Name, text: &str) {
-        match is_collection(text).then(|| parsed(text)) {
-            Some(Ok(value)) => self.value(Some(name), value),
-            _ => self.add(name, text),
+    fn under(&mut self, name: Name, text: &str) -> bool {
+        if is_collection(text)
+            && let Ok(value) = parsed(text)
+        {
+            self.value(Some(name), value);
+            return true;
         }
+        self.add(name, text)
     }
 
-    fn word(&mut self, text: &str) {
-        if !may_show_secret(text) {
+    fn words<'a>(&mut self, words: impl IntoIterator<Item = &'a str>) {
+        let mut asks = None;
+        words.into_iter().for_each(|word| self.next_word(&mut asks, word));
+    }
+
+    /// The value of the option that `asks` for one can be this word, and the following ones if its name is in plural.
+    fn next_word<'a>(&mut self, asks: &mut Option<Name<'a>>, word: &'a str) {
+        // It hands on the word behind it.
+        let word = word.strip_prefix("--launcher-arg").map_or(word, |rest| rest.trim_start_matches('='));
+        if word.is_empty() {
             return;
         }
-        if is_collection(text) {
-            return self.document(text);
-        }
-        self.tokens(text);
-        self.addresses(text);
-        if !self.settings(text) && text.contains(|c| " \t\r\n\"'\\".contains(c)) {
-            // A command in a word. Only a shell knows all of its words.
-            let bare = || text.split_whitespace().map(|word| word.trim_matches(['"', '\'', ';']).to_string()).collect();
-            let words: Vec<String> = shell::plain_words(text).unwrap_or_else(bare);
-            if words != [text] {
-                self.words(&words);
+        if let Some(name) = asks.take()
+            && !is_option(word)
+        {
+            *asks = name.0.ends_with(['s', 'S']).then_some(name);
+            if self.under(name, word) {
+                return;
             }
         }
-    }
-
-    /// Tokens are known by how they begin.
-    fn tokens(&mut self, text: &str) {
-        for word in text.split(|c: char| !c.is_ascii_alphanumeric() && !"_-".contains(c)) {
-            token_at(word).inspect(|length| self.add(("TOKEN", Sensitivity::Password), &word[..*length]));
+        self.word(word);
+        let last = word.rsplit('=').next().unwrap_or(word);
+        if last.starts_with('-') || last.eq_ignore_ascii_case("Bearer") {
+            *asks = self.name_of(last).or(*asks);
         }
     }
 
-    /// What stands before the `@` of an address, if there is more than the name of a user.
-    fn addresses(&mut self, text: &str) {
-        for rest in text.split("://").skip(1) {
-            let rest = until(rest, " \t\r\n\"'`<>");
-            let authority = until(rest, "/?#");
-            // A password may hold any character.
-            let Some(end) = authority.rfind('@').or_else(|| rest.rfind('@')) else { continue };
-            let (user, password) = rest[..end].split_once(':').unwrap_or((&rest[..end], ""));
-            let port = until(password, "/?#");
-            let has_port = port != password && port.parse::<u16>().is_ok();
-            let has_password = !password.is_empty() && !has_port && user.len() < authority.len();
-            if has_password || looks_like_secret(user) || token_at(user).is_some() {
-                self.add(("CREDENTIALS", Sensitivity::Password), &rest[..end]);
+    /// Takes a word apart: `NAME=VALUE` and `NAME: VALUE` first, then lines, then words of a command or items of a list.
+    fn word(&mut self, word: &str) {
+        if !may_show_secret(word) {
+            return;
+        }
+        let mut rest = word;
+        while !is_collection(rest) {
+            let end = rest.find(is_special).unwrap_or(rest.len());
+            let (text, behind) = rest.split_at(end);
+            self.tokens(text);
+            let Some(special) = behind.chars().next() else { return };
+            if !matches!(special, '=' | ':') {
+                return self.parts(rest, special);
             }
-        }
-    }
-
-    /// `NAME=VALUE`, also in a list or in the query of an address, and `NAME: VALUE`. Whether one is the rest of the text.
-    fn settings(&mut self, text: &str) -> bool {
-        let mut done = 0;
-        while let Some(sign) = text[done..].find(['=', ':']).map(|length| done + length) {
-            let start = done + text[done..sign].trim_end_matches(is_of_name).len();
-            let (name, rest, is_entry) = (&text[start..sign], &text[sign + 1..], text[sign..].starts_with(':'));
-            done = sign + 1;
-            let before = text[..start].chars().next_back();
-            let is_last = matches!(before, None | Some('='));
-            let ends = match before {
-                Some(',' | ';' | '\n') => &text[start - 1..start],
-                Some('?' | '&') => "&#",
-                _ => " \t\r\n\"'`,;)]}",
-            };
-            let Some(name) = name_of(name) else {
-                if is_last && !is_entry && is_collection(rest) {
-                    self.document(rest);
-                    return true;
+            rest = &behind[1..];
+            if special == ':' && rest.starts_with("//") {
+                rest = &rest[2 + self.credentials(&rest[2..])..];
+            } else if special == '=' || !rest.starts_with(|c: char| c == '/' || c.is_ascii_digit()) {
+                // Not `secrets.json:12:3`.
+                let value = if special == ':' { rest.trim() } else { rest };
+                if let Some(name) = self.name_of(text)
+                    && self.under(name, value)
+                {
+                    if special == ':'
+                        && let Some((_, credentials)) = value.split_once(' ')
+                    {
+                        // `Authorization: Bearer X`
+                        self.add(name, credentials);
+                    }
+                    return;
                 }
-                continue;
-            };
-            // `secrets.json:12:3` and `token://host` are none.
-            if is_entry && (!is_last || rest.starts_with(|c: char| c == '/' || c.is_ascii_digit())) {
-                continue;
-            }
-            if !is_last {
-                let value = until(rest.trim_start_matches(['"', '\'']), ends);
-                self.under(name, value);
-                done += value.len();
-                continue;
-            }
-            let value = if is_entry { rest.trim() } else { rest };
-            self.under(name, value);
-            // `Authorization: Bearer X`
-            if is_entry && let Some((_, credentials)) = value.split_once(' ') {
-                self.add(name, credentials);
-            }
-            if is_collection(value) || name.1.hides(value) {
-                return true;
             }
         }
-        false
+        self.document(rest);
     }
-}
 
-fn is_collection(text: &str) -> bool {
-    text.trim_start().starts_with(['{', '['])
+    fn parts(&mut self, text: &str, separator: char) {
+        let is_blank = |c: char| c.is_whitespace() || is_quote(c);
+        if text.contains('\n') {
+            text.split('\n').for_each(|line| self.word(line));
+        } else if is_blank(separator) {
+            match shell::plain_words(text) {
+                Some(words) => self.words(words.iter().map(String::as_str)),
+                None => self.words(text.split(is_blank)),
+            }
+        } else if matches!(separator, '?' | '&') {
+            text.split(['?', '&', '#']).for_each(|item| self.word(item));
+        } else {
+            text.split(separator).for_each(|item| self.word(item));
+        }
+    }
+
+    /// Adds the tokens that are known by how they begin.
+    fn tokens(&mut self, text: &str) {
+        for word in text.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '-')) {
+            token_at(word).inspect(|length| _ = self.add(("TOKEN", Sensitivity::Password), &word[..*length]));
+        }
+    }
+
+    /// Adds the text before the `@` of an address, unless it is only the name of a user. Returns its length.
+    fn credentials(&mut self, text: &str) -> usize {
+        let text = text.split("://").next().unwrap_or(text);
+        let text = until(text, |c| c.is_whitespace() || is_quote(c) || matches!(c, '<' | '>'));
+        let is_end = |c| matches!(c, '/' | '?' | '#');
+        let authority = until(text, is_end);
+        // A password may hold any character.
+        let Some(end) = authority.rfind('@').or_else(|| text.rfind('@')) else { return 0 };
+        let (user, password) = text[..end].split_once(':').unwrap_or((&text[..end], ""));
+        let port = until(password, is_end);
+        let has_port = port != password && port.parse::<u16>().is_ok();
+        let has_password = !password.is_empty() && !has_port && user.len() < authority.len();
+        if has_password || looks_like_secret(user) || token_at(user).is_some() {
+            self.add(("CREDENTIALS", Sensitivity::Password), &text[..end]);
+            return end;
+        }
+        0
+    }
 }
 
 fn parsed(text: &str) -> Result<Value, SyntaxError> {
     json::parse(text).or_else(|_| yaml::parse(text, Dialect::PyYaml))
 }
 
-/// The text before the first of these characters.
-fn until<'a>(text: &'a str, ends: &str) -> &'a str {
-    text.split(|c| ends.contains(c)).next().unwrap_or(text)
+fn is_collection(text: &str) -> bool {
+    text.trim_start().starts_with(['{', '['])
 }
 
-fn is_of_name(c: char) -> bool {
-    c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-' | '+' | '~' | '$' | '@' | '%')
+fn is_quote(c: char) -> bool {
+    matches!(c, '"' | '\'' | '`')
 }
 
-/// Whether a word is the next option rather than the value of the one before it.
+/// Where a word may be taken apart.
+fn is_special(c: char) -> bool {
+    matches!(c, '=' | ':' | ',' | ';' | '&' | '?' | '#' | '|' | '(' | ')' | '[' | ']' | '{' | '}' | '<' | '>' | '\\')
+        || c.is_whitespace()
+        || is_quote(c)
+}
+
+fn until(text: &str, is_end: impl Fn(char) -> bool) -> &str {
+    text.split(is_end).next().unwrap_or(text)
+}
+
+/// Tells the next option from a random value that begins with `--`.
 fn is_option(word: &str) -> bool {
     let is_random = word.contains(|c: char| c.is_ascii_digit()) && word.contains(|c: char| c.is_ascii_uppercase());
     word.starts_with("--") && !is_random
