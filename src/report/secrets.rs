@@ -6,7 +6,7 @@ mod structure;
 
 use std::cell::OnceCell;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::ops::Range;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -21,12 +21,13 @@ pub use names::Sensitivity;
 #[cfg(feature = "testing")]
 pub use names::TOKENS;
 pub use structure::HIDDEN;
-use structure::{Named, in_document, in_words, scalar, visit};
+use structure::{Named, Secret, in_document, in_words, scalar};
 
 /// A shorter secret is hidden where it was found, but not looked for elsewhere: it would take harmless words along.
 const SHORTEST_ELSEWHERE: usize = 4;
 /// A shorter one is looked for as a word, not as a part of one.
 const SHORTEST_INSIDE: usize = 6;
+
 /// A stretch of a text.
 pub enum Piece<'a> {
     Open(&'a [u8]),
@@ -46,7 +47,6 @@ fn in_variable(name: &OsStr, value: &OsStr) -> Named {
     in_words(&[setting]).pop().unwrap_or_default()
 }
 
-/// Whether the value of that variable is a secret.
 pub(crate) fn is_secret(name: &str, value: impl AsRef<OsStr>) -> bool {
     Sensitivity::of(name).is_some_and(|kind| kind.hides(&value.as_ref().to_string_lossy()))
 }
@@ -66,24 +66,20 @@ impl<'h> Secrets<'h> {
             all.extend(in_words(&words).into_iter().rev().flatten());
             all.extend(env.iter().flat_map(|(name, value)| in_variable(name, value)));
             all.retain(|secret, _| secret.0.len() >= SHORTEST_ELSEWHERE);
-            let values = all.iter().flat_map(|(secret, name)| secret.spellings().into_iter().map(move |it| (it, name)));
-            values.map(|(value, name)| (Finder::new(&value).into_owned(), name.clone())).collect()
+            all.iter().flat_map(|(secret, name)| spellings(secret).map(|value| (value, name.clone()))).collect()
         })
     }
 
-    /// The pieces of each word of a command.
     pub fn in_words<'a>(&self, words: impl IntoIterator<Item = &'a OsStr>) -> Vec<Vec<Piece<'a>>> {
         let words: Vec<&OsStr> = words.into_iter().collect();
         let texts: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
         words.iter().zip(in_words(&texts)).map(|(word, own)| self.pieces(word.as_bytes(), &own)).collect()
     }
 
-    /// The pieces of a variable's value.
     pub fn in_value<'a>(&self, name: &str, value: &'a OsStr) -> Vec<Piece<'a>> {
         self.pieces(value.as_bytes(), &in_variable(OsStr::new(name), value))
     }
 
-    /// The pieces of a file.
     pub fn in_document<'a>(&self, text: &'a str) -> Vec<Piece<'a>> {
         self.pieces(text.as_bytes(), &in_document(text))
     }
@@ -92,43 +88,45 @@ impl<'h> Secrets<'h> {
     pub fn names<'a>(&self, set: impl Iterator<Item = (&'a str, &'a OsStr)>, unset: &[String]) -> Names {
         let set = set.map(|(name, value)| (name.into(), value.into()));
         let unset = unset.iter().map(|name| (name.into(), OsString::new()));
-        let mut names = Names::default();
-        for (name, value) in self.host.env.clone().into_iter().chain(set).chain(unset) {
-            names.taken.entry(name).or_default().push(value);
-        }
-        names
+        let taken = self.host.env.clone().into_iter().chain(set).chain(unset).collect();
+        Names { taken, given: BTreeMap::new() }
     }
 
-    /// A command, to be shown.
     pub fn hide_in_words<'a>(&self, words: impl IntoIterator<Item = &'a OsStr>) -> Vec<OsString> {
         self.in_words(words).iter().map(|pieces| OsString::from_vec(shown(pieces))).collect()
     }
 
-    /// `NAME=VALUE`, to be shown.
+    /// Returns `NAME=VALUE`.
     pub fn setting(&self, name: &str, value: impl AsRef<OsStr>) -> String {
         format!("{name}={}", String::from_utf8_lossy(&shown(&self.in_value(name, value.as_ref()))))
     }
 
-    /// A text, to be shown.
     pub fn hide_in_text(&self, text: &str) -> String {
         String::from_utf8_lossy(&shown(&self.pieces(text.as_bytes(), &Named::new()))).into_owned()
     }
 
-    /// A JSON value, to be shown.
     pub fn hide(&self, mut value: Value) -> Value {
-        visit(None, &mut value, &mut |name, values| match (name, values) {
-            (Some((_, kind)), [value]) if kind.hides(&scalar(value)) => *value = HIDDEN.into(),
-            (_, [Value::String(text)]) => *text = self.hide_in_text(text),
-            (_, [value]) if self.hide_in_text(&value.to_string()) == HIDDEN => *value = HIDDEN.into(),
-            (_, values) => {
-                let words = self.hide_in_words(values.iter().filter_map(Value::as_str).map(OsStr::new));
-                values.iter_mut().zip(words).for_each(|(value, word)| *value = word.to_string_lossy().into());
-            }
-        });
+        self.hide_under(None, &mut value);
         value
     }
 
-    /// JSON as it is printed.
+    fn hide_under(&self, kind: Option<Sensitivity>, value: &mut Value) {
+        match value {
+            Value::Array(items) if kind.is_none() && items.iter().all(Value::is_string) => {
+                let words = self.hide_in_words(items.iter().filter_map(Value::as_str).map(OsStr::new));
+                *items = words.iter().map(|word| word.to_string_lossy().into()).collect();
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| self.hide_under(kind, item)),
+            Value::Object(entries) => {
+                entries.iter_mut().for_each(|(key, it)| self.hide_under(kind.or_else(|| Sensitivity::of(key)), it));
+            }
+            value if kind.is_some_and(|kind| kind.hides(&scalar(value))) => *value = HIDDEN.into(),
+            Value::String(text) => *text = self.hide_in_text(text),
+            value if self.hide_in_text(&value.to_string()) == HIDDEN => *value = HIDDEN.into(),
+            _ => {}
+        }
+    }
+
     pub(crate) fn printed(&self, value: Value) -> Vec<u8> {
         escape_controls(&format!("{:#}\n", self.hide(value))).into_bytes()
     }
@@ -141,8 +139,8 @@ impl<'h> Secrets<'h> {
         }
         for (secret, name) in own {
             let before = found.len();
-            for value in secret.spellings() {
-                found.extend(places(text, &Finder::new(&value)).map(|place| (place, name)));
+            for value in spellings(secret) {
+                found.extend(places(text, &value).map(|place| (place, name)));
             }
             if found.len() == before {
                 // It is written in a way of its own, so all of the text is hidden.
@@ -167,7 +165,14 @@ impl<'h> Secrets<'h> {
     }
 }
 
-/// Where a value is in a text. A short one must be a word of its own there.
+/// Searches for a secret as it is, and as JSON and a shell write it.
+fn spellings(Secret(value): &Secret) -> impl Iterator<Item = Finder<'static>> + use<> {
+    let json = Value::from(value.as_str()).to_string();
+    let all = BTreeSet::from([value.clone(), json[1..json.len() - 1].to_string(), value.replace('\'', r"'\''")]);
+    all.into_iter().map(|spelling| Finder::new(&spelling).into_owned())
+}
+
+/// The places of a value in a text. A short one must be a word of its own there.
 fn places(text: &[u8], value: &Finder) -> impl Iterator<Item = Range<usize>> {
     let length = value.needle().len();
     let is_letter = |at: usize| text.get(at).is_some_and(u8::is_ascii_alphanumeric);
@@ -176,19 +181,18 @@ fn places(text: &[u8], value: &Finder) -> impl Iterator<Item = Range<usize>> {
     starts.map(move |start| start..start + length)
 }
 
-pub fn shown<'a>(pieces: &[Piece<'a>]) -> Vec<u8> {
-    let shown = |piece: &Piece<'a>| match *piece {
+pub fn shown(pieces: &[Piece]) -> Vec<u8> {
+    let shown = pieces.iter().map(|piece| match piece {
         Piece::Open(bytes) => bytes,
         Piece::Secret(..) => HIDDEN.as_bytes(),
-    };
-    pieces.iter().map(shown).collect::<Vec<_>>().concat()
+    });
+    shown.collect::<Vec<_>>().concat()
 }
 
 /// The variables by which a script asks for the secrets that it does not hold: one for each value.
-#[derive(Default)]
 pub struct Names {
-    /// The variables where the script runs with their values. Those it removes hold nothing, which no secret is.
-    taken: BTreeMap<OsString, Vec<OsString>>,
+    /// The variables that the script finds, sets or removes.
+    taken: Vec<(OsString, OsString)>,
     given: BTreeMap<Vec<u8>, String>,
 }
 
@@ -204,12 +208,11 @@ impl Names {
         let name = name.trim_start_matches("ZLAUNCH_");
         let first = if name.starts_with(|c: char| c.is_ascii_digit()) { format!("_{name}") } else { name.to_string() };
         let is_free = |variable: &String| {
-            let held = self.taken.get(OsStr::new(variable));
-            held.is_none_or(|held| held.iter().all(|held| held.as_bytes() == value))
+            self.taken.iter().all(|(name, held)| name != variable.as_str() || held.as_bytes() == value)
         };
         let mut names = std::iter::once(first.clone()).chain((2..).map(|number| format!("{first}_{number}")));
         let given = names.find(is_free).unwrap_or(first);
-        self.taken.entry(given.clone().into()).or_default().push(OsStr::from_bytes(value).into());
+        self.taken.push((given.clone().into(), OsStr::from_bytes(value).into()));
         self.given.insert(value.to_vec(), given.clone());
         given
     }

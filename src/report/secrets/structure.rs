@@ -1,46 +1,29 @@
-//! Finds secrets by the structure of the input: the words of a command, variables, and documents. No part is looked at
-//! again and again, so the time grows as the input does.
+//! Finds secrets by the structure of the words of a command, of variables and of documents, in time linear in their length.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
 use super::names::{Sensitivity, looks_like_secret, may_show_secret, token_at};
-use crate::base::json::{self, SyntaxError};
+use crate::base::json;
 use crate::base::shell;
 use crate::base::yaml::{self, Dialect};
 
 /// Printed instead of a secret.
 pub const HIDDEN: &str = "***";
+/// A word with more names and secrets is hidden as a whole.
+const MOST_IN_WORD: usize = 64;
+/// In a longer word no YAML and no quotes of a shell are understood, only JSON.
+const LONGEST_WORD: usize = 4096;
 
-/// A word with more names and secrets than this is hidden as a whole.
-const MOST_IN_WORD: usize = 128;
-
-/// A value that nothing can print.
+/// A value that cannot be printed.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Secret(pub(super) String);
 
 /// Secrets with the names that they go under.
 pub(super) type Named = BTreeMap<Secret, String>;
+type Name<'a> = (&'a str, Sensitivity);
 
-impl Secret {
-    /// As it is, and as JSON and a shell write it.
-    pub(super) fn spellings(&self) -> Vec<String> {
-        let json = Value::from(self.0.as_str()).to_string();
-        let mut all = vec![self.0.clone(), json[1..json.len() - 1].to_string(), self.0.replace('\'', r"'\''")];
-        all.dedup();
-        all
-    }
-}
-
-/// The name of a secret, and how secret it is.
-pub(super) type Name<'a> = (&'a str, Sensitivity);
-
-fn name_of(text: &str) -> Option<Name<'_>> {
-    Sensitivity::of(text).map(|kind| (text, kind))
-}
-
-/// The secrets of each word of a command.
 pub(super) fn in_words(words: &[impl AsRef<str>]) -> Vec<Named> {
     let mut asks = None;
     let words = words.iter().map(AsRef::as_ref).map(|word| {
@@ -63,21 +46,21 @@ pub(super) fn in_document(text: &str) -> Named {
     found.secrets
 }
 
-/// Visits the texts and numbers of a JSON value, with the name of the secret that they are under. The words of a list are
-/// visited together.
-pub(super) fn visit(name: Option<Name>, value: &mut Value, each: &mut dyn FnMut(Option<Name>, &mut [Value])) {
-    match value {
-        Value::Array(items) if name.is_none() && items.iter().all(Value::is_string) => each(None, items),
-        Value::Array(items) => items.iter_mut().for_each(|item| visit(name, item, each)),
-        Value::Object(entries) => {
-            entries.iter_mut().for_each(|(key, value)| visit(name.or_else(|| name_of(key)), value, each));
-        }
-        value => each(name, std::slice::from_mut(value)),
-    }
-}
-
 pub(super) fn scalar(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_string)
+}
+
+fn is_collection(text: &str) -> bool {
+    text.trim_start().starts_with(['{', '['])
+}
+
+fn ends_word(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '<' | '>')
+}
+
+fn is_special(c: char) -> bool {
+    let is_bracket = matches!(c, '(' | ')' | '[' | ']' | '{' | '}');
+    is_bracket || ends_word(c) || matches!(c, '=' | ':' | ',' | ';' | '&' | '?' | '#' | '|' | '\\')
 }
 
 struct Found {
@@ -87,77 +70,90 @@ struct Found {
 }
 
 impl Found {
-    fn may_go_on(&mut self) -> bool {
-        self.left = self.left.saturating_sub(1);
-        self.left > 0
-    }
-
+    /// Returns whether the value is secret.
     fn add(&mut self, (name, kind): Name, value: &str) -> bool {
         let is_secret = kind.hides(value);
-        if is_secret && self.may_go_on() {
+        if is_secret && self.left > 0 {
+            self.left -= 1;
             self.secrets.insert(Secret(value.to_string()), name.to_string());
         }
         is_secret
     }
 
     fn name_of<'a>(&mut self, text: &'a str) -> Option<Name<'a>> {
-        if may_show_secret(text) && self.may_go_on() { name_of(text) } else { None }
+        if self.left == 0 || !may_show_secret(text) {
+            return None;
+        }
+        self.left -= 1;
+        Some((text, Sensitivity::of(text)?))
+    }
+
+    fn parsed(&self, text: &str) -> Option<Value> {
+        let is_file = self.left > MOST_IN_WORD;
+        let yaml = || (is_file || text.len() <= LONGEST_WORD).then(|| yaml::parse(text, Dialect::PyYaml).ok())?;
+        json::parse(text).ok().or_else(yaml)
     }
 
     fn document(&mut self, text: &str) {
-        match parsed(text) {
-            Ok(Value::String(_)) => text.lines().for_each(|line| self.word(line)),
-            Ok(value) => self.value(None, value),
-            Err(_) => self.broken_document(text),
+        match self.parsed(text) {
+            Some(Value::String(_)) => text.lines().for_each(|line| self.word(line)),
+            Some(value) => self.value(None, &value),
+            None => {
+                let mut name = None;
+                let parts = text.split(|c| ends_word(c) || "{}[],:=\\".contains(c));
+                for part in parts.filter(|part| !part.is_empty()) {
+                    name.inspect(|name| _ = self.add(*name, part));
+                    name = self.name_of(part);
+                }
+            }
         }
     }
 
-    fn broken_document(&mut self, text: &str) {
-        let mut name = None;
-        let parts = text.split(|c: char| c.is_whitespace() || "{}[],:=\"'\\".contains(c));
-        for part in parts.filter(|part| !part.is_empty()) {
-            name.inspect(|name| _ = self.add(*name, part));
-            name = self.name_of(part);
+    fn value(&mut self, name: Option<Name>, value: &Value) {
+        match value {
+            Value::Array(items) if name.is_none() && items.iter().all(Value::is_string) => {
+                self.words(items.iter().filter_map(Value::as_str));
+            }
+            Value::Array(items) => items.iter().for_each(|item| self.value(name, item)),
+            Value::Object(entries) => {
+                for (key, value) in entries {
+                    let name = name.or_else(|| self.name_of(key));
+                    self.value(name, value);
+                }
+            }
+            value if name.is_some_and(|name| self.add(name, &scalar(value))) => {}
+            value => self.words(value.as_str().into_iter()),
         }
-    }
-
-    fn value(&mut self, name: Option<Name>, mut value: Value) {
-        visit(name, &mut value, &mut |name, values| match (name, values) {
-            (Some(name), [value]) if self.add(name, &scalar(value)) => {}
-            (_, values) => self.words(values.iter().filter_map(Value::as_str)),
-        });
     }
 
     /// Under the name of a secret, all of a list or a mapping is secret, or the text itself.
     fn under(&mut self, name: Name, text: &str) -> bool {
         if is_collection(text)
-            && let Ok(value) = parsed(text)
+            && let Some(value) = self.parsed(text)
         {
-            self.value(Some(name), value);
+            self.value(Some(name), &value);
             return true;
         }
         self.add(name, text)
     }
 
-    fn words<'a>(&mut self, words: impl IntoIterator<Item = &'a str>) {
+    fn words<'a>(&mut self, words: impl Iterator<Item = &'a str>) {
         let mut asks = None;
-        words.into_iter().for_each(|word| self.next_word(&mut asks, word));
+        words.for_each(|word| self.next_word(&mut asks, word));
     }
 
-    /// The value of the option that `asks` for one can be this word, and the following ones if its name is in plural.
+    /// A word, which can be the value that the option before it asks for. One whose name is in plural asks for several.
     fn next_word<'a>(&mut self, asks: &mut Option<Name<'a>>, word: &'a str) {
         // It hands on the word behind it.
         let word = word.strip_prefix("--launcher-arg").map_or(word, |rest| rest.trim_start_matches('='));
-        if word.is_empty() {
+        if word.is_empty() || self.left == 0 {
             return;
         }
-        if let Some(name) = asks.take()
-            && !is_option(word)
-        {
-            *asks = name.0.ends_with(['s', 'S']).then_some(name);
-            if self.under(name, word) {
-                return;
-            }
+        let is_random = word.contains(|c: char| c.is_ascii_digit()) && word.contains(|c: char| c.is_ascii_uppercase());
+        let is_option = word.starts_with("--") && !is_random;
+        let name = asks.take_if(|name| is_option || !name.0.ends_with(['s', 'S'])).or(*asks);
+        if !is_option && name.is_some_and(|name| self.under(name, word)) {
+            return;
         }
         self.word(word);
         let last = word.rsplit('=').next().unwrap_or(word);
@@ -166,110 +162,61 @@ impl Found {
         }
     }
 
-    /// Takes a word apart: `NAME=VALUE` and `NAME: VALUE` first, then lines, then words of a command or items of a list.
+    /// Takes a word apart: `NAME=VALUE` and `NAME: VALUE` first, then lines, then a command or a list.
     fn word(&mut self, word: &str) {
-        if !may_show_secret(word) {
+        if self.left == 0 || !may_show_secret(word) {
             return;
         }
         let mut rest = word;
-        while !is_collection(rest) {
-            let end = rest.find(is_special).unwrap_or(rest.len());
-            let (text, behind) = rest.split_at(end);
-            self.tokens(text);
-            let Some(special) = behind.chars().next() else { return };
-            if !matches!(special, '=' | ':') {
-                return self.parts(rest, special);
+        while self.left > 0 && !is_collection(rest) {
+            let (text, behind) = rest.split_at(rest.find(is_special).unwrap_or(rest.len()));
+            for word in text.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '-')) {
+                token_at(word).inspect(|token| _ = self.add(("TOKEN", Sensitivity::Password), token));
             }
-            rest = &behind[1..];
-            if special == ':' && rest.starts_with("//") {
-                rest = &rest[2 + self.credentials(&rest[2..])..];
-            } else if special == '=' || !rest.starts_with(|c: char| c == '/' || c.is_ascii_digit()) {
-                // Not `secrets.json:12:3`.
-                let value = if special == ':' { rest.trim() } else { rest };
-                if let Some(name) = self.name_of(text)
-                    && self.under(name, value)
-                {
-                    if special == ':'
-                        && let Some((_, credentials)) = value.split_once(' ')
-                    {
-                        // `Authorization: Bearer X`
-                        self.add(name, credentials);
+            let mut behind = behind.chars();
+            match behind.next() {
+                None => return,
+                Some(special @ ('=' | ':')) => {
+                    rest = behind.as_str();
+                    // Not `secrets.json:12:3`.
+                    let is_place = special == ':' && rest.starts_with(|c: char| c == '/' || c.is_ascii_digit());
+                    let name = if is_place { None } else { self.name_of(text) };
+                    let value = if special == ':' { rest.trim() } else { rest };
+                    if name.is_some_and(|name| self.under(name, value)) {
+                        return;
                     }
-                    return;
+                    if special == ':' && rest.starts_with("//") {
+                        rest = self.behind_credentials(&rest[2..]);
+                    }
                 }
+                Some(_) if rest.contains('\n') => return rest.split('\n').for_each(|line| self.word(line)),
+                Some(special) if ends_word(special) => {
+                    let plain = if rest.len() > LONGEST_WORD { None } else { shell::plain_words(rest) };
+                    return match plain {
+                        Some(words) => self.words(words.iter().map(String::as_str)),
+                        None => self.words(rest.split(ends_word)),
+                    };
+                }
+                Some('?' | '&') => return rest.split(['?', '&', '#']).for_each(|item| self.word(item)),
+                Some(special) => return rest.split(special).for_each(|item| self.word(item)),
             }
         }
         self.document(rest);
     }
 
-    fn parts(&mut self, text: &str, separator: char) {
-        let is_blank = |c: char| c.is_whitespace() || is_quote(c);
-        if text.contains('\n') {
-            text.split('\n').for_each(|line| self.word(line));
-        } else if is_blank(separator) {
-            match shell::plain_words(text) {
-                Some(words) => self.words(words.iter().map(String::as_str)),
-                None => self.words(text.split(is_blank)),
-            }
-        } else if matches!(separator, '?' | '&') {
-            text.split(['?', '&', '#']).for_each(|item| self.word(item));
-        } else {
-            text.split(separator).for_each(|item| self.word(item));
-        }
-    }
-
-    /// Adds the tokens that are known by how they begin.
-    fn tokens(&mut self, text: &str) {
-        for word in text.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '-')) {
-            token_at(word).inspect(|length| _ = self.add(("TOKEN", Sensitivity::Password), &word[..*length]));
-        }
-    }
-
-    /// Adds the text before the `@` of an address, unless it is only the name of a user. Returns its length.
-    fn credentials(&mut self, text: &str) -> usize {
-        let text = text.split("://").next().unwrap_or(text);
-        let text = until(text, |c| c.is_whitespace() || is_quote(c) || matches!(c, '<' | '>'));
-        let is_end = |c| matches!(c, '/' | '?' | '#');
-        let authority = until(text, is_end);
+    /// Adds what stands before the `@` of an address, unless it is only the name of a user. Returns the rest.
+    fn behind_credentials<'a>(&mut self, address: &'a str) -> &'a str {
+        let text = address.split("://").next().unwrap_or(address).split(ends_word).next().unwrap_or(address);
+        let authority = text.split(['/', '?', '#']).next().unwrap_or(text);
         // A password may hold any character.
-        let Some(end) = authority.rfind('@').or_else(|| text.rfind('@')) else { return 0 };
+        let Some(end) = authority.rfind('@').or_else(|| text.rfind('@')) else { return address };
         let (user, password) = text[..end].split_once(':').unwrap_or((&text[..end], ""));
-        let port = until(password, is_end);
-        let has_port = port != password && port.parse::<u16>().is_ok();
+        let has_port = password.split_once(['/', '?', '#']).is_some_and(|(port, _)| port.parse::<u16>().is_ok());
         let has_password = !password.is_empty() && !has_port && user.len() < authority.len();
-        if has_password || looks_like_secret(user) || token_at(user).is_some() {
-            self.add(("CREDENTIALS", Sensitivity::Password), &text[..end]);
-            return end;
+        if !has_password && !looks_like_secret(user) && token_at(user).is_none() {
+            return address;
         }
-        0
+        self.add(("CREDENTIALS", Sensitivity::Password), &text[..end]);
+        &address[end..]
     }
-}
-
-fn parsed(text: &str) -> Result<Value, SyntaxError> {
-    json::parse(text).or_else(|_| yaml::parse(text, Dialect::PyYaml))
-}
-
-fn is_collection(text: &str) -> bool {
-    text.trim_start().starts_with(['{', '['])
-}
-
-fn is_quote(c: char) -> bool {
-    matches!(c, '"' | '\'' | '`')
-}
-
-/// Where a word may be taken apart.
-fn is_special(c: char) -> bool {
-    matches!(c, '=' | ':' | ',' | ';' | '&' | '?' | '#' | '|' | '(' | ')' | '[' | ']' | '{' | '}' | '<' | '>' | '\\')
-        || c.is_whitespace()
-        || is_quote(c)
-}
-
-fn until(text: &str, is_end: impl Fn(char) -> bool) -> &str {
-    text.split(is_end).next().unwrap_or(text)
-}
-
-/// Tells the next option from a random value that begins with `--`.
-fn is_option(word: &str) -> bool {
-    let is_random = word.contains(|c: char| c.is_ascii_digit()) && word.contains(|c: char| c.is_ascii_uppercase());
-    word.starts_with("--") && !is_random
 }
