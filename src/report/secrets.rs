@@ -8,7 +8,7 @@ use std::cell::OnceCell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use memchr::memmem::Finder;
@@ -23,9 +23,9 @@ pub use names::TOKENS;
 pub use structure::HIDDEN;
 use structure::{Named, Secret, in_document, in_words, scalar};
 
-/// A shorter secret is hidden where it was found, but not looked for elsewhere: it would take harmless words along.
-const SHORTEST_ELSEWHERE: usize = 4;
-/// A shorter one is looked for as a word, not as a part of one.
+/// Other secrets are hidden where they were found, but not looked for elsewhere: short ones would take harmless words along.
+const LENGTHS_ELSEWHERE: RangeInclusive<usize> = 4..=4096;
+/// A shorter secret is looked for as a word, not as a part of one.
 const SHORTEST_INSIDE: usize = 6;
 
 /// A stretch of a text.
@@ -65,7 +65,7 @@ impl<'h> Secrets<'h> {
             let mut all: Named = documents.borrow().iter().flat_map(|text| in_document(text)).collect();
             all.extend(in_words(&words).into_iter().rev().flatten());
             all.extend(env.iter().flat_map(|(name, value)| in_variable(name, value)));
-            all.retain(|secret, _| secret.0.len() >= SHORTEST_ELSEWHERE);
+            all.retain(|secret, _| LENGTHS_ELSEWHERE.contains(&secret.0.len()));
             all.iter().flat_map(|(secret, name)| spellings(secret).map(|value| (value, name.clone()))).collect()
         })
     }

@@ -19,6 +19,8 @@ const HARMLESS_VALUES: &str = "true false yes no on off none null auto default";
 pub const TOKENS: &str =
     "hf_ ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- xoxb- xoxp- sk-ant- sk-proj- sk- api_org_ nvapi-";
 
+const SHORTEST_TOKEN: usize = 11;
+
 /// The shells of other machines read a secret from a file by a value that begins so.
 pub(crate) const READ_FROM_FILE: &str = "$(sed";
 
@@ -117,6 +119,9 @@ pub(super) fn looks_like_secret(value: &str) -> bool {
 
 /// The token that begins a text.
 pub(super) fn token_at(text: &str) -> Option<&str> {
+    if text.len() < SHORTEST_TOKEN {
+        return None;
+    }
     let prefix = TOKENS.split(' ').find(|prefix| text.starts_with(prefix))?;
     let joins = |c: char| prefix.len() > 5 && "_-".contains(c);
     let rest = &text[prefix.len()..];

@@ -98,19 +98,24 @@ impl Found {
         match self.parsed(text) {
             Some(Value::String(_)) => text.lines().for_each(|line| self.word(line)),
             Some(value) => self.value(None, &value),
-            None => {
-                let mut name = None;
-                let parts = text.split(|c| ends_word(c) || "{}[],:=\\".contains(c));
-                for part in parts.filter(|part| !part.is_empty()) {
-                    name.inspect(|name| _ = self.add(*name, part));
-                    name = self.name_of(part);
-                }
+            None => self.broken_document(text),
+        }
+    }
+
+    fn broken_document(&mut self, text: &str) {
+        let mut name = None;
+        for part in text.split(|c| ends_word(c) || "{}[],:=\\".contains(c)).filter(|part| !part.is_empty()) {
+            if self.left == 0 {
+                return;
             }
+            name.inspect(|name| _ = self.add(*name, part));
+            name = self.name_of(part);
         }
     }
 
     fn value(&mut self, name: Option<Name>, value: &Value) {
         match value {
+            _ if self.left == 0 => {}
             Value::Array(items) if name.is_none() && items.iter().all(Value::is_string) => {
                 self.words(items.iter().filter_map(Value::as_str));
             }
@@ -168,9 +173,12 @@ impl Found {
             return;
         }
         let mut rest = word;
-        while self.left > 0 && !is_collection(rest) {
+        while self.left > 0 {
+            if is_collection(rest) {
+                return self.document(rest);
+            }
             let (text, behind) = rest.split_at(rest.find(is_special).unwrap_or(rest.len()));
-            for word in text.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '-')) {
+            for word in text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '-') {
                 token_at(word).inspect(|token| _ = self.add(("TOKEN", Sensitivity::Password), token));
             }
             let mut behind = behind.chars();
@@ -201,7 +209,6 @@ impl Found {
                 Some(special) => return rest.split(special).for_each(|item| self.word(item)),
             }
         }
-        self.document(rest);
     }
 
     /// Adds what stands before the `@` of an address, unless it is only the name of a user. Returns the rest.
