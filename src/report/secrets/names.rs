@@ -19,8 +19,6 @@ const HARMLESS_VALUES: &str = "true false yes no on off none null auto default";
 pub const TOKENS: &str =
     "hf_ ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- xoxb- xoxp- sk-ant- sk-proj- sk- api_org_ nvapi-";
 
-const SHORTEST_TOKEN: usize = 11;
-
 /// The shells of other machines read a secret from a file by a value that begins so.
 pub(crate) const READ_FROM_FILE: &str = "$(sed";
 
@@ -46,14 +44,11 @@ impl Sensitivity {
         let name = name.to_ascii_uppercase();
         let parts: Vec<&str> = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|it| !it.is_empty()).collect();
         let (&last, before) = parts.split_last()?;
-        // The variable PWD is a folder.
-        if name == "PWD" && is_variable {
-            return None;
-        }
         let first = if is_variable { 0 } else { before.len() };
         let is_password = ANYWHERE.split(' ').any(|word| name.contains(word));
         let is_named = || (first..parts.len()).any(|at| is_of_secret(&parts[..=at], is_variable));
-        if !is_password && !is_one_of(last, LAST) && !is_named() {
+        // The variable PWD is a folder.
+        if !is_password && !is_named() && (!is_one_of(last, LAST) || is_variable && parts == ["PWD"]) {
             return None;
         }
         Some(match last {
@@ -119,9 +114,6 @@ pub(super) fn looks_like_secret(value: &str) -> bool {
 
 /// The token that begins a text.
 pub(super) fn token_at(text: &str) -> Option<&str> {
-    if text.len() < SHORTEST_TOKEN {
-        return None;
-    }
     let prefix = TOKENS.split(' ').find(|prefix| text.starts_with(prefix))?;
     let joins = |c: char| prefix.len() > 5 && "_-".contains(c);
     let rest = &text[prefix.len()..];

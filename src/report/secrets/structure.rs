@@ -178,7 +178,8 @@ impl Found {
                 return self.document(rest);
             }
             let (text, behind) = rest.split_at(rest.find(is_special).unwrap_or(rest.len()));
-            for word in text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '-') {
+            let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '-');
+            for word in words.filter(|word| word.len() > 10) {
                 token_at(word).inspect(|token| _ = self.add(("TOKEN", Sensitivity::Password), token));
             }
             let mut behind = behind.chars();
