@@ -11,7 +11,7 @@ use crate::base::yaml::{self, Dialect};
 
 /// Printed instead of a secret.
 pub const HIDDEN: &str = "***";
-/// A word with more names and secrets is hidden as a whole.
+/// A word with more names, secrets and commands in it is hidden as a whole.
 const MOST_IN_WORD: usize = 64;
 /// In a longer word no YAML and no quotes of a shell are understood, only JSON.
 const LONGEST_WORD: usize = 4096;
@@ -63,9 +63,24 @@ fn is_special(c: char) -> bool {
     is_bracket || ends_word(c) || matches!(c, '=' | ':' | ',' | ';' | '&' | '?' | '#' | '|' | '\\')
 }
 
+/// The words of a command that only a shell could split: at blanks outside of quotes, or at every quote if there are none.
+fn rough_words(text: &str) -> Vec<&str> {
+    let mut quote = None;
+    let words = text.split(|c: char| {
+        if quote == Some(c) {
+            quote = None;
+        } else if quote.is_none() && matches!(c, '"' | '\'') {
+            quote = Some(c);
+        }
+        quote.is_none() && c.is_whitespace()
+    });
+    let words: Vec<&str> = words.collect();
+    if words.len() > 1 { words } else { text.split(ends_word).collect() }
+}
+
 struct Found {
     secrets: Named,
-    /// How many more names and secrets are looked at.
+    /// How many more names, secrets and commands are looked at.
     left: usize,
 }
 
@@ -200,10 +215,11 @@ impl Found {
                 }
                 Some(_) if rest.contains('\n') => return rest.split('\n').for_each(|line| self.word(line)),
                 Some(special) if ends_word(special) => {
+                    self.left = self.left.saturating_sub(1);
                     let plain = if rest.len() > LONGEST_WORD { None } else { shell::plain_words(rest) };
                     return match plain {
                         Some(words) => self.words(words.iter().map(String::as_str)),
-                        None => self.words(rest.split(ends_word)),
+                        None => self.words(rough_words(rest).into_iter()),
                     };
                 }
                 Some('?' | '&') => return rest.split(['?', '&', '#']).for_each(|item| self.word(item)),
