@@ -8,9 +8,10 @@ use std::cell::OnceCell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
-use std::ops::Bound::{Included, Unbounded};
+use std::ops::{Range, RangeInclusive};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
+use memchr::memmem::Finder;
 use serde_json::Value;
 
 use crate::base::layout::escape_controls;
@@ -20,11 +21,11 @@ pub use names::Sensitivity;
 #[cfg(feature = "testing")]
 pub use names::TOKENS;
 pub use structure::HIDDEN;
-use structure::{Found, Secret, in_document, in_words, scalar, visit};
+use structure::{Named, Secret, in_document, in_words, scalar};
 
-/// A shorter secret is hidden where it was found, but not looked for elsewhere: it would take harmless words along.
-const SHORTEST_ELSEWHERE: usize = 4;
-/// A shorter one is looked for as a word, not as a part of one.
+/// Other secrets are hidden where they were found, but not looked for elsewhere: short ones would take harmless words along.
+const LENGTHS_ELSEWHERE: RangeInclusive<usize> = 4..=4096;
+/// A shorter secret is looked for as a word, not as a part of one.
 const SHORTEST_INSIDE: usize = 6;
 
 /// A stretch of a text.
@@ -34,55 +35,18 @@ pub enum Piece<'a> {
     Secret(String, &'a [u8]),
 }
 
-/// Secrets to look for, in all their spellings.
-struct Known {
-    values: BTreeMap<Vec<u8>, String>,
-    /// The bytes that one of them begins with.
-    begins: [bool; 256],
-}
-
-impl Known {
-    fn new(Found(found): &Found) -> Self {
-        let named = found.iter().flat_map(|(secret, name)| secret.spellings().map(|value| (value, name.clone())));
-        let mut known = Known { values: named.collect(), begins: [false; 256] };
-        known.values.keys().for_each(|value| known.begins[usize::from(value[0])] = true);
-        known
-    }
-
-    /// Where they are in a text, with their names.
-    fn places(&self, text: &[u8]) -> Vec<(usize, Reverse<usize>, &str)> {
-        let is_letter = |at: usize| text.get(at).is_some_and(u8::is_ascii_alphanumeric);
-        let mut places = Vec::new();
-        for start in (0..text.len()).filter(|at| self.begins[usize::from(text[*at])]) {
-            let mut rest = &text[start..];
-            // Of all that are not behind the text in order, those that it begins with are beginnings of the last one.
-            while let Some((value, name)) = self.values.range::<[u8], _>((Unbounded, Included(rest))).next_back() {
-                let end = start + value.len();
-                let is_word = || !is_letter(start.wrapping_sub(1)) && !is_letter(end);
-                if rest.starts_with(value) && (value.len() >= SHORTEST_INSIDE || is_word()) {
-                    places.push((start, Reverse(end), name.as_str()));
-                }
-                let common = value.iter().zip(rest).take_while(|(one, other)| one == other).count();
-                rest = &rest[..common.min(value.len() - 1)];
-            }
-        }
-        places
-    }
-}
-
 /// All secrets that zlaunch has read.
 pub struct Secrets<'h> {
     host: &'h Host,
     /// Gathered when something is shown: most launches show nothing.
-    known: OnceCell<Known>,
+    known: OnceCell<Vec<(Finder<'static>, String)>>,
 }
 
-fn in_variable(name: &OsStr, value: &OsStr) -> Found {
+fn in_variable(name: &OsStr, value: &OsStr) -> Named {
     let setting = [name, OsStr::new("="), value].map(OsStr::to_string_lossy).concat();
     in_words(&[setting]).pop().unwrap_or_default()
 }
 
-/// Whether the value of that variable is a secret.
 pub(crate) fn is_secret(name: &str, value: impl AsRef<OsStr>) -> bool {
     Sensitivity::of(name).is_some_and(|kind| kind.hides(&value.as_ref().to_string_lossy()))
 }
@@ -92,32 +56,30 @@ impl<'h> Secrets<'h> {
         Secrets { host, known: OnceCell::new() }
     }
 
-    /// Those of the environment, the command line, and the documents that were read.
-    fn known(&self) -> &Known {
+    /// Those of the environment, the command line, and the documents that were read, in all their spellings.
+    fn known(&self) -> &[(Finder<'static>, String)] {
         self.known.get_or_init(|| {
             let Host { env, words, documents, .. } = self.host;
             let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
-            let documents = documents.borrow();
             // The last name of a value stands: that of a variable, or of the first word.
-            let found = documents.iter().map(|text| in_document(text)).chain(in_words(&words).into_iter().rev());
-            let found = found.chain(env.iter().map(|(name, value)| in_variable(name, value))).flat_map(|found| found.0);
-            Known::new(&Found(found.filter(|(secret, _)| secret.0.len() >= SHORTEST_ELSEWHERE).collect()))
+            let mut all: Named = documents.borrow().iter().flat_map(|text| in_document(text)).collect();
+            all.extend(in_words(&words).into_iter().rev().flatten());
+            all.extend(env.iter().flat_map(|(name, value)| in_variable(name, value)));
+            all.retain(|secret, _| LENGTHS_ELSEWHERE.contains(&secret.0.len()));
+            all.iter().flat_map(|(secret, name)| spellings(secret).map(|value| (value, name.clone()))).collect()
         })
     }
 
-    /// The pieces of each word of a command.
     pub fn in_words<'a>(&self, words: impl IntoIterator<Item = &'a OsStr>) -> Vec<Vec<Piece<'a>>> {
         let words: Vec<&OsStr> = words.into_iter().collect();
         let texts: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
         words.iter().zip(in_words(&texts)).map(|(word, own)| self.pieces(word.as_bytes(), &own)).collect()
     }
 
-    /// The pieces of a variable's value.
     pub fn in_value<'a>(&self, name: &str, value: &'a OsStr) -> Vec<Piece<'a>> {
         self.pieces(value.as_bytes(), &in_variable(OsStr::new(name), value))
     }
 
-    /// The pieces of a file.
     pub fn in_document<'a>(&self, text: &'a str) -> Vec<Piece<'a>> {
         self.pieces(text.as_bytes(), &in_document(text))
     }
@@ -126,90 +88,112 @@ impl<'h> Secrets<'h> {
     pub fn names<'a>(&self, set: impl Iterator<Item = (&'a str, &'a OsStr)>, unset: &[String]) -> Names {
         let set = set.map(|(name, value)| (name.into(), value.into()));
         let unset = unset.iter().map(|name| (name.into(), OsString::new()));
-        let mut names = Names::default();
-        for (name, value) in self.host.env.clone().into_iter().chain(set).chain(unset) {
-            names.taken.entry(name).or_default().push(value);
-        }
-        names
+        let taken = self.host.env.clone().into_iter().chain(set).chain(unset).collect();
+        Names { taken, given: BTreeMap::new() }
     }
 
-    /// A command, to be shown.
     pub fn hide_in_words<'a>(&self, words: impl IntoIterator<Item = &'a OsStr>) -> Vec<OsString> {
         self.in_words(words).iter().map(|pieces| OsString::from_vec(shown(pieces))).collect()
     }
 
-    /// `NAME=VALUE`, to be shown.
+    /// Returns `NAME=VALUE`.
     pub fn setting(&self, name: &str, value: impl AsRef<OsStr>) -> String {
         format!("{name}={}", String::from_utf8_lossy(&shown(&self.in_value(name, value.as_ref()))))
     }
 
-    /// A text, to be shown.
     pub fn hide_in_text(&self, text: &str) -> String {
-        String::from_utf8_lossy(&shown(&self.pieces(text.as_bytes(), &Found::default()))).into_owned()
+        String::from_utf8_lossy(&shown(&self.pieces(text.as_bytes(), &Named::new()))).into_owned()
     }
 
-    /// A JSON value, to be shown.
     pub fn hide(&self, mut value: Value) -> Value {
-        visit(None, &mut value, &mut |name, values| match (name, values) {
-            (Some((_, kind)), [value]) if kind.hides(&scalar(value)) => *value = HIDDEN.into(),
-            (_, [Value::String(text)]) => *text = self.hide_in_text(text),
-            (_, [value]) if self.hide_in_text(&value.to_string()) == HIDDEN => *value = HIDDEN.into(),
-            (_, values) => {
-                let words = self.hide_in_words(values.iter().filter_map(Value::as_str).map(OsStr::new));
-                values.iter_mut().zip(words).for_each(|(value, word)| *value = word.to_string_lossy().into());
-            }
-        });
+        self.hide_under(None, &mut value);
         value
     }
 
-    /// JSON as it is printed.
+    fn hide_under(&self, kind: Option<Sensitivity>, value: &mut Value) {
+        match value {
+            Value::Array(items) if kind.is_none() && items.iter().all(Value::is_string) => {
+                let words = self.hide_in_words(items.iter().filter_map(Value::as_str).map(OsStr::new));
+                *items = words.iter().map(|word| word.to_string_lossy().into()).collect();
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| self.hide_under(kind, item)),
+            Value::Object(entries) => {
+                entries.iter_mut().for_each(|(key, it)| self.hide_under(kind.or_else(|| Sensitivity::of(key)), it));
+            }
+            value if kind.is_some_and(|kind| kind.hides(&scalar(value))) => *value = HIDDEN.into(),
+            Value::String(text) => *text = self.hide_in_text(text),
+            value if self.hide_in_text(&value.to_string()) == HIDDEN => *value = HIDDEN.into(),
+            _ => {}
+        }
+    }
+
     pub(crate) fn printed(&self, value: Value) -> Vec<u8> {
         escape_controls(&format!("{:#}\n", self.hide(value))).into_bytes()
     }
 
     /// A text in pieces. Its own secrets are hidden however short they are.
-    fn pieces<'a>(&self, text: &'a [u8], own: &Found) -> Vec<Piece<'a>> {
-        let known = Known::new(own);
-        let mut places = known.places(text);
-        let found: BTreeSet<&[u8]> = places.iter().map(|(start, Reverse(end), _)| &text[*start..*end]).collect();
-        let is_found = |secret: &Secret| secret.spellings().iter().any(|value| found.contains(value.as_slice()));
-        if let Some((_, name)) = own.0.iter().find(|(secret, _)| !is_found(secret)) {
-            // It is written in a way of its own, so all of the text is hidden.
-            return vec![Piece::Secret(name.clone(), text)];
+    fn pieces<'a>(&self, text: &'a [u8], own: &Named) -> Vec<Piece<'a>> {
+        let mut found: Vec<(Range<usize>, &String)> = Vec::new();
+        for (value, name) in self.known() {
+            found.extend(places(text, value).map(|place| (place, name)));
         }
-        places.splice(..0, self.known().places(text));
-        places.sort_by_key(|(start, end, _)| (*start, *end));
-        let (mut pieces, mut at) = (Vec::new(), 0);
-        for (start, Reverse(end), name) in places {
-            // Inside of the one before.
-            if end <= at {
-                continue;
+        for (secret, name) in own {
+            let before = found.len();
+            for value in spellings(secret) {
+                found.extend(places(text, &value).map(|place| (place, name)));
             }
-            pieces.extend((start > at).then(|| Piece::Open(&text[at..start])));
-            pieces.push(Piece::Secret(name.to_string(), &text[start.max(at)..end]));
-            at = end;
+            if found.len() == before {
+                // It is written in a way of its own, so all of the text is hidden.
+                return vec![Piece::Secret(name.clone(), text)];
+            }
         }
-        pieces.extend((at < text.len()).then(|| Piece::Open(&text[at..])));
+        found.sort_by_key(|(place, _)| (place.start, Reverse(place.end)));
+        let (mut pieces, mut at) = (Vec::new(), 0);
+        for (Range { start, end }, name) in found {
+            if start > at {
+                pieces.push(Piece::Open(&text[at..start]));
+            }
+            if end > at {
+                pieces.push(Piece::Secret(name.clone(), &text[start.max(at)..end]));
+                at = end;
+            }
+        }
+        if at < text.len() {
+            pieces.push(Piece::Open(&text[at..]));
+        }
         pieces
     }
 }
 
-pub fn shown<'a>(pieces: &[Piece<'a>]) -> Vec<u8> {
-    let shown = |piece: &Piece<'a>| match *piece {
+/// Searches for a secret as it is, and as JSON and a shell write it.
+fn spellings(Secret(value): &Secret) -> impl Iterator<Item = Finder<'static>> + use<> {
+    let json = Value::from(value.as_str()).to_string();
+    let all = BTreeSet::from([value.clone(), json[1..json.len() - 1].to_string(), value.replace('\'', r"'\''")]);
+    all.into_iter().map(|spelling| Finder::new(&spelling).into_owned())
+}
+
+/// The places of a value in a text. A short one must be a word of its own there.
+fn places(text: &[u8], value: &Finder) -> impl Iterator<Item = Range<usize>> {
+    let length = value.needle().len();
+    let is_letter = |at: usize| text.get(at).is_some_and(u8::is_ascii_alphanumeric);
+    let is_apart = move |start: usize| !is_letter(start.wrapping_sub(1)) && !is_letter(start + length);
+    let starts = value.find_iter(text).filter(move |start| length >= SHORTEST_INSIDE || is_apart(*start));
+    starts.map(move |start| start..start + length)
+}
+
+pub fn shown(pieces: &[Piece]) -> Vec<u8> {
+    let shown = pieces.iter().map(|piece| match piece {
         Piece::Open(bytes) => bytes,
         Piece::Secret(..) => HIDDEN.as_bytes(),
-    };
-    pieces.iter().map(shown).collect::<Vec<_>>().concat()
+    });
+    shown.collect::<Vec<_>>().concat()
 }
 
 /// The variables by which a script asks for the secrets that it does not hold: one for each value.
-#[derive(Default)]
 pub struct Names {
-    /// The variables where the script runs with their values. Those it removes hold nothing, which no secret is.
-    taken: BTreeMap<OsString, Vec<OsString>>,
+    /// The variables that the script finds, sets or removes.
+    taken: Vec<(OsString, OsString)>,
     given: BTreeMap<Vec<u8>, String>,
-    /// How far each name has been counted.
-    numbers: BTreeMap<String, usize>,
 }
 
 impl Names {
@@ -223,14 +207,12 @@ impl Names {
         let name: String = name.trim_start_matches('-').chars().map(letter).collect();
         let name = name.trim_start_matches("ZLAUNCH_");
         let first = if name.starts_with(|c: char| c.is_ascii_digit()) { format!("_{name}") } else { name.to_string() };
-        let mut variable = OsString::from(&first);
-        while self.taken.get(&variable).is_some_and(|held| held.iter().any(|held| held.as_bytes() != value)) {
-            let number = self.numbers.entry(first.clone()).or_insert(1);
-            *number += 1;
-            variable = format!("{first}_{number}").into();
-        }
-        let given = variable.to_string_lossy().into_owned();
-        self.taken.entry(variable).or_default().push(OsStr::from_bytes(value).into());
+        let is_free = |variable: &String| {
+            self.taken.iter().all(|(name, held)| name != variable.as_str() || held.as_bytes() == value)
+        };
+        let mut names = std::iter::once(first.clone()).chain((2..).map(|number| format!("{first}_{number}")));
+        let given = names.find(is_free).unwrap_or(first);
+        self.taken.push((given.clone().into(), OsStr::from_bytes(value).into()));
         self.given.insert(value.to_vec(), given.clone());
         given
     }

@@ -60,6 +60,7 @@ fn words() {
         // Commands in a word.
         "see comet.api_key=«abcd» and more, or https://example.org/a@b|HTTPS_PROXY=http://«me:pw»@proxy:80/x",
         "--set zero_optimization.stage=3|my_secrets.json:12:3|x --token «abcd» --env A_KEY=«bcde» f",
+        "export HF_TOKEN=«\"Sabc two\";» x $Y|login(token=«'Sabc', a=1)»|don't use Bearer «Sabcdefgh» $X",
         // What the environment and the command line name is known, as it is and as JSON writes it.
         r#"x-«hf_abcdefgh»,«hf_abcdefgh» «my own "value"» «my own \"value\"» «abcdef» «of-a-site» abcde <|im_end|>"#,
         // One that begins inside of another, or goes on behind it.
@@ -115,7 +116,7 @@ fn names_of_secrets_and_of_other_things() {
 /// Also by the first look at a word, which has the beginnings of its own.
 #[test]
 fn every_kind_of_token_is_hidden_where_it_stands_alone() {
-    for prefix in TOKENS {
+    for prefix in TOKENS.split(' ') {
         let token = format!("{prefix}A1b2C3d4E5f6G7h8");
         assert_eq!(secrets().hide_in_words([OsStr::new(&token)]), [HIDDEN], "{token}");
     }

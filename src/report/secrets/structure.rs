@@ -1,249 +1,246 @@
-//! Finds secrets by the structure of what is read: the words of a command, variables, and documents. No part is looked at
-//! again and again, so the time grows as the input does.
+//! Finds secrets by the structure of the words of a command, of variables and of documents, in time linear in their length.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use serde_json::Value;
 
 use super::names::{Sensitivity, looks_like_secret, may_show_secret, token_at};
-use crate::base::json::{self, SyntaxError};
+use crate::base::json;
 use crate::base::shell;
 use crate::base::yaml::{self, Dialect};
 
 /// Printed instead of a secret.
 pub const HIDDEN: &str = "***";
+/// A word with more names, secrets and commands in it is hidden as a whole.
+const MOST_IN_WORD: usize = 64;
+/// In a longer word no YAML and no quotes of a shell are understood, only JSON.
+const LONGEST_WORD: usize = 4096;
 
-/// A value that nobody may read: it prints as `***`.
+/// A value that cannot be printed.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Secret(pub(super) String);
 
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(HIDDEN)
-    }
-}
+/// Secrets with the names that they go under.
+pub(super) type Named = BTreeMap<Secret, String>;
+type Name<'a> = (&'a str, Sensitivity);
 
-impl Secret {
-    /// As it is, and as JSON and a shell write it.
-    pub(super) fn spellings(&self) -> [Vec<u8>; 3] {
-        let json = Value::from(self.0.as_str()).to_string();
-        [&self.0, &json[1..json.len() - 1], &self.0.replace('\'', r"'\''")].map(Into::into)
-    }
-}
-
-/// The name of a secret, and how secret it is.
-pub(super) type Name<'a> = (&'a str, Sensitivity);
-
-fn name_of(text: &str) -> Option<Name<'_>> {
-    Sensitivity::of(text).map(|kind| (text, kind))
-}
-
-/// The secrets of each word of a command. The value of an option can be the next word, or several if it is in plural.
-pub(super) fn in_words(words: &[impl AsRef<str>]) -> Vec<Found> {
-    let mut asks: Option<Name> = None;
+pub(super) fn in_words(words: &[impl AsRef<str>]) -> Vec<Named> {
+    let mut asks = None;
     let words = words.iter().map(AsRef::as_ref).map(|word| {
-        let mut found = Found::default();
-        // It hands on the word behind it.
-        let word = word.strip_prefix("--launcher-arg").map_or(word, |rest| rest.trim_start_matches('='));
-        if word.is_empty() {
-            return found;
+        let mut found = Found { secrets: Named::new(), left: MOST_IN_WORD };
+        found.next_word(&mut asks, word);
+        if found.left == 0 {
+            found.secrets.insert(Secret(word.to_string()), "SECRETS".to_string());
         }
-        if let Some(name) = asks.take().filter(|_| !is_option(word)) {
-            found.under(name, word);
-            asks = name.0.ends_with(['s', 'S']).then_some(name);
-        }
-        found.word(word);
-        let last = word.rsplit('=').next().unwrap_or(word);
-        if last.starts_with('-') || last.eq_ignore_ascii_case("Bearer") {
-            asks = name_of(last).or(asks);
-        }
-        found
+        found.secrets
     });
     words.collect()
 }
 
 /// The secrets of a config, a run file, or lines `NAME=VALUE`.
-pub(super) fn in_document(text: &str) -> Found {
-    let mut found = Found::default();
+pub(super) fn in_document(text: &str) -> Named {
+    let mut found = Found { secrets: Named::new(), left: usize::MAX };
     if may_show_secret(text) {
         found.document(text);
     }
-    found
-}
-
-/// Visits the texts and numbers of a JSON value, with the name of the secret that they are under. The words of a list are
-/// visited together.
-pub(super) fn visit(name: Option<Name>, value: &mut Value, each: &mut dyn FnMut(Option<Name>, &mut [Value])) {
-    match value {
-        Value::Array(items) if name.is_none() && items.iter().all(Value::is_string) => each(None, items),
-        Value::Array(items) => items.iter_mut().for_each(|item| visit(name, item, each)),
-        Value::Object(entries) => {
-            entries.iter_mut().for_each(|(key, value)| visit(name.or_else(|| name_of(key)), value, each));
-        }
-        value => each(name, std::slice::from_mut(value)),
-    }
+    found.secrets
 }
 
 pub(super) fn scalar(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_string)
 }
 
-/// Secrets, with the names that they go under.
-#[derive(Default)]
-pub(super) struct Found(pub(super) BTreeMap<Secret, String>);
-
-impl Found {
-    fn add(&mut self, (name, kind): Name, value: &str) {
-        if kind.hides(value) {
-            self.0.insert(Secret(value.to_string()), name.to_string());
-        }
-    }
-
-    fn words(&mut self, words: &[impl AsRef<str>]) {
-        self.0.extend(in_words(words).into_iter().flat_map(|found| found.0));
-    }
-
-    fn document(&mut self, text: &str) {
-        match parsed(text) {
-            Ok(Value::String(_)) => text.lines().for_each(|line| self.word(line)),
-            Ok(value) => self.value(None, value),
-            Err(_) => self.loosely(text),
-        }
-    }
-
-    /// In a text that cannot be read, what stands behind the name of a secret.
-    fn loosely(&mut self, text: &str) {
-        let mut name = None;
-        let parts = text.split(|c: char| c.is_whitespace() || "{}[],:=\"'\\".contains(c));
-        for part in parts.filter(|part| !part.is_empty()) {
-            name.inspect(|name| self.add(*name, part));
-            name = name_of(part);
-        }
-    }
-
-    fn value(&mut self, name: Option<Name>, mut value: Value) {
-        visit(name, &mut value, &mut |name, values| match (name, values) {
-            (Some(name), [value]) if name.1.hides(&scalar(value)) => self.add(name, &scalar(value)),
-            (_, values) => self.words(&values.iter().filter_map(Value::as_str).collect::<Vec<_>>()),
-        });
-    }
-
-    /// Under the name of a secret, all of a list or a mapping is secret, or the text itself.
-    fn under(&mut self, name: Name, text: &str) {
-        match is_collection(text).then(|| parsed(text)) {
-            Some(Ok(value)) => self.value(Some(name), value),
-            _ => self.add(name, text),
-        }
-    }
-
-    fn word(&mut self, text: &str) {
-        if !may_show_secret(text) {
-            return;
-        }
-        if is_collection(text) {
-            return self.document(text);
-        }
-        self.tokens(text);
-        self.addresses(text);
-        if !self.settings(text) && text.contains(|c| " \t\r\n\"'\\".contains(c)) {
-            // A command in a word. Only a shell knows all of its words.
-            let bare = || text.split_whitespace().map(|word| word.trim_matches(['"', '\'', ';']).to_string()).collect();
-            let words: Vec<String> = shell::plain_words(text).unwrap_or_else(bare);
-            if words != [text] {
-                self.words(&words);
-            }
-        }
-    }
-
-    /// Tokens are known by how they begin.
-    fn tokens(&mut self, text: &str) {
-        for word in text.split(|c: char| !c.is_ascii_alphanumeric() && !"_-".contains(c)) {
-            token_at(word).inspect(|length| self.add(("TOKEN", Sensitivity::Password), &word[..*length]));
-        }
-    }
-
-    /// What stands before the `@` of an address, if there is more than the name of a user.
-    fn addresses(&mut self, text: &str) {
-        for rest in text.split("://").skip(1) {
-            let rest = until(rest, " \t\r\n\"'`<>");
-            let authority = until(rest, "/?#");
-            // A password may hold any character.
-            let Some(end) = authority.rfind('@').or_else(|| rest.rfind('@')) else { continue };
-            let (user, password) = rest[..end].split_once(':').unwrap_or((&rest[..end], ""));
-            let port = until(password, "/?#");
-            let has_port = port != password && port.parse::<u16>().is_ok();
-            let has_password = !password.is_empty() && !has_port && user.len() < authority.len();
-            if has_password || looks_like_secret(user) || token_at(user).is_some() {
-                self.add(("CREDENTIALS", Sensitivity::Password), &rest[..end]);
-            }
-        }
-    }
-
-    /// `NAME=VALUE`, also in a list or in the query of an address, and `NAME: VALUE`. Whether one is the rest of the text.
-    fn settings(&mut self, text: &str) -> bool {
-        let mut done = 0;
-        while let Some(sign) = text[done..].find(['=', ':']).map(|length| done + length) {
-            let start = done + text[done..sign].trim_end_matches(is_of_name).len();
-            let (name, rest, is_entry) = (&text[start..sign], &text[sign + 1..], text[sign..].starts_with(':'));
-            done = sign + 1;
-            let before = text[..start].chars().next_back();
-            let is_last = matches!(before, None | Some('='));
-            let ends = match before {
-                Some(',' | ';' | '\n') => &text[start - 1..start],
-                Some('?' | '&') => "&#",
-                _ => " \t\r\n\"'`,;)]}",
-            };
-            let Some(name) = name_of(name) else {
-                if is_last && !is_entry && is_collection(rest) {
-                    self.document(rest);
-                    return true;
-                }
-                continue;
-            };
-            // `secrets.json:12:3` and `token://host` are none.
-            if is_entry && (!is_last || rest.starts_with(|c: char| c == '/' || c.is_ascii_digit())) {
-                continue;
-            }
-            if !is_last {
-                let value = until(rest.trim_start_matches(['"', '\'']), ends);
-                self.under(name, value);
-                done += value.len();
-                continue;
-            }
-            let value = if is_entry { rest.trim() } else { rest };
-            self.under(name, value);
-            // `Authorization: Bearer X`
-            if is_entry && let Some((_, credentials)) = value.split_once(' ') {
-                self.add(name, credentials);
-            }
-            if is_collection(value) || name.1.hides(value) {
-                return true;
-            }
-        }
-        false
-    }
-}
-
 fn is_collection(text: &str) -> bool {
     text.trim_start().starts_with(['{', '['])
 }
 
-fn parsed(text: &str) -> Result<Value, SyntaxError> {
-    json::parse(text).or_else(|_| yaml::parse(text, Dialect::PyYaml))
+fn ends_word(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '<' | '>')
 }
 
-/// The text before the first of these characters.
-fn until<'a>(text: &'a str, ends: &str) -> &'a str {
-    text.split(|c| ends.contains(c)).next().unwrap_or(text)
+fn is_special(c: char) -> bool {
+    let is_bracket = matches!(c, '(' | ')' | '[' | ']' | '{' | '}');
+    is_bracket || ends_word(c) || matches!(c, '=' | ':' | ',' | ';' | '&' | '?' | '#' | '|' | '\\')
 }
 
-fn is_of_name(c: char) -> bool {
-    c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-' | '+' | '~' | '$' | '@' | '%')
+/// The words of a command that only a shell could split: at blanks outside of quotes, or at every quote if there are none.
+fn rough_words(text: &str) -> Vec<&str> {
+    let mut quote = None;
+    let words = text.split(|c: char| {
+        if quote == Some(c) {
+            quote = None;
+        } else if quote.is_none() && matches!(c, '"' | '\'') {
+            quote = Some(c);
+        }
+        quote.is_none() && c.is_whitespace()
+    });
+    let words: Vec<&str> = words.collect();
+    if words.len() > 1 { words } else { text.split(ends_word).collect() }
 }
 
-/// Whether a word is the next option rather than the value of the one before it.
-fn is_option(word: &str) -> bool {
-    let is_random = word.contains(|c: char| c.is_ascii_digit()) && word.contains(|c: char| c.is_ascii_uppercase());
-    word.starts_with("--") && !is_random
+struct Found {
+    secrets: Named,
+    /// How many more names, secrets and commands are looked at.
+    left: usize,
+}
+
+impl Found {
+    /// Returns whether the value is secret.
+    fn add(&mut self, (name, kind): Name, value: &str) -> bool {
+        let is_secret = kind.hides(value);
+        if is_secret && self.left > 0 {
+            self.left -= 1;
+            self.secrets.insert(Secret(value.to_string()), name.to_string());
+        }
+        is_secret
+    }
+
+    fn name_of<'a>(&mut self, text: &'a str) -> Option<Name<'a>> {
+        if self.left == 0 || !may_show_secret(text) {
+            return None;
+        }
+        self.left -= 1;
+        Some((text, Sensitivity::of(text)?))
+    }
+
+    fn parsed(&self, text: &str) -> Option<Value> {
+        let is_file = self.left > MOST_IN_WORD;
+        let yaml = || (is_file || text.len() <= LONGEST_WORD).then(|| yaml::parse(text, Dialect::PyYaml).ok())?;
+        json::parse(text).ok().or_else(yaml)
+    }
+
+    fn document(&mut self, text: &str) {
+        match self.parsed(text) {
+            Some(Value::String(_)) => text.lines().for_each(|line| self.word(line)),
+            Some(value) => self.value(None, &value),
+            None => self.broken_document(text),
+        }
+    }
+
+    fn broken_document(&mut self, text: &str) {
+        let mut name = None;
+        for part in text.split(|c| ends_word(c) || "{}[],:=\\".contains(c)).filter(|part| !part.is_empty()) {
+            if self.left == 0 {
+                return;
+            }
+            name.inspect(|name| _ = self.add(*name, part));
+            name = self.name_of(part);
+        }
+    }
+
+    fn value(&mut self, name: Option<Name>, value: &Value) {
+        match value {
+            _ if self.left == 0 => {}
+            Value::Array(items) if name.is_none() && items.iter().all(Value::is_string) => {
+                self.words(items.iter().filter_map(Value::as_str));
+            }
+            Value::Array(items) => items.iter().for_each(|item| self.value(name, item)),
+            Value::Object(entries) => {
+                for (key, value) in entries {
+                    let name = name.or_else(|| self.name_of(key));
+                    self.value(name, value);
+                }
+            }
+            value if name.is_some_and(|name| self.add(name, &scalar(value))) => {}
+            value => self.words(value.as_str().into_iter()),
+        }
+    }
+
+    /// Under the name of a secret, all of a list or a mapping is secret, or the text itself.
+    fn under(&mut self, name: Name, text: &str) -> bool {
+        if is_collection(text)
+            && let Some(value) = self.parsed(text)
+        {
+            self.value(Some(name), &value);
+            return true;
+        }
+        self.add(name, text)
+    }
+
+    fn words<'a>(&mut self, words: impl Iterator<Item = &'a str>) {
+        let mut asks = None;
+        words.for_each(|word| self.next_word(&mut asks, word));
+    }
+
+    /// A word, which can be the value that the option before it asks for. One whose name is in plural asks for several.
+    fn next_word<'a>(&mut self, asks: &mut Option<Name<'a>>, word: &'a str) {
+        // It hands on the word behind it.
+        let word = word.strip_prefix("--launcher-arg").map_or(word, |rest| rest.trim_start_matches('='));
+        if word.is_empty() || self.left == 0 {
+            return;
+        }
+        let is_random = word.contains(|c: char| c.is_ascii_digit()) && word.contains(|c: char| c.is_ascii_uppercase());
+        let is_option = word.starts_with("--") && !is_random;
+        let name = asks.take_if(|name| is_option || !name.0.ends_with(['s', 'S'])).or(*asks);
+        if !is_option && name.is_some_and(|name| self.under(name, word)) {
+            return;
+        }
+        self.word(word);
+        let last = word.rsplit('=').next().unwrap_or(word);
+        if last.starts_with('-') || last.eq_ignore_ascii_case("Bearer") {
+            *asks = self.name_of(last).or(*asks);
+        }
+    }
+
+    /// Takes a word apart: `NAME=VALUE` and `NAME: VALUE` first, then lines, then a command or a list.
+    fn word(&mut self, word: &str) {
+        if self.left == 0 || !may_show_secret(word) {
+            return;
+        }
+        let mut rest = word;
+        while self.left > 0 {
+            if is_collection(rest) {
+                return self.document(rest);
+            }
+            let (text, behind) = rest.split_at(rest.find(is_special).unwrap_or(rest.len()));
+            let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '-');
+            for word in words.filter(|word| word.len() > 10) {
+                token_at(word).inspect(|token| _ = self.add(("TOKEN", Sensitivity::Password), token));
+            }
+            let mut behind = behind.chars();
+            match behind.next() {
+                None => return,
+                Some(special @ ('=' | ':')) => {
+                    rest = behind.as_str();
+                    // Not `secrets.json:12:3`.
+                    let is_place = special == ':' && rest.starts_with(|c: char| c == '/' || c.is_ascii_digit());
+                    let name = if is_place { None } else { self.name_of(text) };
+                    let value = if special == ':' { rest.trim() } else { rest };
+                    if name.is_some_and(|name| self.under(name, value)) {
+                        return;
+                    }
+                    if special == ':' && rest.starts_with("//") {
+                        rest = self.behind_credentials(&rest[2..]);
+                    }
+                }
+                Some(_) if rest.contains('\n') => return rest.split('\n').for_each(|line| self.word(line)),
+                Some(special) if ends_word(special) => {
+                    self.left = self.left.saturating_sub(1);
+                    let plain = if rest.len() > LONGEST_WORD { None } else { shell::plain_words(rest) };
+                    return match plain {
+                        Some(words) => self.words(words.iter().map(String::as_str)),
+                        None => self.words(rough_words(rest).into_iter()),
+                    };
+                }
+                Some('?' | '&') => return rest.split(['?', '&', '#']).for_each(|item| self.word(item)),
+                Some(special) => return rest.split(special).for_each(|item| self.word(item)),
+            }
+        }
+    }
+
+    /// Adds what stands before the `@` of an address, unless it is only the name of a user. Returns the rest.
+    fn behind_credentials<'a>(&mut self, address: &'a str) -> &'a str {
+        let text = address.split("://").next().unwrap_or(address).split(ends_word).next().unwrap_or(address);
+        let authority = text.split(['/', '?', '#']).next().unwrap_or(text);
+        // A password may hold any character.
+        let Some(end) = authority.rfind('@').or_else(|| text.rfind('@')) else { return address };
+        let (user, password) = text[..end].split_once(':').unwrap_or((&text[..end], ""));
+        let has_port = password.split_once(['/', '?', '#']).is_some_and(|(port, _)| port.parse::<u16>().is_ok());
+        let has_password = !password.is_empty() && !has_port && user.len() < authority.len();
+        if !has_password && !looks_like_secret(user) && token_at(user).is_none() {
+            return address;
+        }
+        self.add(("CREDENTIALS", Sensitivity::Password), &text[..end]);
+        &address[end..]
+    }
 }
