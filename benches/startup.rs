@@ -56,7 +56,7 @@ const PHASES: &[(&str, &str)] = &[
     ("      ranks", "Topology::decide"),
     ("      template and its chain", "resolve::resolve"),
     ("      check", "Planner::check"),
-    ("    printing the plan", "Plan::render"),
+    ("    printing the plan", "Plan::text"),
 ];
 
 /// Keys of `zero_optimization` that no text is right for.

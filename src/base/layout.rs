@@ -164,9 +164,9 @@ pub fn visible(text: &str) -> String {
     }
 }
 
-/// As `wrapped`, but a command of ours that is too long goes on behind a backslash, so that it can be pasted.
-pub fn wrapped_help(text: &str, indent: usize, limit: usize) -> String {
-    if !text.starts_with("zlaunch ") || indent + columns(text) <= limit {
+/// As `wrapped`, for a command: its lines end with a backslash, so that it can be pasted.
+pub fn wrapped_command(text: &str, indent: usize, limit: usize) -> String {
+    if indent + columns(text) <= limit {
         return wrapped(text, indent, limit);
     }
     let text = wrapped(text, indent, limit.saturating_sub(2));

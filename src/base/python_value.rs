@@ -12,7 +12,6 @@ pub fn large_int(text: &str) -> Option<f64> {
     whole(text)?.parse().ok()
 }
 
-/// `float(text)`.
 pub fn float(text: &str) -> Option<f64> {
     without_underscores(text)?.parse().ok()
 }

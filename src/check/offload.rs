@@ -5,9 +5,8 @@ use serde_json::Value;
 use super::findings::{Check, Findings};
 use super::subject::{STAGE, Subject};
 use crate::command::model::HiddenSize;
-use crate::config::auto;
-use crate::config::schema;
 use crate::config::zero::Device;
+use crate::config::{auto, schema};
 use crate::report::fix::set;
 use crate::report::{Rule, Severity, When};
 

@@ -35,7 +35,7 @@ pub(super) const RULES: &[Check] = &[
 struct Reading<'a> {
     parser: Parser,
     words: Cow<'a, [OsString]>,
-    /// How to make the trainer tolerate unknown options. `None`: they are no error.
+    /// The option that makes the trainer tolerate unknown ones. `None`: they are no error.
     tolerant: Option<&'static str>,
     /// transformers gets the arguments as they were read.
     plain: bool,

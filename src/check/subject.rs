@@ -39,7 +39,6 @@ pub(crate) struct Subject<'a> {
     pub(crate) derived: Derived<'a>,
 }
 
-/// What is derived from the config, or looked up on demand.
 pub(crate) struct Derived<'a> {
     keys: Vec<Key<'a>>,
     zero: Zero<'a>,
@@ -88,11 +87,9 @@ pub(super) struct Key<'a> {
     pub(super) path: Cow<'a, str>,
     pub(super) value: &'a Value,
     pub(super) entry: Option<KeySpec>,
-    /// How its section treats unknown keys.
     pub(super) policy: UnknownKeys,
     /// The section says `"strict": true`, so that its "auto" is not dropped.
     pub(super) keeps_auto: bool,
-    /// Why DeepSpeed refuses the value.
     pub(super) fault: Option<ValueFault>,
 }
 
@@ -124,7 +121,6 @@ impl<'a> Subject<'a> {
         self.get(key).and_then(schema::truth)
     }
 
-    /// A text that is not "auto".
     pub(super) fn text(&self, key: &str) -> Option<&'a str> {
         self.get(key).and_then(Value::as_str).filter(|text| *text != "auto")
     }
@@ -182,7 +178,6 @@ impl<'a> Subject<'a> {
         self.job.python.as_ref()?.version(name)
     }
 
-    /// The folder of the model, if it is on this machine.
     pub(super) fn model_folder(&self) -> Option<PathBuf> {
         let model = self.job.args.raw(self.job.trainer.model.argument)?;
         Some(self.host.cwd.join(model.value)).filter(|folder| folder.is_dir())

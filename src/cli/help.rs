@@ -8,7 +8,7 @@ use clap::{Arg, Command};
 
 use super::commands::{FIRST, USAGE, command, command_of, said, shown_options, usage_of, value_of};
 use super::reader::Tools;
-use crate::base::layout::{Line, TextTable, wrapped, wrapped_help};
+use crate::base::layout::{Line, TextTable, wrapped, wrapped_command};
 use crate::base::options;
 use crate::host::{Host, terminal};
 use crate::report::Language;
@@ -133,7 +133,7 @@ impl Page {
         let mut chinese = chinese.lines().filter(|_| self.chinese);
         let laid_out = |line: &str| match line.strip_suffix(':') {
             _ if line.is_empty() => "\n".to_string(),
-            _ if line.starts_with(' ') => wrapped_help(line.trim_start(), 2, self.width),
+            _ if line.starts_with(' ') => wrapped_command(line.trim_start(), 2, self.width),
             Some(title) => format!("{}\n", self.title(title)),
             None => wrapped(chinese.next().unwrap_or(self.say(line)), 0, self.width),
         };

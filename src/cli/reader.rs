@@ -1,4 +1,4 @@
-//! What a sub-command is, and how it reads its arguments: every value with where it came from, the command line or a
+//! Sub-commands, and the reader of their arguments: every value with where it came from, the command line or a
 //! `ZLAUNCH_*` variable. Mistakes are gathered.
 
 use std::any::Any;
@@ -18,7 +18,6 @@ use crate::host::Host;
 use crate::report::{self, Place, Problem, Rule};
 use crate::request::Launch;
 
-/// Variables of ours that are not options.
 const NOT_OPTIONS: &[&str] = &[vars::ZLAUNCH_LANG, vars::ZLAUNCH_SHIM, vars::ZLAUNCH_SHIM_OF];
 
 /// The arguments of a sub-command, which clap fills.

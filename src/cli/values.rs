@@ -5,12 +5,11 @@ use std::path::PathBuf;
 
 use serde_json::Value as Json;
 
-use crate::base::json;
 use crate::base::options::Given;
 use crate::base::recorded::Version;
 use crate::base::size::parse_count;
 use crate::base::source::Sourced;
-use crate::base::vars;
+use crate::base::{json, vars};
 use crate::check;
 use crate::command::job::Trainer;
 use crate::command::trainer;

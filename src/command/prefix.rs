@@ -117,7 +117,6 @@ impl Prefix {
     }
 }
 
-/// The name and the value of `NAME=value`.
 fn assignment(word: &OsString) -> Option<(OsString, OsString)> {
     let (name, value) = word.to_str()?.split_once('=')?;
     vars::is_name(name).then(|| (name.into(), value.into()))

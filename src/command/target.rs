@@ -33,7 +33,6 @@ impl Target {
         }
     }
 
-    /// Without the folder.
     pub(crate) fn name(&self) -> &str {
         base_name(self.word())
     }

@@ -42,7 +42,6 @@ impl fmt::Display for Device {
     }
 }
 
-/// `zero_optimization`.
 pub struct Zero<'a> {
     pub(crate) section: Option<&'a Map<String, Value>>,
     /// `None` while it is "auto", or if DeepSpeed refuses it.

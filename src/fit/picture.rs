@@ -47,7 +47,6 @@ impl View {
 }
 
 impl Verdict {
-    /// In a terminal, and in a document.
     pub(super) fn colours(self) -> (Style, &'static str) {
         match self {
             Verdict::Fits => (foreground(AnsiColor::Green), "#2a7f2a"),

@@ -24,7 +24,6 @@ const OPTIMIZERS: &[&str] = &["optim", "optimizer"];
 const ATTENTION: &[&str] = &["attn_impl", "attn_implementation", "flash_attn"];
 const LIGER: &[&str] = &["use_liger_kernel", "enable_liger_kernel", "liger_fused_linear_cross_entropy"];
 
-/// Arguments with one name.
 const OTHERS: &[&str] = &["per_device_train_batch_size", "gradient_accumulation_steps", "lora_dropout"];
 const SWITCHES: &[&str] =
     &["gradient_checkpointing", "disable_gradient_checkpointing", "load_in_4bit", "load_in_8bit", "use_peft"];

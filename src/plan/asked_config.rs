@@ -8,8 +8,7 @@ use crate::base::bytes::fnv1a;
 use crate::base::json;
 use crate::base::source::Sourced;
 use crate::command::front_end::NoConfig;
-use crate::command::shipped;
-use crate::command::trainer;
+use crate::command::{shipped, trainer};
 use crate::config::layers::Layers;
 use crate::config::template::{Origin, Template};
 use crate::report::fix::give;
@@ -95,7 +94,6 @@ pub(super) fn not_shipped(understood: &UnderstoodLaunch, own: &Sourced<String>) 
     Some(report::trainer_has_no_config(own, &trainer(understood)))
 }
 
-/// `ms-swift 3.0.0`
 fn trainer(understood: &UnderstoodLaunch) -> String {
     let name = understood.job.trainer.distribution.unwrap_or(understood.job.trainer.name);
     understood.job.version_text().map_or_else(|| name.to_string(), |version| format!("{name} {version}"))

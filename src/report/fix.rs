@@ -55,7 +55,6 @@ pub(crate) fn set(key: impl fmt::Display, value: impl fmt::Display) -> Fix {
     Change::Set(key.to_string(), value.to_string()).into()
 }
 
-/// Sets a key to a JSON value.
 pub(crate) fn set_json(key: impl fmt::Display, value: &Value) -> Fix {
     set(key, value.as_str().map_or_else(|| value.to_string(), str::to_string))
 }
@@ -138,7 +137,7 @@ impl Fix {
 
     /// Nothing but a command line.
     pub(crate) fn is_command(&self) -> bool {
-        matches!(self.changes[..], [Change::Run(_)]) && self.lead.is_empty()
+        matches!(self.changes[..], [Change::Run(_)]) && self.lead.is_empty() && self.remark.is_empty()
     }
 
     pub(crate) fn lead(self, lead: impl Into<String>) -> Self {
@@ -297,6 +296,11 @@ impl Fixes {
     pub(crate) fn or(mut self, other: impl Into<Fixes>) -> Self {
         self.0.extend(other.into().0);
         self
+    }
+
+    /// One command line, and nothing else to say.
+    pub(crate) fn is_command(&self) -> bool {
+        matches!(&self.0[..], [fix] if fix.is_command())
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -11,7 +11,7 @@ use super::place::Place;
 use super::problem::{Problem, Severity};
 use super::reading;
 use super::secrets::Secrets;
-use crate::base::layout::{columns, escape_controls, plural, wrapped, wrapped_help};
+use crate::base::layout::{columns, escape_controls, plural, wrapped, wrapped_command};
 use crate::base::vars;
 use crate::host::{Host, terminal};
 
@@ -66,7 +66,8 @@ pub fn write(problems: &[Problem], secrets: &Secrets, width: Option<usize>, stde
             let _ = writeln!(stderr, " {margin} {place}|{place:#} {word}{mark}{word:#}");
         }
         if !problem.fixes.is_empty() {
-            let help = wrapped_help(&secrets.hide_in_text(&problem.help()), 8, width);
+            let wrap = if problem.fixes.is_command() { wrapped_command } else { wrapped };
+            let help = wrap(&secrets.hide_in_text(&problem.help()), 8, width);
             let _ = write!(stderr, "  {bold}help{bold:#}: {}", help.trim_start());
         }
     }

@@ -79,7 +79,6 @@ impl From<Problem> for Vec<Problem> {
 }
 
 impl Problem {
-    /// What a rule of `check` found.
     pub(crate) fn found(rule: Rule, severity: Severity, when: When, what: String) -> Self {
         Problem { severity, when: Some(when), allowable: true, ..Self::error(rule, what) }
     }
@@ -114,13 +113,11 @@ impl Problem {
         self
     }
 
-    /// Replaces the fixes.
     pub(crate) fn fix(mut self, fixes: impl Into<Fixes>) -> Self {
         self.fixes = fixes.into();
         self
     }
 
-    /// The text behind `help:`.
     pub fn help(&self) -> String {
         let file = self.places.iter().find_map(|place| match place {
             Place::Line { file, .. } | Place::File { file } => Some(file),

@@ -146,7 +146,6 @@ rules! {
             "The training needs more memory than the GPUs or the machine have, or leaves too little for gaps. \
              `zlaunch fit` shows the details.";
     }
-    /// What is wrong with this machine.
     Machine {
         PackageMissing "package-missing" "torch or deepspeed is not installed in the environment of the trainer.";
         StaleLock "stale-lock"

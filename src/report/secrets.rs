@@ -28,7 +28,6 @@ const LENGTHS_ELSEWHERE: RangeInclusive<usize> = 4..=4096;
 /// A shorter secret is looked for as a word, not as a part of one.
 const SHORTEST_INSIDE: usize = 6;
 
-/// A stretch of a text.
 pub enum Piece<'a> {
     Open(&'a [u8]),
     /// With the name of the option, the variable or the key. It prints as `***`.

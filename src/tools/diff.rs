@@ -14,15 +14,13 @@ use crate::base::layout::{Line, TextTable, columns, escape_controls, plural, wra
 use crate::base::options::{AnyValue, Given, LaunchOptions};
 use crate::base::recorded::Version;
 use crate::base::source::{Source, Sourced};
-use crate::cli::launch;
 use crate::cli::values::{self, REPORT_FORMATS, TEMPLATES, one_of};
-use crate::cli::{Reader, Requested, Tool};
+use crate::cli::{Reader, Requested, Tool, launch};
 use crate::command::python::Python;
 use crate::config::schema;
 use crate::config::template::{self, Search};
 use crate::host::{Host, terminal};
-use crate::plan::Plan;
-use crate::plan::record;
+use crate::plan::{Plan, record};
 use crate::report::fix::give;
 use crate::report::secrets::Secrets;
 use crate::report::{self, Problem, Rule};
@@ -161,7 +159,7 @@ fn side(spec: &Sourced<String>, search: &Search, host: &Host) -> Result<Side, Ve
     Ok(Side { name, config: template.config, record: None })
 }
 
-/// What a launch would use. Without a config, it can only be compared with a record.
+/// The config of a launch. Without a config, it can only be compared with a record.
 fn launched(launch: &Launch, with_record: bool, host: &Host) -> Result<Side, Vec<Problem>> {
     let plan = Plan::new(launch, host)?;
     let (name, config) = match plan.config {
@@ -196,7 +194,7 @@ fn is_same(one: &Value, two: &Value) -> bool {
     one == two || one.as_f64().zip(two.as_f64()).is_some_and(|(one, two)| one.total_cmp(&two) == Ordering::Equal)
 }
 
-/// What DeepSpeed takes where the key is missing. A section that is off as a whole has no values.
+/// DeepSpeed's value for a missing key. A section that is off as a whole has no values.
 fn default(key: &str, sides: &[Side; 2], version: Version) -> Option<Value> {
     let silent = sides.iter().find(|side| json::get(&side.config, key).is_none())?;
     let is_off = |section: &str| {

@@ -95,7 +95,6 @@ fn explanations(word: &str, search: &Search, host: &Host, language: Language) ->
     all
 }
 
-/// What a key is for, what its "auto" becomes, and what to do with it.
 pub(crate) fn about(key: &str, language: Language) -> Option<String> {
     let entry = entries().find(|entry| entry.all_names().any(|name| name == key) && entry.topic() == Topic::Key)?;
     let text = |field: &str| entry.text(field, language).map(str::to_string);

@@ -10,9 +10,8 @@ use crate::base::options::Given;
 use crate::base::recorded::Version;
 use crate::cli::{Reader, Requested, Tool, values};
 use crate::command::python::Python;
-use crate::config::auto;
 use crate::config::schema::{self, KeySpec, Known, UnknownKeys, newest};
-use crate::config::template;
+use crate::config::{auto, template};
 use crate::host::Host;
 use crate::report::{Language, Problem};
 

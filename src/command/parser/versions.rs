@@ -70,7 +70,6 @@ impl<'p> Versions<'p> {
         self.all().all(|found| found.certain)
     }
 
-    /// `ms-swift 4.6.0`
     pub(crate) fn first(&self) -> String {
         let Some(Neighbours { distribution, installed, versions, .. }) = self.all().next() else {
             return String::new();

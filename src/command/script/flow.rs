@@ -71,7 +71,6 @@ impl<'a> ArgumentFlow<'a> {
         self.files.last().map_or("", |(_, name)| name)
     }
 
-    /// `train.py:57`.
     fn place(&self, at: usize) -> String {
         let file = self.files.iter().find(|(end, _)| at < *end).map_or("", |(_, name)| name);
         format!("{file}:{}", self.tokens[at].line)

@@ -9,11 +9,9 @@ use serde_json::{Value, json};
 
 use super::context::{LaunchContext, Launcher};
 use super::spec::{CountMeaning, LauncherSpec, count, default};
-use crate::base::json;
-use crate::base::python_value;
 use crate::base::source::{Source, Sourced};
-use crate::base::vars;
 use crate::base::yaml::{self, Dialect};
+use crate::base::{json, python_value, vars};
 use crate::command::argv::{Args, option_name};
 use crate::command::job::Job;
 use crate::host::Host;

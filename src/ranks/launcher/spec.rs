@@ -5,13 +5,11 @@ use std::ffi::OsString;
 use super::context::{LaunchContext, Launcher};
 use crate::base::recorded::Table;
 use crate::base::source::{Source, Sourced};
-use crate::command::argv::option_name;
-use crate::command::argv::{Args, Field, Nargs, OptionList};
+use crate::command::argv::{Args, Field, Nargs, OptionList, option_name};
 use crate::command::target::{base_name, is_python, is_script, of_python};
 use crate::host::Host;
 use crate::ranks::topology::RankFlags;
 
-/// Options of zlaunch.
 const RANK_OPTIONS: [&str; 5] = ["nproc-per-node", "nnodes", "node-rank", "master-addr", "master-port"];
 
 pub(crate) struct LauncherSpec {

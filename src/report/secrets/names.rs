@@ -112,7 +112,6 @@ pub(super) fn looks_like_secret(value: &str) -> bool {
         && value.contains(|c: char| c.is_ascii_alphabetic())
 }
 
-/// The token that begins a text.
 pub(super) fn token_at(text: &str) -> Option<&str> {
     let prefix = TOKENS.split(' ').find(|prefix| text.starts_with(prefix))?;
     let joins = |c: char| prefix.len() > 5 && "_-".contains(c);

@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::names::{Sensitivity, looks_like_secret, may_show_secret, token_at};
-use crate::base::json;
-use crate::base::shell;
 use crate::base::yaml::{self, Dialect};
+use crate::base::{json, shell};
 
 /// Printed instead of a secret.
 pub const HIDDEN: &str = "***";
@@ -80,7 +79,7 @@ fn rough_words(text: &str) -> Vec<&str> {
 
 struct Found {
     secrets: Named,
-    /// How many more names, secrets and commands are looked at.
+    /// The number of names, secrets and commands that are still looked at.
     left: usize,
 }
 

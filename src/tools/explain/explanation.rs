@@ -164,7 +164,7 @@ impl Versions {
         schema::find(key, self.judge.version())
     }
 
-    /// What the installed version does with a key that it does not read.
+    /// The fate of a key that the installed version does not read.
     pub(super) fn here(&self, key: &KeySpec, language: Language) -> Option<String> {
         let installed = self.installed.as_ref()?;
         let says = match key.known() {
@@ -183,7 +183,6 @@ impl Versions {
     }
 }
 
-/// What became of a key that was removed or renamed.
 pub(crate) fn fate(key: &KeySpec, language: Language) -> Option<String> {
     let chinese = language == Language::Chinese;
     let Some(removed) = key.removed else {

@@ -5,9 +5,8 @@ use std::ffi::OsStr;
 
 use super::job::{distinct, hosts, hosts_in_file, is_this_host, port_of_job};
 use super::table::Block;
-use crate::base::shell;
 use crate::base::source::{Source, Sourced};
-use crate::base::vars;
+use crate::base::{shell, vars};
 use crate::host::Host;
 use crate::ranks::topology::allocation::{Allocation, Placement};
 use crate::ranks::topology::problems::{machines_unreadable, place_unknown};
