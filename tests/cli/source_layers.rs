@@ -275,6 +275,34 @@ fn processes_of_the_tests_are_started_in_one_place() {
     assert_eq!(found, Vec::<PathBuf>::new(), "use `start` or `output`");
 }
 
+/// Size is a property that is kept, as speed is.
+#[test]
+fn the_sources_stay_small_and_their_names_apart() {
+    let sources = Sources::read();
+    let lines: usize = sources.files.values().map(|path| fs::read_to_string(path).unwrap().lines().count()).sum();
+    assert!(lines <= 32_500, "src/ has {lines} lines of Rust: make room before adding more");
+    let mut names: BTreeMap<String, usize> = BTreeMap::new();
+    for path in sources.files.values() {
+        *names.entry(path.file_name().unwrap().to_string_lossy().into_owned()).or_default() += 1;
+    }
+    names.retain(|_, count| *count > 2);
+    assert!(names.is_empty(), "these file names occur more than twice: {names:?}");
+}
+
+/// The riddles that comments used to begin with.
+#[test]
+fn no_comment_begins_with_a_question_word() {
+    let is_riddle = |line: &str| {
+        let text = line.trim_start().trim_start_matches('/').trim_start_matches('!').trim_start();
+        line.trim_start().starts_with("//") && ["Whether ", "Who ", "Why "].iter().any(|word| text.starts_with(word))
+    };
+    for path in Sources::read().files.values() {
+        let text = fs::read_to_string(path).unwrap();
+        let riddle = text.lines().find(|line| is_riddle(line));
+        assert!(riddle.is_none(), "{}: {riddle:?}", path.display());
+    }
+}
+
 #[test]
 fn tests_are_not_in_the_sources() {
     let has_tests = |path: &&PathBuf| fs::read_to_string(path).unwrap().contains("cfg(test)");
