@@ -188,10 +188,18 @@ impl Edit {
                 Some((_, value)) => new.replace_range(value, to),
                 None => {
                     let (section, name) = key.rsplit_once('.').unwrap_or(("", key));
-                    let start = if section.is_empty() { text.find('{')? } else { spans(text, section)?.1.start };
+                    let start = if section.is_empty() {
+                        without_comments(text).ok()?.0.find('{')?
+                    } else {
+                        spans(text, section)?.1.start
+                    };
                     let inside = text[start..].strip_prefix('{')?;
                     let gap = &inside[..inside.len() - inside.trim_start().len()];
-                    let comma = if inside.trim_start().starts_with('}') { "" } else { "," };
+                    let comma = match inside.trim_start().starts_with('}') {
+                        true => "",
+                        false if gap.is_empty() => ", ",
+                        false => ",",
+                    };
                     new.insert_str(start + 1, &format!("{gap}{}: {to}{comma}", Value::from(name)));
                 }
             },

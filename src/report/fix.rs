@@ -171,6 +171,7 @@ impl Fix {
             [Edit::Rename(_, to)] => format!("did you mean `{to}`?"),
             [Edit::Set(_, to)] => format!("write {to}:"),
             [Edit::Remove(_)] => "remove it:".to_string(),
+            [Edit::Remove(_), Edit::Set(to, _)] => format!("write `{to}` instead:"),
             _ => self.text(true) + ":",
         };
         Some(format!("{edit} {}", shell::text(&["zlaunch".into(), "check".into(), "--fix".into(), file.into()])))
@@ -179,7 +180,7 @@ impl Fix {
     fn text(&self, in_file: bool) -> String {
         let is_one_line = self.changes.iter().all(Change::is_option_of_zlaunch);
         let changes: Vec<String> = self.changes.iter().map(|change| change.text(in_file)).collect();
-        let changes = changes.join(if is_one_line { " " } else { ", and " });
+        let changes = changes.join(if is_one_line && !in_file { " " } else { ", and " });
         match (self.lead.as_str(), self.remark.as_str()) {
             ("", "") => changes,
             ("", remark) => format!("{changes} ({remark})"),
@@ -250,7 +251,10 @@ impl Change {
     }
 
     fn edits(&self) -> Option<Vec<Edit>> {
-        let json = |value: &str| read(value).to_string();
+        let json = |value: &str| match serde_json::from_str::<Value>(value) {
+            Ok(_) => value.to_string(),
+            Err(_) => Value::from(value).to_string(),
+        };
         let section = |key: &str| key.rsplit_once('.').map(|(section, _)| section.to_string());
         Some(match self {
             Change::Set(key, value) => vec![Edit::Set(key.clone(), json(value))],
@@ -260,7 +264,7 @@ impl Change {
             }
             Change::Rename(key, to, value) => match to.strip_prefix(&format!("{key}.")) {
                 // The value belongs into a section of that name: `"fp16": true`.
-                Some(inner) => vec![Edit::Set(key.clone(), json!({ inner: read(value) }).to_string())],
+                Some(inner) => vec![Edit::Set(key.clone(), format!("{{{}: {}}}", Value::from(inner), json(value)))],
                 None => vec![Edit::Remove(key.clone()), Edit::Set(to.clone(), json(value))],
             },
             _ => return None,
@@ -279,12 +283,7 @@ fn pasted(word: &str) -> String {
     }
     let plain = word.replace('$', "");
     let is_plain = !plain.is_empty() && shell::quoted(OsStr::new(&plain)) == plain.as_bytes();
-    match word.contains('$') {
-        true if is_plain => word.to_string(),
-        true => format!("\"{word}\""),
-        false if word.contains('…') => word.to_string(),
-        false => shell::text(&[word.into()]),
-    }
+    if is_plain || word.contains('…') { word.to_string() } else { shell::text(&[word.into()]) }
 }
 
 /// A value as `--set` reads it: JSON, else a text.

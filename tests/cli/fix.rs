@@ -64,10 +64,10 @@ fn every_safe_fix_is_made() {
         ),
         (
             r#"{"zero_optimization": {"stage": 2, "cpu_offload": true}}"#,
-            r#"{"zero_optimization": {"offload_optimizer": {"device":"cpu"},"stage": 2}}"#,
+            r#"{"zero_optimization": {"offload_optimizer": {"device": "cpu"}, "stage": 2}}"#,
         ),
         (r#"{"zero_optimization": {"stage": 2, "cpu_offload": false}}"#, r#"{"zero_optimization": {"stage": 2}}"#),
-        (r#"{"fp16": true}"#, r#"{"fp16": {"enabled":true}}"#),
+        (r#"{"fp16": true}"#, r#"{"fp16": {"enabled": true}}"#),
         // Into the section where it belongs, with its spacing.
         (
             "{\n  \"overlap_comm\": true,\n  \"zero_optimization\": {\n    \"stage\": 2\n  }\n}\n",
