@@ -195,11 +195,8 @@ impl Edit {
                     };
                     let inside = text[start..].strip_prefix('{')?;
                     let gap = &inside[..inside.len() - inside.trim_start().len()];
-                    let comma = match inside.trim_start().starts_with('}') {
-                        true => "",
-                        false if gap.is_empty() => ", ",
-                        false => ",",
-                    };
+                    let comma = if gap.is_empty() { ", " } else { "," };
+                    let comma = if inside.trim_start().starts_with('}') { "" } else { comma };
                     new.insert_str(start + 1, &format!("{gap}{}: {to}{comma}", Value::from(name)));
                 }
             },
