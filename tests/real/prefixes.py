@@ -122,14 +122,16 @@ class Bench:
 
     def split(self, prefix):
         """The words that zlaunch puts itself in front of."""
-        words = [self.binary, "--nproc-per-node", "2", "-n", "--format", "json", "--", *prefix, self.command, *COMMAND]
-        done = subprocess.run(words, cwd=self.folder, env=self.env, capture_output=True, text=True)
+        words = ["--nproc-per-node", "2", "--format", "json", "--", *prefix, self.command, *COMMAND]
+        ask = lambda how: subprocess.run([self.binary, how, *words], cwd=self.folder, env=self.env, capture_output=True, text=True)
+        done = ask("-n")
         if done.returncode == 0:
             return behind_zlaunch(json.loads(done.stdout)["argv"])
         # Refused, with the right order to paste.
-        helps = [behind_zlaunch(shlex.split(line)) for line in re.findall("(?m)^  help: (.* zlaunch .*)", done.stderr)]
-        assert helps, f"{shlex.join(prefix)}: exit {done.returncode}\n{done.stderr}"
-        return helps[0]
+        fixes = [fix for found in json.loads(ask("check").stdout)["diagnostics"] for fix in found["fixes"]]
+        lines = [shlex.split(fix["run"]) for fix in fixes if " zlaunch " in fix.get("run", "")]
+        assert lines, f"{shlex.join(prefix)}: exit {done.returncode}\n{done.stderr}"
+        return behind_zlaunch(lines[0])
 
     def agrees(self, prefix):
         """Whether the real program ran the command; then zlaunch must have seen the same."""
