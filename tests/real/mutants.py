@@ -27,7 +27,9 @@ def of_sources(tree):
     """[(name, patch)]"""
     chosen = [word for folder in FOLDERS for word in ("--file", f"src/{folder}/**", "--file", f"src/{folder}.rs")]
     listed = subprocess.run(["cargo", "mutants", "--list", "--json", "--diff", *chosen], cwd=tree, capture_output=True, text=True, check=True).stdout
-    return [(mutant["name"], mutant["diff"]) for mutant in json.loads(listed)]
+    # Its diffs begin with the file and with a sentence.
+    named = lambda mutant: "\n".join([f"--- a/{mutant['file']}", f"+++ b/{mutant['file']}", *mutant["diff"].split("\n")[2:]])
+    return [(mutant["name"], named(mutant)) for mutant in json.loads(listed)]
 
 
 def of_tables(tree, rng, count):
