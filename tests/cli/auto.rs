@@ -270,6 +270,17 @@ fn plain_scripts_get_no_auto_at_all() {
     ];
     let options: Vec<&str> = options.into_iter().chain(zenflow.iter().flat_map(|set| ["--set", set])).collect();
     assert_eq!(sandbox.plan(&options, &plain)["config"]["zero_optimization"]["zenflow"]["select_strategy"], "auto");
+    // DeepSpeed itself understands these, and no others.
+    for (config, is_fine) in [
+        (r#"{"pipeline": {"stages": "auto"}}"#, true),
+        (r#"{"data_types": {"keep_in_fp32_modules": "auto"}}"#, true),
+        (r#"{"expert_parallel": {"load_balance_coeff": "auto"}}"#, false),
+        (r#"{"pipeline": {"partition": "auto"}}"#, false),
+    ] {
+        sandbox.file("ds.json", config);
+        let checked = sandbox.run(["check", "ds.json"]).stdout;
+        assert_eq!(!checked.contains("cannot be \"auto\""), is_fine, "{config}: {checked}");
+    }
 }
 
 #[test]
