@@ -79,6 +79,13 @@ fn a_path_that_is_not_there_is_refused_where_it_was_written() {
     sandbox.file("run.yaml", "stage: sft\nmodel_name_or_path: ./model\ndataset_dir: ./no_data\n");
     sandbox.put("env/lib/python3.11/site-packages/llamafactory/launcher.py", "");
     refused(&sandbox, &["llamafactory-cli", "train", "run.yaml"], &["`./no_data` does not exist", "--> run.yaml:3:14"]);
+    sandbox.file("run.yaml", "base_model: a/b\ndatasets:\n  - path: ./no_data\n");
+    sandbox.put("env/lib/python3.11/site-packages/axolotl/cli/train.py", "");
+    let warned = sandbox.launch(&[&["check"], ZERO2].concat(), &["axolotl", "train", "run.yaml"]);
+    assert!(
+        warned.stdout.contains("`./no_data` does not exist") && warned.stdout.contains("run.yaml:3:11"),
+        "{warned:?}"
+    );
     sandbox.file("run.yaml", "model: ./no_model\n");
     refused(&sandbox, &["swift", "sft", "run.yaml"], &["--> run.yaml:1:8"]);
 }
