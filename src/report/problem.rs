@@ -1,7 +1,6 @@
 //! A problem: what is wrong, where, and how to fix it.
 
 use std::fmt;
-use std::path::PathBuf;
 
 use serde::Serialize;
 
@@ -119,11 +118,9 @@ impl Problem {
     }
 
     pub fn help(&self) -> String {
-        let file = self.places.iter().find_map(|place| match place {
-            Place::Line { file, .. } | Place::File { file } => Some(file),
-            _ => None,
-        });
-        self.fixes.text(self.is_about_file, file.map(PathBuf::as_path))
+        // `check --fix` edits the file of the first place.
+        let file = if let Some(Place::Line { file, .. }) = self.places.first() { Some(file.as_path()) } else { None };
+        self.fixes.text(self.is_about_file, file)
     }
 
     pub(crate) fn when(mut self, when: Option<When>) -> Self {
