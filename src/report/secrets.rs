@@ -11,7 +11,7 @@ use std::ffi::{OsStr, OsString};
 use std::ops::{Range, RangeInclusive};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-use memchr::memmem::Finder;
+use memchr::{memchr3, memmem::Finder};
 use serde_json::Value;
 
 use crate::base::layout::escape_controls;
@@ -63,7 +63,11 @@ impl<'h> Secrets<'h> {
             // The last name of a value stands: that of a variable, or of the first word.
             let mut all: Named = documents.borrow().iter().flat_map(|text| in_document(text)).collect();
             all.extend(in_words(&words).into_iter().rev().flatten());
-            all.extend(env.iter().flat_map(|(name, value)| in_variable(name, value)));
+            // Looking into every variable would be a tenth of a dry run.
+            let has_sign = |value: &OsStr| memchr3(b'=', b'@', b'"', value.as_bytes()).is_some();
+            let may_hold_one = |name: &str| name.starts_with("ZLAUNCH_") || Sensitivity::of(name).is_some();
+            let variables = env.iter().filter(|(name, value)| has_sign(value) || may_hold_one(&name.to_string_lossy()));
+            all.extend(variables.flat_map(|(name, value)| in_variable(name, value)));
             all.retain(|secret, _| LENGTHS_ELSEWHERE.contains(&secret.0.len()));
             all.iter().flat_map(|(secret, name)| spellings(secret).map(|value| (value, name.clone()))).collect()
         })
