@@ -73,7 +73,7 @@ vars! {
     WORLD_SIZE READ_AND_SET "see RANK; the number of ranks";
     LOCAL_WORLD_SIZE READ_AND_SET "see RANK; the number of ranks on this machine";
     GROUP_RANK READ_AND_SET "set by torchrun: RANK is a real one; `local` sets it to 0, the number of this machine";
-    GROUP_WORLD_SIZE SET "`local` sets it to 1: the number of machines";
+    GROUP_WORLD_SIZE READ_AND_SET "set by torchrun: the number of machines; `local` sets it to 1";
     ROLE_RANK SET "`local` sets it to RANK";
     ROLE_WORLD_SIZE SET "`local` sets it to WORLD_SIZE";
     ROLE_NAME SET "`local` sets it to `default`";

@@ -109,6 +109,10 @@ impl EnvironmentInputs<'_> {
     fn apply_launcher(&self, environment: &mut Environment) {
         let EnvironmentInputs { topology, understood: UnderstoodLaunch { job, host, .. }, .. } = self;
         match self.launcher {
+            // In the user's command, torchrun reads all of its variables.
+            Launcher::Torchrun if self.understood.existing_launcher.is_some() => {
+                environment.signals_of_torchrun(topology.has_scheduler(host), host);
+            }
             Launcher::Torchrun => {
                 let stray = PET_ELSEWHERE.split(' ').filter(|name| self.machine.var_os(name).is_some());
                 environment.unset.extend(stray.map(str::to_string));

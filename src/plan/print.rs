@@ -63,6 +63,7 @@ impl Plan {
         rows.push(("trainer", format!("{name}{version}: {runs}{python}")));
         rows.extend(stand_in.iter().chain(reads).map(|note| ("", note.clone())));
         rows.push(("ranks", self.ranks_text()));
+        rows.extend(self.topology.evidence.iter().map(|piece| ("", piece.clone())));
         let rows = rows.into_iter().map(|(name, text)| (name, secrets.hide_in_text(&text)));
         TextTable::of_pairs(0, rows).fitted(width).to_string()
     }
@@ -202,6 +203,7 @@ impl Plan {
             from.extend(source.map(|source| (name.to_string(), source.into())));
         }
         object.insert("engine".to_string(), topology.engine.into());
+        object.insert("evidence".to_string(), topology.evidence.clone().into());
         object.insert("from".to_string(), Value::Object(from));
         Value::Object(object)
     }

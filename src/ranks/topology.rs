@@ -6,7 +6,9 @@ mod decision;
 pub mod device_list;
 mod devices;
 pub mod engines;
+mod evidence;
 pub mod hostfile;
+mod net;
 mod problems;
 pub mod rendezvous;
 pub(crate) mod unused_env;
@@ -38,6 +40,8 @@ pub struct Topology {
     pub world_size: Option<Sourced<u64>>,
     pub role: Role,
     pub(crate) engine: Option<&'static str>,
+    /// Each piece of evidence about the machines in words, if there are several.
+    pub(crate) evidence: Vec<String>,
     pub(crate) pool: Option<ResourcePool>,
     pub(crate) devices: Devices,
     pub(crate) notes: Vec<Problem>,
@@ -76,6 +80,7 @@ impl Topology {
             world_size,
             role: Role::Starter,
             engine: None,
+            evidence: Vec::new(),
             pool: None,
             devices,
             notes: Vec::new(),

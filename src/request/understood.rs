@@ -120,8 +120,9 @@ impl<'a> UnderstoodLaunch<'a> {
             if !problems.is_empty() {
                 return Err(problems);
             }
-            self.judge_alone(existing)?;
-            return Ok(Topology::of_existing_launcher(flags, existing.rank_flags(flags, &self.host), &self.host));
+            let notes = self.judge_alone(existing)?;
+            let topology = Topology::of_existing_launcher(flags, existing.rank_flags(flags, &self.host), &self.host);
+            return Ok(Topology { notes, ..topology });
         }
         let trainer = self.job.trainer;
         let ranked = !trainer.is_passthrough()
@@ -132,20 +133,23 @@ impl<'a> UnderstoodLaunch<'a> {
         topology.size_problem().map_or(Ok(topology), |problem| Err(vec![problem]))
     }
 
-    /// Refuses a launcher without options for several machines in a job of several: each machine would train alone.
-    fn judge_alone(&self, existing: &ExistingLauncher) -> Result<(), Vec<Problem>> {
+    /// Refuses a launcher that is not told of the machines of the job: each of them would train alone. Returns warnings.
+    fn judge_alone(&self, existing: &ExistingLauncher) -> Result<Vec<Problem>, Vec<Problem>> {
         let Launch { topology: flags, command, trainer, .. } = self.launch;
         // A command from a shim that zlaunch does not handle runs unchanged.
         let is_unhandled = trainer.as_ref().is_some_and(|trainer| trainer.from == Source::Default);
-        if is_unhandled || flags.nnodes.is_some() || existing.states_machines(&self.host) {
-            return Ok(());
+        if is_unhandled {
+            return Ok(Vec::new());
+        }
+        if let Some(judged) = existing.weigh(flags, &self.host) {
+            return judged;
         }
         let options = self.launch.forwarded_options();
         let zlaunch = |words: &[OsString]| [&["zlaunch".into()], &options[..], &["--".into()], words].concat();
         let words = zlaunch(&existing.left_out(command));
         let job = Topology::without_launcher(flags, &Host { words, ..self.host.clone().into_owned() })?;
         let line = |words: &[OsString]| shell::line(&zlaunch(words)).to_string_lossy().into_owned();
-        existing.not_told(&job, command, &self.host, line).map_or(Ok(()), |problem| Err(problem.into()))
+        existing.not_told(&job, command, &self.host, line).map_or(Ok(Vec::new()), |problem| Err(problem.into()))
     }
 
     pub(crate) fn launcher(&self, topology: &Topology) -> Result<Launcher, Vec<Problem>> {

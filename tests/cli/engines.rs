@@ -131,12 +131,12 @@ fn half_a_place_is_refused_with_what_is_missing() {
         (
             &[("NODE_RANK", "1"), ("MASTER_ADDR", "a")],
             &[],
-            &["this is machine 1, but nothing says of how many", "--node-rank 1"],
+            &["this is machine 1, but the number of machines is unknown", "--node-rank 1"],
         ),
         (
             &[("NODE_RANK", "0"), ("MASTER_ADDR", "a")],
             &[],
-            &["this is machine 0, but nothing says of how many", "MASTER_ADDR=a"],
+            &["this is machine 0, but the number of machines is unknown", "MASTER_ADDR=a"],
         ),
         (&[("RANK", "0"), ("MASTER_ADDR", "a")], &[], &["`RANK` is set, but not LOCAL_RANK and WORLD_SIZE"]),
         (&[("LOCAL_RANK", "0"), ("WORLD_SIZE", "16")], &[], &["`WORLD_SIZE` is set, but not RANK"]),
@@ -253,7 +253,7 @@ fn this_host() -> String {
 #[test]
 fn a_place_that_is_stated_needs_no_engine() {
     for engine in
-        [("PMIX_RANK", "1"), ("JOB_COMPLETION_INDEX", "1"), ("PBS_NODEFILE", "/proc/nowhere"), ("LSB_HOSTS", "a b")]
+        [("PMIX_RANK", "3"), ("JOB_COMPLETION_INDEX", "1"), ("PBS_NODEFILE", "/proc/nowhere"), ("LSB_HOSTS", "a b")]
     {
         let mut sandbox =
             with(&[engine, ("NNODES", "2"), ("NODE_RANK", "1"), ("MASTER_ADDR", "a"), ("MASTER_PORT", "9")]);
@@ -357,7 +357,11 @@ fn the_variables_of_enroots_hook_do_not_mean_a_launcher() {
 #[test]
 fn the_user_overrides_the_scheduler_with_a_warning() {
     let sandbox = step(&[("MASTER_ADDR", "ib-n1"), ("MASTER_PORT", "4711"), ("NODE_RANK", "0")]);
-    let run = sandbox.launch(&["--deepspeed", "zero3", "-n", "--format", "json"], SWIFT);
+    sandbox
+        .launch(ZERO3, SWIFT)
+        .refused(&["Slurm says machine 1 of 2, but NODE_RANK says machine 0", "unset NODE_RANK"]);
+    let place = ["--nnodes", "2", "--node-rank", "0"];
+    let run = sandbox.launch(&[&["--deepspeed", "zero3", "-n", "--format", "json"], &place[..]].concat(), SWIFT);
     assert_eq!(topology(&run.json()), json!([2, 0, 4, 8, "ib-n1", 4711]));
     assert!(run.stderr.contains("warning[contradicts-scheduler]: this is machine 1, not 0"), "{}", run.stderr);
     let run =
@@ -396,6 +400,7 @@ fn a_batch_script_is_started_on_every_machine() {
         ("SLURM_JOB_ID", "9"),
         ("SLURM_JOB_NUM_NODES", "2"),
         ("SLURM_JOB_NODELIST", "n[1-2]"),
+        ("SLURM_SUBMIT_DIR", "/home/me"),
         ("SLURM_TASKS_PER_NODE", "4(x2)"),
         ("SLURM_TRES_PER_TASK", "gres/gpu=1"),
         ("ZLAUNCH_STRICT", "1"),
@@ -561,15 +566,18 @@ fn a_launch_may_use_fewer_machines_than_the_job_but_not_more() {
     batch("2").launch(&["--nnodes", "4"], SCRIPT).refused(&["4 machines are asked for, but the job has 2"]);
     // In a step nobody knows which of them this one would be.
     let inside = step(&[("NNODES", "4")]);
-    inside.launch(&[], SCRIPT).refused(&["4 machines are asked for, but the job has 2", "NNODES=4"]);
-    let run = step(&[("NNODES", "1"), ("SLURM_NODEID", "0")]).launch(&["-n"], SCRIPT);
+    inside.launch(&[], SCRIPT).refused(&["Slurm says machine 1 of 2", "NNODES says 4 machines", "unset NNODES"]);
+    inside.launch(&["--nnodes", "4"], SCRIPT).refused(&["4 machines are asked for, but the job has 2"]);
+    let one = step(&[("NNODES", "1"), ("SLURM_NODEID", "0")]);
+    one.launch(&[], SCRIPT).refused(&["Slurm says machine 0 of 2", "NNODES says one machine", "--nnodes 1"]);
+    let run = one.launch(&["-n", "--nnodes", "1"], SCRIPT);
     assert!(
         run.stderr.contains("warning[contradicts-scheduler]: the job has 2 machines, but this launch is for 1"),
         "{run:?}"
     );
     // The one machine of a salloc is not where its shell is.
     let mut salloc = batch("1");
-    salloc.unset("SLURM_NODEID");
+    salloc.unset("SLURM_NODEID").var("SLURM_SUBMIT_DIR", "/home/me");
     assert!(arguments(&salloc.plan(&["--nnodes", "1"], SCRIPT)).starts_with("--nodes=1 --ntasks=1 "));
 }
 

@@ -260,7 +260,10 @@ fn what_a_wrapped_launcher_does_not_state_can_be_given() {
         let command: Vec<&str> = head.split(' ').chain(tail).collect();
         sandbox.plan(options, &command)["config"]["train_batch_size"].clone()
     };
-    assert_eq!(batch(&sandbox, &["--nnodes", "2", "--nproc-per-node", "4"], "torchrun swift sft"), 48);
+    assert_eq!(
+        batch(&sandbox, &["--nnodes", "2", "--node-rank", "0", "--nproc-per-node", "4"], "torchrun swift sft"),
+        48
+    );
     assert_eq!(batch(&sandbox, &["--nproc-per-node", "4"], "torchrun --nproc_per_node 04 x.py"), 24);
     // DeepSpeed goes on without a hostfile that is not there.
     assert_eq!(batch(&sandbox, &[], "deepspeed -H hosts --num_gpus 4 x.py"), 24);
@@ -534,11 +537,14 @@ fn accelerate_launch_is_kept_and_its_config_resolved() {
         "maybe",
     ];
     assert_eq!(sandbox.plan(&["--deepspeed", concrete], &own_loop)["config"]["gradient_accumulation_steps"], 4);
-    sandbox.file("acc.yaml", "num_processes: 8\nnum_machines: 2\ndeepspeed_config:\n  deepspeed_config_file: zero1\n");
+    sandbox.file(
+        "acc.yaml",
+        "num_processes: 8\nnum_machines: 2\nmachine_rank: 1\ndeepspeed_config:\n  deepspeed_config_file: zero1\n",
+    );
     let plan = sandbox.plan(&[], &["accelerate", "launch", "--config_file", "acc.yaml", "s.py"]);
     assert_eq!((&plan["template"]["name"], &plan["topology"]["nproc_per_node"]), (&"zero1".into(), &4.into()));
     // It counts over all machines, however many they are.
-    let many = ["--deepspeed", "zero2", "--nproc-per-node", "100000", "--nnodes", "100000"];
+    let many = ["--deepspeed", "zero2", "--nproc-per-node", "100000", "--nnodes", "100000", "--node-rank", "0"];
     let plan = sandbox.plan(&many, &["accelerate", "launch", "--max_restarts", "1", "s.py"]);
     assert!(line(&sandbox, &plan).contains("--num_processes 10000000000 "), "{}", line(&sandbox, &plan));
 }

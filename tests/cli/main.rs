@@ -17,6 +17,7 @@ mod documents;
 mod editor;
 mod engines;
 mod environment;
+mod evidence;
 mod exec;
 mod explain;
 #[path = "../fake.rs"]

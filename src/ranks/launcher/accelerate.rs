@@ -31,6 +31,7 @@ pub(super) const SPEC: LauncherSpec = LauncherSpec {
     count_meaning: CountMeaning::Total,
     on_several: &["--deepspeed_multinode_launcher", "standard"],
     counts,
+    numbers_machines,
 };
 
 pub(super) const CONFIG: &str = "deepspeed_config_file";
@@ -246,6 +247,14 @@ fn settings(args: &Args, host: &Host) -> Option<(PathBuf, Value)> {
     Some((file, yaml::parse(&text, Dialect::PyYaml).ok()?))
 }
 
+fn numbers_machines(args: &Args, host: &Host) -> bool {
+    let (_, settings) = settings(args, host).unwrap_or_default();
+    let has = |name: &str| args.is_given(name) || settings["deepspeed_config"].get(name).is_some();
+    let backend = args.text("rdzv_backend").map(|backend| backend.value);
+    let backend = backend.or_else(|| Some(settings.get("rdzv_backend")?.as_str()?.to_string()));
+    backend.is_some_and(|backend| backend != "static") || has("deepspeed_hostfile")
+}
+
 /// `--num_processes` is the total over all machines. The run file may state what the flags leave open.
 fn counts(flags: RankFlags, args: &Args, host: &Host) -> RankFlags {
     let settings = settings(args, host);
@@ -256,9 +265,7 @@ fn counts(flags: RankFlags, args: &Args, host: &Host) -> RankFlags {
             Some(Sourced::new(value, Source::Argument(file.display().to_string())))
         })
     };
-    // The file that `accelerate config` wrote for every launch says of one machine nothing about this one.
-    let is_meant = |nnodes: &Sourced<u32>| nnodes.value > 1 || args.is_given("num_machines") || args.is_given(RUN_FILE);
-    let nnodes = number("num_machines").filter(is_meant).unwrap_or(default(1));
+    let nnodes = number("num_machines").unwrap_or(default(1));
     let total = number("num_processes").filter(|total| nnodes.value > 0 && total.value % nnodes.value == 0);
     let nproc = total.map(|total| Sourced::new(Processes::Count(total.value / nnodes.value), total.from));
     RankFlags {

@@ -30,6 +30,8 @@ pub(super) const SPEC: LauncherSpec = LauncherSpec {
     count_meaning: CountMeaning::PerNode,
     on_several: &["--hostfile", "HOSTFILE", "--no_ssh"],
     counts,
+    // Without a hostfile it starts the ranks of one machine, whatever it is told.
+    numbers_machines: |_, _| true,
 };
 
 /// The runner starts it on each machine.

@@ -17,7 +17,7 @@ use crate::command::target::{ParsedCommand, Target, is_python, of_python};
 use crate::command::trainer;
 use crate::host::Host;
 use crate::ranks::topology::{Processes, RankFlags, Role, Topology, alone};
-use crate::report::fix::{Fixes, run};
+use crate::report::fix::{Fixes, give, run};
 use crate::report::{Place, Problem, Rule};
 
 pub(super) const SPECS: &[&LauncherSpec] = &[&torchrun::SPEC, &deepspeed::SPEC, &accelerate::SPEC];
@@ -93,10 +93,24 @@ impl ExistingLauncher {
         stated
     }
 
-    /// Its flags, variables or files say how many machines there are, be it one.
-    pub(crate) fn states_machines(&self, host: &Host) -> bool {
-        let stated = self.spec.rank_flags(&self.args, host).nnodes;
-        self.args.is_given(self.spec.rank_options[1]) || stated.is_none_or(|nnodes| nnodes.from != Source::Default)
+    /// Weighs what it says about machines. Typed words decide, but what contradicts them is told; its variables and files
+    /// must agree with all other evidence. `None`: it says nothing, or one machine that nobody typed.
+    pub(crate) fn weigh(&self, flags: &RankFlags, host: &Host) -> Option<Result<Vec<Problem>, Vec<Problem>>> {
+        let [_, nnodes_option, rank_option, ..] = self.spec.rank_options;
+        let mut stated = self.rank_flags(flags, host);
+        // A range of machines is torchrun's own.
+        let Some(nnodes) = stated.nnodes.clone() else { return Some(Ok(Vec::new())) };
+        let is_typed = flags.nnodes.is_some() || self.args.is_given(nnodes_option) && nnodes.from != Source::Default;
+        if nnodes.value == 1 && !is_typed {
+            return None;
+        }
+        stated.node_rank = stated.node_rank.or_else(|| flags.node_rank.clone());
+        if nnodes.value > 1 && stated.node_rank.is_none() && !(self.spec.numbers_machines)(&self.args, host) {
+            let what = format!("nothing says which of the {} machines this is: each would be number 0", nnodes.value);
+            let fix = give(format!("--{rank_option}"), "I").remark(format!("for `{}`, on each machine", self.name()));
+            return Some(Err(Problem::error(Rule::Ranks, what).at(&nnodes).fix(fix.or(alone())).into()));
+        }
+        Some(if is_typed { Ok(Topology::against_words(&stated, host)) } else { Topology::weigh_file(&stated, host) })
     }
 
     pub(crate) fn left_out(&self, command: &[OsString]) -> Vec<OsString> {

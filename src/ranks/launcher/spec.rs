@@ -29,6 +29,8 @@ pub(crate) struct LauncherSpec {
     pub(super) on_several: &'static [&'static str],
     /// Adds how many processes on how many machines its flags, variables and files state.
     pub(super) counts: fn(RankFlags, &Args, &Host) -> RankFlags,
+    /// It needs no number of this machine, because the machines are numbered when they meet, or started from here.
+    pub(super) numbers_machines: fn(&Args, &Host) -> bool,
 }
 
 /// The meaning of a launcher's number of processes.

@@ -22,6 +22,7 @@ pub(super) const SPEC: LauncherSpec = LauncherSpec {
     count_meaning: CountMeaning::PerNodeOrWord,
     on_several: &[],
     counts,
+    numbers_machines,
 };
 
 pub(super) fn prefix(context: &LaunchContext<'_>) -> Vec<OsString> {
@@ -57,6 +58,12 @@ fn output(context: &LaunchContext<'_>) -> Vec<OsString> {
     option_words([("log_dir", folder), (both, is_asked.then(|| "3".into()))]).collect()
 }
 
+fn numbers_machines(args: &Args, host: &Host) -> bool {
+    let backend = args.text("rdzv_backend").map(|backend| backend.value);
+    let backend = backend.or_else(|| host.nonempty_var("PET_RDZV_BACKEND").map(str::to_string));
+    backend.is_some_and(|backend| backend != "static")
+}
+
 /// By default torchrun starts one process on one machine. A range of machines leaves their number open. Alone on this
 /// machine it waits in vain for the others of PET_NNODES (seen, torch 2.15), so that does not say where they are.
 fn counts(flags: RankFlags, args: &Args, host: &Host) -> RankFlags {
@@ -75,5 +82,9 @@ fn counts(flags: RankFlags, args: &Args, host: &Host) -> RankFlags {
         }
         _ => Some(default(1)),
     };
-    RankFlags { nnodes, nproc_per_node, ..flags }
+    let node_rank = flags.node_rank.or_else(|| {
+        let number = host.nonempty_var(vars::PET_NODE_RANK)?.trim().parse().ok()?;
+        Some(Sourced::new(number, Source::Variable(vars::PET_NODE_RANK.to_string())))
+    });
+    RankFlags { nnodes, nproc_per_node, node_rank, ..flags }
 }

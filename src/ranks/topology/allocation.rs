@@ -8,7 +8,10 @@ use crate::report::Problem;
 pub(super) struct Allocation {
     pub(super) placement: Placement,
     pub(super) nnodes: Sourced<u32>,
-    pub(super) node_rank: Sourced<u32>,
+    /// `None`: this is the shell of the job, which is none of its tasks.
+    pub(super) node_rank: Option<Sourced<u32>>,
+    /// Refused unless the user says which machine this is: nothing would run on the others.
+    pub(super) alone: Option<Problem>,
     /// GPUs on this machine, if the engine counts them.
     pub(super) gpus: Option<Sourced<u32>>,
     pub(super) master_addr: Option<Sourced<String>>,
@@ -24,13 +27,14 @@ impl Allocation {
     /// The operators of Kubernetes reserve this port, unless they name another.
     pub(super) fn task_per_machine(
         nnodes: Sourced<u32>,
-        node_rank: Sourced<u32>,
+        node_rank: impl Into<Option<Sourced<u32>>>,
         master_addr: Option<Sourced<String>>,
     ) -> Self {
         Allocation {
             placement: Placement::Machine,
             nnodes,
-            node_rank,
+            node_rank: node_rank.into(),
+            alone: None,
             gpus: None,
             master_addr,
             master_port: Some(Sourced::new(23456, Source::Default)),
@@ -52,8 +56,6 @@ pub(super) enum Placement {
         groups: u32,
         outside: bool,
     },
-    /// The shell of another job: the user must start zlaunch on each machine, with such a line.
-    Manual(String),
 }
 
 #[derive(Clone, Debug)]

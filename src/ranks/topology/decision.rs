@@ -1,21 +1,22 @@
-//! Decides the topology. Flags win over ranks that exist already, those over the variables of torchrun and ms-swift, those
-//! over the engine, and that over the GPUs of this machine. Nothing is guessed.
+//! Decides the topology. Flags decide; everything else is evidence, and must agree. Nothing is guessed.
 
 use std::fmt::Display;
 use std::path::PathBuf;
 
 use super::allocation::{Allocation, Placement, Task};
 use super::devices::Devices;
+use super::evidence::Evidence;
 use super::hostfile::HostFlags;
+use super::net::foreign_address;
 use super::problems::{
     alone, meets_on_loopback, node_rank_too_large, other_number_of_machines, place_flags, rank_too_large,
     tasks_are_ranks,
 };
 use super::rendezvous::{Rendezvous, is_loopback};
-use super::unused_env::{counted_by_another, uncounted_machines, unused_variables};
+use super::unused_env::{uncounted_machines, unused_variables};
 use super::variables::{
-    MASTER_ADDR, NNODES, NODE_RANK, Processes, RANK_VARIABLES, RankFlags, VariableReader, all_are_set, any_is_set,
-    check, first_text, text,
+    NNODES, NODE_RANK, Processes, RANK_VARIABLES, RankFlags, VariableReader, all_are_set, any_is_set, check,
+    first_text, text,
 };
 use super::{Role, Topology, engines};
 use crate::base::source::{Source, Sourced};
@@ -32,7 +33,7 @@ impl Topology {
     }
 
     pub(crate) fn is_scheduled(host: &Host) -> bool {
-        engines::detect(host).is_ok_and(|detected| detected.is_some())
+        Evidence::collect(host).engine().is_some()
     }
 
     /// A scheduler may send signals: an engine placed this process, or a batch job has this one machine.
@@ -40,10 +41,22 @@ impl Topology {
         self.engine.is_some() || engines::job::is_batch_job(host)
     }
 
-    /// The variable that says that this process belongs to a job of several machines.
+    /// What says that this process belongs to a job of several machines.
     pub(crate) fn job_of_several_nodes(host: &Host) -> Option<Place> {
-        let (_, allocation) = engines::detect(host).ok().flatten()?;
-        (allocation.nnodes.value > 1).then(|| Place::from(&allocation.nnodes))
+        Evidence::collect(host).place_of_several()
+    }
+
+    /// What says something else than the words of a launcher in the command.
+    pub(crate) fn against_words(words: &RankFlags, host: &Host) -> Vec<Problem> {
+        let Some(nnodes) = &words.nnodes else { return Vec::new() };
+        Evidence::collect(host).against(nnodes, words.node_rank.as_ref(), true)
+    }
+
+    /// Refuses what a file of the launcher in the command says about machines, if all other evidence does not agree.
+    pub(crate) fn weigh_file(stated: &RankFlags, host: &Host) -> Result<Vec<Problem>, Vec<Problem>> {
+        let mut evidence = Evidence::collect(host);
+        evidence.add_file(stated.clone());
+        evidence.weigh(false).map(|()| Vec::new())
     }
 
     /// The launcher in the command decides; our flags add what it leaves open.
@@ -95,19 +108,14 @@ struct Inputs<'a> {
 
 impl Inputs<'_> {
     fn decide(self, ranked: bool) -> Result<Topology, Vec<Problem>> {
-        let nodes_by_flag = place_of_flag(self.flags.nnodes.as_ref()).is_some();
-        let count_by_flag = place_of_flag(self.flags.nproc_per_node.as_ref()).is_some();
-        let detected = match ranked.then(|| engines::detect(self.host)) {
-            None => None,
-            // If the place is stated, the engine's variables need not be understood.
-            Some(Err(_)) if self.place_is_stated() => None,
-            Some(detected) => detected?,
-        };
-        let allocation = detected.as_ref().map(|(_, allocation)| allocation);
-        let engines_rank = allocation.is_some_and(|allocation| allocation.sets_rank_variables);
-        let existing = if engines_rank { None } else { self.existing_rank()? };
+        let evidence = Evidence::collect(self.host);
+        let (nodes_by_flag, count_by_flag) =
+            (self.flags.nnodes.is_some(), place_of_flag(self.flags.nproc_per_node.as_ref()).is_some());
+        let engine = evidence.engine();
+        let sets_ranks = engine.is_some_and(|(_, allocation)| allocation.sets_rank_variables);
+        let existing = if ranked && sets_ranks { None } else { self.existing_rank()? };
         if ranked && let Some(file) = &self.hosts.hostfile {
-            let is_task = allocation.is_some_and(|allocation| matches!(allocation.placement, Placement::Rank(_)));
+            let is_task = engine.is_some_and(|(_, allocation)| matches!(allocation.placement, Placement::Rank(_)));
             if existing.is_none() && !is_task {
                 return self.ranks_of_hostfile(file);
             }
@@ -118,27 +126,38 @@ impl Inputs<'_> {
                 return Err(problem.at(&file).fix(drop_word(file.spelling())).into());
             }
         }
-        if let (Some(existing), false, false) = (existing, nodes_by_flag, count_by_flag) {
-            return Ok(existing);
+        if ranked && !nodes_by_flag {
+            evidence.weigh(self.flags.node_rank.is_some())?;
         }
-        if !ranked {
-            return Ok(Topology::new(None, None, self.devices));
+        let words = evidence.in_words();
+        let topology = match (existing, engine) {
+            (Some(existing), _) if !count_by_flag && place_of_flag(self.flags.nnodes.as_ref()).is_none() => existing,
+            _ if !ranked => Topology::new(None, None, self.devices),
+            (_, None) => self.ranks_without_engine()?,
+            (_, Some((engine, allocation))) => {
+                let mut topology = self.ranks_of_engine(allocation)?;
+                if nodes_by_flag && let Some(nnodes) = &topology.nnodes {
+                    topology.notes.extend(evidence.against(nnodes, Some(&topology.node_rank), false));
+                }
+                Topology { engine: Some(engine), ..topology }
+            }
+        };
+        Ok(Topology { evidence: words, ..topology })
+    }
+
+    fn ranks_of_engine(self, allocation: &Allocation) -> Result<Topology, Vec<Problem>> {
+        if let Some(problem) = &allocation.alone
+            && !self.stays_in_job_shell(false)
+        {
+            return Err(problem.clone().into());
         }
-        let Some((engine, allocation)) = detected else { return self.ranks_without_engine() };
-        let topology = match &allocation.placement {
-            Placement::Rank(task) => self.task_of_engine(task.clone(), &allocation),
+        match &allocation.placement {
+            Placement::Rank(task) => self.task_of_engine(task.clone(), allocation),
             Placement::SlurmShell { groups, outside } if !self.stays_in_job_shell(*outside) => {
-                self.ranks_through_srun(*groups, &allocation)
+                self.ranks_through_srun(*groups, allocation)
             }
-            Placement::Manual(line) if !self.stays_in_job_shell(false) => {
-                let Sourced { value: count, from } = &allocation.nnodes;
-                let what =
-                    format!("this is one shell of the {engine} job on {count} machines: nothing runs on the others");
-                Err(Problem::error(Rule::Ranks, what).at(from).fix(run(line).or(alone())).into())
-            }
-            _ => self.ranks_to_start(Some(&allocation)),
-        }?;
-        Ok(Topology { engine: Some(engine), ..topology })
+            _ => self.ranks_to_start(Some(allocation)),
+        }
     }
 
     /// Only variables and this machine say what is started. A place in something larger must be a whole one.
@@ -148,26 +167,12 @@ impl Inputs<'_> {
             return self.ranks_to_start(None);
         }
         let uncounted: Vec<Problem> = uncounted_machines(host).collect();
-        let refused = ambiguous_rank(host)
-            .or_else(|| half_a_place(self.flags, host))
-            .or_else(|| uncounted.iter().find(|problem| problem.severity == Severity::Error).cloned())
-            .or_else(|| counted_by_another(host));
-        if let Some(problem) = refused {
-            return Err(problem.into());
+        if let Some(problem) = uncounted.iter().find(|problem| problem.severity == Severity::Error) {
+            return Err(problem.clone().into());
         }
         let mut topology = self.ranks_to_start(None)?;
         topology.notes.extend(uncounted);
         incomplete_rank_env(&topology, host).map_or(Ok(topology), |problem| Err(problem.into()))
-    }
-
-    /// Flags and variables say which machine of how many this is, or there is one, or the ranks exist.
-    fn place_is_stated(&self) -> bool {
-        let is_counted = self.flags.nnodes.is_some() || any_is_set(&NNODES, self.host);
-        let has_address = self.flags.master_addr.is_some() || any_is_set(&MASTER_ADDR, self.host);
-        self.is_for_one_machine()
-            || is_counted && self.is_numbered() && has_address
-            || self.hosts.hostfile.is_some()
-            || all_are_set(&RANK_VARIABLES, self.host)
     }
 
     fn is_numbered(&self) -> bool {
@@ -229,7 +234,7 @@ impl Inputs<'_> {
         let node_rank = flags.node_rank.clone().or_else(|| variables.first_number(&NODE_RANK, 0).filter(|_| !insists));
         let nnodes = nnodes.or_else(|| Some(allocation?.nnodes.clone())).unwrap_or(default(1));
         let same_count = allocation.filter(|allocation| allocation.nnodes.value == nnodes.value);
-        let node_rank = node_rank.or_else(|| Some(same_count?.node_rank.clone())).unwrap_or(default(0));
+        let node_rank = node_rank.or_else(|| same_count?.node_rank.clone()).unwrap_or(default(0));
         let rendezvous = Rendezvous::new(flags, allocation, &mut variables);
         let asked = flags.nproc_per_node.clone().or_else(|| variables.nproc_per_node());
         let nproc = devices.process_count(asked, allocation, host);
@@ -279,7 +284,8 @@ impl Inputs<'_> {
         {
             problems.push(tasks_are_ranks(local, asked.into()));
         }
-        let nnodes = flags.nnodes.as_ref().filter(|asked| asked.value != allocation.nnodes.value);
+        let machines = task.world_size.value / local.value;
+        let nnodes = flags.nnodes.as_ref().filter(|asked| asked.value != machines);
         problems.extend(nnodes.map(|asked| tasks_are_ranks(local, asked.into())));
         if let Some(gpus) = devices.listed().or_else(|| allocation.gpus.clone())
             && (2..local.value).contains(&gpus.value)
@@ -295,7 +301,7 @@ impl Inputs<'_> {
         let address = address.filter(|_| allocation.nnodes.value > 1 || !address_from_engine);
         let topology = Topology::new(Some(allocation.nnodes.clone()), Some(local.clone()), devices);
         Ok(Topology {
-            node_rank: allocation.node_rank.clone(),
+            node_rank: allocation.node_rank.clone().unwrap_or_else(|| Sourced::new(0, Source::Default)),
             world_size: Some(task.world_size.clone().map(u64::from)),
             master_addr: address.or_else(|| Some(Sourced::new("127.0.0.1".to_string(), Source::Default))),
             // torch's own default.
@@ -353,37 +359,6 @@ impl Inputs<'_> {
 
 fn place_of_flag<T: Display>(flag: Option<&Sourced<T>>) -> Option<Place> {
     flag.filter(|flag| flag.from.is_flag()).map(Place::from)
-}
-
-/// Some systems count machines with RANK and WORLD_SIZE, others ranks.
-fn ambiguous_rank(host: &Host) -> Option<Problem> {
-    let (world, rank) = (text(vars::WORLD_SIZE, host)?, text(vars::RANK, host)?);
-    if world.value == "1" || host.nonempty_var(vars::LOCAL_RANK).is_some() {
-        return None;
-    }
-    let machines = give("--nnodes", &world.value).and(give("--node-rank", &rank.value)).remark("for machines");
-    let what = "without LOCAL_RANK these can count machines or ranks";
-    let fixes = machines.or("set LOCAL_RANK too, for ranks").or(alone());
-    Some(Problem::error(Rule::Ranks, what).at(&rank).at(&world).fix(fixes))
-}
-
-/// The number of this machine, without how many there are: another one than the first, or one that is to meet others at an
-/// address.
-fn half_a_place(flags: &RankFlags, host: &Host) -> Option<Problem> {
-    let mut variables = VariableReader::new(host);
-    let node_rank = flags.node_rank.clone().or_else(|| variables.first_number(&NODE_RANK, 0))?;
-    let address = flags.master_addr.clone().or_else(|| foreign_address(host));
-    if node_rank.value == 0 && address.is_none() {
-        return None;
-    }
-    let what = format!("this is machine {}, but nothing says of how many", node_rank.value);
-    let problem = address.iter().fold(Problem::error(Rule::Ranks, what).at(&node_rank), Problem::at);
-    let first = address.as_ref().map_or("HOST", |address| &address.value);
-    Some(problem.fix(place_flags("N", &node_rank.value.to_string(), first).or("set NNODES").or(alone())))
-}
-
-fn foreign_address(host: &Host) -> Option<Sourced<String>> {
-    first_text(&MASTER_ADDR, host).filter(|address| !is_loopback(&address.value))
 }
 
 /// A WORLD_SIZE that is not the number of these ranks, or the number of another rank than the first: part of what a

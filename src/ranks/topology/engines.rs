@@ -17,8 +17,10 @@ use crate::host::Host;
 use crate::report::Problem;
 use table::Block;
 
-/// Reads the variables of an engine. `None`: they say nothing of a larger job. It is a problem if they say it only in part.
-type Detect = fn(&Block, &Host) -> Result<Option<Allocation>, Vec<Problem>>;
+/// `None`: its variables say nothing of a larger job. It is a problem if they say it only in part.
+pub(super) type Answer = Result<Option<Allocation>, Vec<Problem>>;
+
+type Detect = fn(&Block, &Host) -> Answer;
 
 const WITH_CODE: &[(&str, Detect)] = &[
     ("Slurm", slurm::detect),
@@ -36,15 +38,13 @@ const WITH_CODE: &[(&str, Detect)] = &[
     ("Kubernetes", clouds::detect_pods),
     ("MPIJob", clouds::detect_mpi_job),
     ("PMI", mpi::detect_pmi),
+    ("PMIx", mpi::detect_pmi),
 ];
 
-pub(super) fn detect(host: &Host) -> Result<Option<(&'static str, Allocation)>, Vec<Problem>> {
-    for block in table::all().filter(|block| block.env_prefixes().any(|prefix| is_set(prefix, host))) {
-        if let Some(allocation) = reader_of(&block)(&block, host)? {
-            return Ok(Some((block.name(), allocation)));
-        }
-    }
-    Ok(None)
+/// What every engine says whose variables are there.
+pub(super) fn answers(host: &Host) -> impl Iterator<Item = (Block, Answer)> {
+    let present = table::all().filter(|block| block.env_prefixes().any(|prefix| is_set(prefix, host)));
+    present.map(|block| (block, reader_of(&block)(&block, host)))
 }
 
 fn reader_of(block: &Block) -> Detect {

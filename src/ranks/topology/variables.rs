@@ -114,9 +114,13 @@ impl<'a> VariableReader<'a> {
         names.iter().find_map(|name| self.number(name, least))
     }
 
-    /// torchrun also takes a range of machines.
     pub(super) fn nnodes(&mut self) -> Option<Sourced<u32>> {
-        let stated = first_text(&NNODES, self.host)?;
+        self.machines(&NNODES)
+    }
+
+    /// torchrun also takes a range of machines.
+    pub(super) fn machines(&mut self, names: &[&str]) -> Option<Sourced<u32>> {
+        let stated = first_text(names, self.host)?;
         let (least, most) = stated.value.split_once(':').unwrap_or((&stated.value, &stated.value));
         match (least.trim().parse::<u32>(), most.trim().parse::<u32>()) {
             (Ok(least), Ok(most)) if least == most && least > 0 => Some(Sourced::new(least, stated.from)),
@@ -124,7 +128,7 @@ impl<'a> VariableReader<'a> {
                 self.problems.push(range_of_machines(&stated));
                 None
             }
-            _ => self.first_number(&NNODES, 1),
+            _ => self.first_number(names, 1),
         }
     }
 

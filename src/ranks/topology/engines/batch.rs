@@ -5,24 +5,32 @@ use std::ffi::OsStr;
 
 use super::job::{distinct, hosts, hosts_in_file, is_this_host, port_of_job};
 use super::table::Block;
-use crate::base::source::{Source, Sourced};
+use crate::base::source::Sourced;
 use crate::base::{shell, vars};
 use crate::host::Host;
-use crate::ranks::topology::allocation::{Allocation, Placement};
-use crate::ranks::topology::problems::{machines_unreadable, place_unknown};
+use crate::ranks::topology::allocation::Allocation;
+use crate::ranks::topology::problems::{alone, machines_unreadable, place_unknown};
 use crate::ranks::topology::variables::{STARTED_BY_TORCHRUN, VariableReader, all_are_set, any_is_set, text};
-use crate::report::Problem;
+use crate::report::fix::run;
+use crate::report::{Problem, Rule};
 
 /// `None`: there is no job, or it has one machine.
 pub(super) fn detect(block: &Block, host: &Host) -> Result<Option<Allocation>, Vec<Problem>> {
     match machines(block, host)? {
         Some((nnodes, hosts)) if nnodes.value > 1 => {
-            let placement = Placement::Manual(line(block.field("manual").unwrap_or_default(), &hosts, host));
-            let allocation = Allocation::task_per_machine(nnodes, Sourced::new(0, Source::Default), None);
-            Ok(Some(Allocation { placement, master_port: None, ..allocation }))
+            let line = line(block.field("manual").unwrap_or_default(), &hosts, host);
+            let alone = Some(one_shell_of(block.name(), &nnodes, line));
+            let allocation = Allocation::task_per_machine(nnodes, None, None);
+            Ok(Some(Allocation { alone, master_port: None, ..allocation }))
         }
         _ => Ok(None),
     }
+}
+
+pub(super) fn one_shell_of(engine: &str, machines: &Sourced<u32>, line: String) -> Problem {
+    let Sourced { value: count, from } = machines;
+    let what = format!("this is one shell of the {engine} job on {count} machines: nothing runs on the others");
+    Problem::error(Rule::Ranks, what).at(from).fix(run(line).or(alone()))
 }
 
 /// A line of the table to paste, in which `{hosts}` stands for the machines and the first `zlaunch …` for what the user typed.
@@ -74,7 +82,8 @@ pub(super) fn detect_lsf(block: &Block, host: &Host) -> Result<Option<Allocation
     let (Some(task), Some(machines)) = (text("LSF_PM_TASKID", host), text("LSB_MCPU_HOSTS", host)) else {
         if host.find_program(OsStr::new("jsrun")).is_some() {
             // There the first machine only launches, and runs no ranks.
-            allocation.placement = Placement::Manual(line("jsrun -r 1 -a 1 zlaunch …", &[], host));
+            let line = line("jsrun -r 1 -a 1 zlaunch …", &[], host);
+            allocation.alone = Some(one_shell_of(block.name(), &allocation.nnodes, line));
         }
         return Ok(Some(allocation));
     };
@@ -86,8 +95,8 @@ pub(super) fn detect_lsf(block: &Block, host: &Host) -> Result<Option<Allocation
     };
     let first = machines_of_lsf(&machines.value).next().unwrap_or_default().to_string();
     Ok(Some(Allocation {
-        placement: Placement::Machine,
-        node_rank: Sourced::new(index, machines.from.clone()),
+        alone: None,
+        node_rank: Some(Sourced::new(index, machines.from.clone())),
         master_addr: Some(Sourced::new(first, machines.from)),
         master_port: text(vars::LSB_JOBID, host).as_ref().map(port_of_job),
         ..allocation

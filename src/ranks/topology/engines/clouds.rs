@@ -24,9 +24,10 @@ use crate::report::{Problem, Rule, reading};
 pub(super) fn detect_sagemaker(block: &Block, host: &Host) -> Result<Option<Allocation>, Vec<Problem>> {
     let (hosts, here) = match (text(vars::SM_HOSTS, host), text(vars::SM_CURRENT_HOST, host)) {
         (Some(hosts), Some(here)) => (hosts.map(|hosts| serde_json::from_str(&hosts).unwrap_or_default()), here),
-        (None, None) => match sagemaker_file(host) {
-            Some(file) => file,
-            None => return Ok(None),
+        (None, None) => match (sagemaker_file(host), text("SM_HOST_COUNT", host).filter(|count| count.value != "1")) {
+            (Some(file), _) => file,
+            (None, Some(count)) => return Err(place_unknown(block.name(), [&count], "where its machines are").into()),
+            (None, None) => return Ok(None),
         },
         (hosts, here) => {
             let set = hosts.iter().chain(&here);
@@ -230,7 +231,8 @@ pub(super) fn detect_volcano(block: &Block, host: &Host) -> Result<Option<Alloca
     let is_list = |name: &&str| name.starts_with("VC_") && name.ends_with("_HOSTS");
     let names = host.env.keys().filter_map(|name| name.to_str()).filter(is_list);
     let mut lists: Vec<_> = names.filter_map(|name| text(name, host)).collect();
-    if index.is_none() && lists.is_empty() {
+    // Without the svc plugin, a pod is only told its number. The only one of a job has a number, too.
+    if lists.is_empty() && index.as_ref().is_none_or(|index| index.value == "0") {
         return Ok(None);
     }
     if lists.len() > 1 {

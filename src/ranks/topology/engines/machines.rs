@@ -4,10 +4,11 @@
 use std::cmp::Ordering;
 
 use super::job::{hosts, port_of_job, without_port};
-use super::table::Block;
+use super::table::{Block, Variable};
 use crate::base::source::{Source, Sourced};
 use crate::host::Host;
 use crate::ranks::topology::allocation::Allocation;
+use crate::ranks::topology::net::foreign_address;
 use crate::ranks::topology::problems::{give_place, node_rank_too_large, not_a_number, not_understood, place_unknown};
 use crate::ranks::topology::rendezvous::is_loopback;
 use crate::ranks::topology::variables::{VariableReader, check, first_text, text};
@@ -21,7 +22,10 @@ pub(super) fn detect(block: &Block, host: &Host) -> Result<Option<Allocation>, V
     }
     let is_told = |role: &str| block.names(role).any(|name| host.nonempty_var(name).is_some());
     let number = first_text(&[block.name_of("instance"), block.name_of("index")], host);
-    let is_instance = !block.name_of("instance").is_empty();
+    // One that is to meet others at an address is not alone.
+    let is_shown = |it: Variable| it.shows_a_job() && host.nonempty_var(it.name()).is_some();
+    let meets = block.variables().any(is_shown) || foreign_address(host).is_some();
+    let is_instance = !block.name_of("instance").is_empty() && !meets;
     // Processes that are all started here have this machine as the first one.
     let is_here = text(block.name_of("first"), host).is_some_and(|first| is_loopback(&without_port(&first.value)));
     let may_be_alone = !is_told("count") && number.as_ref().is_none_or(|number| number.value == "0");

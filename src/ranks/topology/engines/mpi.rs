@@ -30,16 +30,14 @@ pub(super) fn detect(block: &Block, host: &Host) -> Result<Option<Allocation>, V
 /// An MPI of which only PMI or PMIx is seen. PRRTE's `prterun` (seen with 3.0) says which rank this is, but neither of how
 /// many nor on which machine.
 pub(super) fn detect_pmi(block: &Block, host: &Host) -> Result<Option<Allocation>, Vec<Problem>> {
-    let (set, mut missing) = split(&["PMI_RANK", "PMI_SIZE"], host);
-    let (set_by_pmix, _) = split(&["PMIX_RANK", "PMIX_NAMESPACE"], host);
-    if !set.is_empty() && host.nonempty_var("PMI_SIZE") != Some("1") {
-        missing.push("LOCAL_RANK");
-        return Err(tasks_unknown(block.name(), &set, &missing).into());
+    let names: Vec<&str> = ["rank", "size", "job"].iter().flat_map(|role| block.names(role)).collect();
+    let (set, mut missing) = split(&names, host);
+    if set.is_empty() || host.nonempty_var(block.name_of("size")) == Some("1") {
+        return Ok(None);
     }
-    if set.is_empty() && !set_by_pmix.is_empty() {
-        return Err(tasks_unknown("PMIx", &set_by_pmix, &["WORLD_SIZE", "LOCAL_RANK"]).into());
-    }
-    Ok(None)
+    missing.retain(|name| *name != block.name_of("job"));
+    missing.push("LOCAL_RANK");
+    Err(tasks_unknown(block.name(), &set, &missing).into())
 }
 
 fn split<'a>(names: &[&'a str], host: &Host) -> (Vec<String>, Vec<&'a str>) {

@@ -1,7 +1,7 @@
 //! Slurm, from the variables of the task itself. Inside a step only the step's variables hold: those of the job are
 //! inherited from the batch shell.
 
-use super::batch::line;
+use super::batch::{line, one_shell_of};
 use super::hostlist::HostList;
 use super::job::{is_this_host, port_of_job};
 use super::table::Block;
@@ -64,40 +64,49 @@ fn detect_job_shell(host: &Host) -> Result<Allocation, Vec<Problem>> {
     let mut variables = VariableReader::new(host);
     let nnodes = variables.first_number(&[vars::SLURM_JOB_NUM_NODES, vars::SLURM_NNODES], 1);
     let nnodes = nnodes.or_else(|| listed_machines(text(vars::SLURM_JOB_NODELIST, host).as_ref()));
-    // The shell of `salloc` runs on the login machine.
-    let outside = !any_is_set(&[vars::SLURM_NODEID, vars::SLURMD_NODENAME, vars::SLURM_PROCID], host);
+    let is_on_machine = any_is_set(&[vars::SLURM_NODEID, vars::SLURMD_NODENAME, vars::SLURM_PROCID], host);
+    // The shell of `salloc` runs on the login machine. Every shell of a job has this variable; a container may be given
+    // only a part of those of a task.
+    let outside = !is_on_machine && host.nonempty_var("SLURM_SUBMIT_DIR").is_some();
+    let is_half = !is_on_machine && !outside;
     let tasks = variables.number::<u32>("SLURM_NTASKS", 1).filter(|tasks| tasks.value > 1);
     if nnodes.is_none() && (!outside || tasks.is_some()) {
         variables.problems.push(machines_not_counted(host));
     }
-    // The batch script is task 0.
-    if let Some(task) = text(vars::SLURM_PROCID, host)
-        && task.value != "0"
-    {
+    // The batch script is task 0 on machine 0.
+    let tasks = [vars::SLURM_PROCID, vars::SLURM_NODEID].into_iter().filter_map(|name| text(name, host));
+    if let Some(task) = tasks.into_iter().find(|task| task.value != "0") {
         variables.problems.push(place_unknown(SLURM, [&task], "which step: SLURM_STEP_ID is not set"));
     }
-    let mut nnodes = nnodes.unwrap_or(Sourced::new(1, Source::Default));
-    let groups = variables.number::<u8>(vars::SLURM_HET_SIZE, 1).map_or(1, |groups| groups.value);
-    if groups > 1 {
-        // The plain variables describe the first group only.
-        let machines_of = |group: u8| {
-            let name = format!("{}_HET_GROUP_{group}", vars::SLURM_JOB_NUM_NODES);
-            variables.number::<u32>(&name, 1).map_or(0, |machines| machines.value)
-        };
-        nnodes.value = (0..groups).map(machines_of).fold(0, u32::saturating_add);
+    if let Some(nnodes) = nnodes.as_ref().filter(|nnodes| is_half && nnodes.value > 1) {
+        variables.problems.push(place_unknown(SLURM, [nnodes], "whether this is its shell or one of its tasks"));
     }
+    let mut nnodes = nnodes.unwrap_or(Sourced::new(1, Source::Default));
+    let groups = groups(&mut variables);
+    nnodes.value = groups.map_or(nnodes.value, |(_, machines)| machines);
     check(variables.problems)?;
     Ok(Allocation {
         placement: if nnodes.value > 1 || outside {
-            Placement::SlurmShell { groups: groups.into(), outside }
+            Placement::SlurmShell { groups: groups.map_or(1, |(groups, _)| groups.into()), outside }
         } else {
             Placement::Machine
         },
         gpus: gpus(host),
         master_port: None,
         peer_gpus: peer_gpus(host, &nnodes, ""),
-        ..Allocation::task_per_machine(nnodes, Sourced::new(0, Source::Default), None)
+        ..Allocation::task_per_machine(nnodes, None, None)
     })
+}
+
+/// The groups of a job that has several, and the machines of all of them. Its plain variables describe one of them only.
+fn groups(variables: &mut VariableReader<'_>) -> Option<(u8, u32)> {
+    let groups = variables.number::<u8>(vars::SLURM_HET_SIZE, 1)?.value;
+    let machines_of = |group: u8| {
+        let name = format!("{}_HET_GROUP_{group}", vars::SLURM_JOB_NUM_NODES);
+        variables.number::<u32>(&name, 1).map_or(0, |machines| machines.value)
+    };
+    let machines = (0..groups).map(machines_of).fold(0, u32::saturating_add);
+    (machines > 0).then_some((groups, machines))
 }
 
 fn detect_step(host: &Host) -> Result<Allocation, Vec<Problem>> {
@@ -112,7 +121,8 @@ fn detect_step(host: &Host) -> Result<Allocation, Vec<Problem>> {
     let zero = Sourced::new(0, Source::Default);
     let node_rank = variables.first_number(&[vars::SLURM_NODEID, vars::SLURM_PROCID], 0);
     let local_rank = variables.number(vars::SLURM_LOCALID, 0).unwrap_or(zero.clone());
-    let whole = variables.number::<u32>(vars::SLURM_JOB_NUM_NODES, 1);
+    let of_groups = |(_, machines)| Sourced::new(machines, Source::Variable(vars::SLURM_HET_SIZE.to_string()));
+    let whole = groups(&mut variables).map(of_groups).or_else(|| variables.number::<u32>(vars::SLURM_JOB_NUM_NODES, 1));
     let mut problems = variables.problems;
     if node_rank.is_none() && nnodes.value > 1 {
         problems.push(place_unknown(SLURM, [&nnodes], "which of its machines this is"));
@@ -136,24 +146,25 @@ fn detect_step(host: &Host) -> Result<Allocation, Vec<Problem>> {
         _ => Placement::Machine,
     };
     // A step on one machine of several, as in a loop over them, is one shell of the job.
-    let whole = whole.filter(|whole| whole.value > 1 && nnodes.value == 1 && matches!(placement, Placement::Machine));
-    let placement = match whole {
-        Some(_) => Placement::Manual(line("srun --ntasks-per-node=1 zlaunch …", &[], host)),
-        None => placement,
-    };
+    let whole = whole.filter(|whole| whole.value > 1 && nnodes.value == 1);
+    let alone =
+        whole.as_ref().map(|whole| one_shell_of(SLURM, whole, line("srun --ntasks-per-node=1 zlaunch …", &[], host)));
+    let whole = whole.filter(|_| matches!(placement, Placement::Machine));
     let master_addr = hosts.as_ref().zip(list.as_ref()).and_then(|(hosts, list)| {
         let first = Sourced::new(hosts.get(0)?, list.from.clone());
         // Only the machine itself can tell that its name is a loopback address.
         let is_here = node_rank.value == 0 && is_this_host(&first.value, host);
         Some(if is_here { reachable_address(first, || hosts.get(1)) } else { first })
     });
+    let number = Some(node_rank).filter(|_| whole.is_none());
     Ok(Allocation {
         sets_rank_variables: has_enroot_rank(host, &nnodes, per_node),
         peer_gpus: peer_gpus(host, &nnodes, list.as_ref().map_or("", |list| &list.value)),
         placement,
+        alone,
         gpus: gpus(host),
         master_port: reserved_port(host).or_else(|| port_of_step(host)),
-        ..Allocation::task_per_machine(whole.unwrap_or(nnodes), node_rank, master_addr)
+        ..Allocation::task_per_machine(whole.clone().unwrap_or(nnodes), number, master_addr)
     })
 }
 

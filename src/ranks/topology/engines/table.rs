@@ -22,7 +22,7 @@ pub struct Variable {
 }
 
 /// Words at the beginning of lines that are about no variable.
-pub const FIELDS: [&str; 5] = ["prefixes", "about", "proxies", "proxy-option", "manual"];
+pub const FIELDS: [&str; 7] = ["prefixes", "about", "proxies", "proxy-option", "manual", "inside", "set-by"];
 
 const TABLE: &str = include_str!("engines.txt");
 
@@ -125,7 +125,7 @@ impl Variable {
         self.setting.split_once('=').map(|(_, value)| value)
     }
 
-    #[cfg(feature = "testing")]
+    /// By itself it shows a larger job.
     pub fn shows_a_job(self) -> bool {
         !self.setting.starts_with('?') && !["port", "gpus", "job"].contains(&self.roles)
     }

@@ -1,0 +1,325 @@
+//! The evidence about the machines of this job: whatever says how many there are, or which of them this is. All of it must
+//! agree: nothing decides because it is read first.
+
+use std::borrow::Cow;
+
+use super::allocation::{Allocation, Placement, Task};
+use super::engines::table::{Block, Variable};
+use super::engines::{Answer, answers};
+use super::net::{counted_by_another, foreign_address};
+use super::problems::{alone, place_flags};
+use super::variables::{NNODES, NODE_RANK, RANK_VARIABLES, RankFlags, VariableReader, text};
+use crate::base::source::Sourced;
+use crate::base::vars;
+use crate::host::Host;
+use crate::report::fix::{drop_word, give, run};
+use crate::report::{Place, Problem, Rule};
+
+pub(super) struct Evidence(Vec<Piece>);
+
+#[derive(Default)]
+struct Piece {
+    /// The engine, or the first variable.
+    by: Cow<'static, str>,
+    count: Option<Sourced<u32>>,
+    /// The number of this machine.
+    index: Option<Sourced<u32>>,
+    rank: Option<Sourced<u64>>,
+    /// The number of ranks.
+    world: Option<Sourced<u64>>,
+    /// torchrun numbers the machines as they come.
+    by_torchrun: bool,
+    /// What is not known of a larger job. It must be, unless something else places this process.
+    missing: Vec<Problem>,
+    engine: Option<(Block, Option<Allocation>)>,
+    /// The variables to unset if they are left over.
+    variables: Vec<&'static str>,
+}
+
+impl Evidence {
+    pub(super) fn collect(host: &Host) -> Self {
+        let engines = answers(host).filter_map(|(block, answer)| Piece::of_engine(block, answer, host));
+        let mut pieces: Vec<Piece> = engines.collect();
+        let sets_ranks = |piece: &Piece| piece.allocation().is_some_and(|allocation| allocation.sets_rank_variables);
+        if !pieces.iter().any(sets_ranks) {
+            pieces.extend(Piece::of_ranks(host));
+        }
+        pieces.extend((0..NNODES.len()).filter_map(|at| Piece::of_variables(NNODES[at], NODE_RANK[at], host)));
+        if !pieces.iter().any(Piece::says_several) {
+            let missing = counted_by_another(host).map(Vec::from);
+            pieces.extend(missing.map(|missing| Piece { by: "another tool".into(), missing, ..Piece::default() }));
+        }
+        Evidence(pieces)
+    }
+
+    /// Adds what the launcher in the command read in a file or a variable.
+    pub(super) fn add_file(&mut self, stated: RankFlags) {
+        let by = stated.nnodes.as_ref().map_or_else(String::new, |nnodes| nnodes.from.to_string());
+        self.0.push(Piece { by: by.into(), count: stated.nnodes, index: stated.node_rank, ..Piece::default() });
+    }
+
+    /// Refuses evidence that cannot all be true, and a larger job in which nothing places this process. `is_numbered`: the
+    /// user says which machine this is.
+    pub(super) fn weigh(&self, is_numbered: bool) -> Result<(), Vec<Problem>> {
+        let pieces: Vec<&Piece> = self.judged().collect();
+        for (at, one) in pieces.iter().enumerate() {
+            if let Some(two) = pieces[at + 1..].iter().find(|two| one.contradicts(two, is_numbered)) {
+                return Err(disagreement(one, two).into());
+            }
+        }
+        let is_placed = pieces.iter().any(|piece| piece.places(is_numbered));
+        let is_settled = is_placed || pieces.iter().any(|piece| piece.is_one_machine());
+        let missing = pieces.iter().map(|piece| &piece.missing).find(|missing| !missing.is_empty() && !is_settled);
+        missing.map_or(Ok(()), |missing| Err(missing.clone()))
+    }
+
+    /// Warns of what says another number of machines than was asked for, or that this is another one. `typed`: a launcher in
+    /// the command was asked; else zlaunch, which names the variables it ignores elsewhere.
+    pub(super) fn against(&self, nnodes: &Sourced<u32>, index: Option<&Sourced<u32>>, typed: bool) -> Vec<Problem> {
+        let pieces = self.judged().filter(|piece| typed || piece.allocation().is_some());
+        let warnings = pieces.filter_map(|piece| {
+            let warning = |what: String| piece.locate(Problem::warning(Rule::ContradictsScheduler, what).at(nnodes));
+            let drop = drop_word(&nnodes.from).remark("to use all of them together");
+            let (asked, count) = (nnodes.value, piece.count.as_ref().map(|count| count.value));
+            if piece.is_one_of_several_tasks() && typed {
+                let what = format!("{} says {}, and each of them starts this launcher", piece.by, piece.in_words());
+                return Some(warning(what).fix("start it once on each machine"));
+            }
+            if let Some(count) = count.filter(|count| *count != asked) {
+                return Some(warning(format!("the job has {count} machines, but this launch is for {asked}")).fix(drop));
+            }
+            if count.is_none() && asked == 1 && piece.says_several() {
+                let what = format!("{} says {}, but this launch is for one machine", piece.by, piece.in_words());
+                return Some(warning(what).fix(drop));
+            }
+            let (said, seen) = (index?, piece.index_among(asked).filter(|_| asked > 1)?);
+            let help =
+                "leave the number of the machine to the scheduler: a `$SLURM_NODEID` in the batch script is 0 everywhere";
+            let what = format!("this is machine {seen}, not {}", said.value);
+            (seen != said.value).then(|| warning(what).at(said).fix(help))
+        });
+        warnings.collect()
+    }
+
+    /// The engine that places this process: of several, the first that knows which machine this is.
+    pub(super) fn engine(&self) -> Option<(&'static str, &Allocation)> {
+        let engines = || self.judged().filter_map(|piece| Some((piece.engine.as_ref()?.0.name(), piece.allocation()?)));
+        engines().find(|(_, allocation)| allocation.node_rank.is_some()).or_else(|| engines().next())
+    }
+
+    pub(super) fn place_of_several(&self) -> Option<Place> {
+        let piece = self.0.iter().find(|piece| piece.says_several())?;
+        piece.locate(Problem::error(Rule::Ranks, "")).places.into_iter().next()
+    }
+
+    /// Each piece, if there are several.
+    pub(super) fn in_words(&self) -> Vec<String> {
+        let pieces = if self.0.len() > 1 { &self.0[..] } else { &[] };
+        pieces.iter().map(|piece| format!("{} says {}", piece.by, piece.in_words())).collect()
+    }
+
+    /// Without the engines of which another one knows better.
+    fn judged(&self) -> impl Iterator<Item = &Piece> {
+        self.0
+            .iter()
+            .filter(|piece| !self.0.iter().any(|other| other.starts_inside(piece) || other.sets_variables_of(piece)))
+    }
+}
+
+impl Piece {
+    fn of_engine(block: Block, answer: Answer, host: &Host) -> Option<Self> {
+        let (allocation, missing) = match answer {
+            Ok(allocation) => (Some(allocation?), Vec::new()),
+            Err(problems) => (None, problems),
+        };
+        let variables =
+            block.variables().map(Variable::name).filter(|name| host.nonempty_var(name).is_some()).collect();
+        let (rank, world) = match allocation.as_ref().map(|allocation| &allocation.placement) {
+            Some(Placement::Rank(Task { rank, world_size, .. })) => {
+                (Some(rank.clone().map(u64::from)), Some(world_size.clone().map(u64::from)))
+            }
+            Some(_) => (None, None),
+            None => (number(block.name_of("rank"), host), number(block.name_of("size"), host)),
+        };
+        Some(Piece {
+            by: block.name().into(),
+            count: allocation.as_ref().map(|allocation| allocation.nnodes.clone()),
+            index: allocation.as_ref().and_then(|allocation| allocation.node_rank.clone()),
+            rank,
+            world,
+            missing,
+            engine: Some((block, allocation)),
+            variables,
+            ..Piece::default()
+        })
+    }
+
+    /// RANK and WORLD_SIZE. Without LOCAL_RANK they can count machines or ranks.
+    fn of_ranks(host: &Host) -> Option<Self> {
+        let (rank, world) = (number(vars::RANK, host)?, number(vars::WORLD_SIZE, host)?);
+        let each = number(vars::LOCAL_WORLD_SIZE, host).filter(|each| each.value > 0 && world.value % each.value == 0);
+        let divided = each.as_ref().map(|each| world.value / each.value);
+        let machines = number(vars::GROUP_WORLD_SIZE, host).map(|groups| groups.value).or(divided);
+        let machines = if world.value == 1 { Some(1) } else { machines };
+        let here = |number: u64| Some(Sourced::new(u32::try_from(number).ok()?, world.from.clone()));
+        let by_torchrun = host.nonempty_var(vars::GROUP_RANK).is_some();
+        let missing = if world.value == 1 || host.nonempty_var(vars::LOCAL_RANK).is_some() {
+            Vec::new()
+        } else {
+            let machines = give("--nnodes", world.value).and(give("--node-rank", rank.value)).remark("for machines");
+            let fixes = machines.or("set LOCAL_RANK too, for ranks").or(alone());
+            let what = "without LOCAL_RANK these can count machines or ranks";
+            Problem::error(Rule::Ranks, what).at(&rank).at(&world).fix(fixes).into()
+        };
+        Some(Piece {
+            by: vars::RANK.into(),
+            count: machines.and_then(here),
+            index: each.filter(|_| !by_torchrun).and_then(|each| here(rank.value / each.value)),
+            rank: Some(rank),
+            world: Some(world),
+            by_torchrun,
+            missing,
+            variables: RANK_VARIABLES.to_vec(),
+            ..Piece::default()
+        })
+    }
+
+    fn of_variables(nnodes: &'static str, node_rank: &'static str, host: &Host) -> Option<Self> {
+        let variables = [nnodes, node_rank].into_iter().filter(|name| host.nonempty_var(name).is_some());
+        let variables: Vec<&'static str> = variables.collect();
+        let by = variables.first()?;
+        let mut reader = VariableReader::new(host);
+        let (count, index) = (reader.machines(&[nnodes]), reader.number::<u32>(node_rank, 0));
+        let mut missing = if *by == nnodes && count.is_none() { reader.problems } else { Vec::new() };
+        let address = foreign_address(host);
+        if let Some(index) = index.as_ref().filter(|index| *by == node_rank && (index.value > 0 || address.is_some())) {
+            let what = format!("this is machine {}, but the number of machines is unknown", index.value);
+            let problem = address.iter().fold(Problem::error(Rule::Ranks, what).at(index), Problem::at);
+            let first = address.as_ref().map_or("HOST", |address| &address.value);
+            let place = place_flags("N", &index.value.to_string(), first);
+            missing.push(problem.fix(place.or("set NNODES").or(alone())));
+        }
+        Some(Piece { by: (*by).into(), count, index, missing, variables, ..Piece::default() })
+    }
+
+    fn allocation(&self) -> Option<&Allocation> {
+        self.engine.as_ref()?.1.as_ref()
+    }
+
+    fn is_one_machine(&self) -> bool {
+        self.count.as_ref().is_some_and(|count| count.value == 1)
+    }
+
+    fn is_one_of_several_tasks(&self) -> bool {
+        self.rank.is_some() && self.world.as_ref().is_some_and(|world| world.value > 1)
+    }
+
+    /// The number 0 does not say that there are others.
+    fn says_several(&self) -> bool {
+        let is_first = self.index.as_ref().is_some_and(|index| index.value == 0);
+        !self.missing.is_empty() && !is_first || self.count.as_ref().is_some_and(|count| count.value > 1)
+    }
+
+    /// The number of this machine, if there are so many.
+    fn index_among(&self, machines: u32) -> Option<u32> {
+        let by_rank = || {
+            let (rank, world) = self.rank.as_ref().zip(self.world.as_ref()).filter(|_| !self.by_torchrun)?;
+            u32::try_from(rank.value.checked_div(world.value / u64::from(machines))?).ok()
+        };
+        self.index.as_ref().map(|index| index.value).or_else(by_rank)
+    }
+
+    fn places(&self, is_numbered: bool) -> bool {
+        let is_rank = self.is_one_of_several_tasks() && self.missing.is_empty();
+        is_rank || !self.is_one_machine() && self.count.is_some() && (is_numbered || self.index.is_some())
+    }
+
+    fn contradicts(&self, other: &Piece, is_numbered: bool) -> bool {
+        let counts = [self, other].map(|piece| piece.count.as_ref().map(|count| count.value));
+        let machines = match counts {
+            [Some(one), Some(two)] if one != two => return true,
+            [Some(1), None] => return other.says_several(),
+            [None, Some(1)] => return self.says_several(),
+            [one, two] => one.or(two).unwrap_or(1),
+        };
+        let does_not_divide = |piece: &Piece| {
+            let world = piece.world.as_ref().filter(|_| piece.count.is_none());
+            world.is_some_and(|world| world.value % u64::from(machines) != 0)
+        };
+        let differ = |one: &Option<Sourced<u64>>, two: &Option<Sourced<u64>>| {
+            one.as_ref().zip(two.as_ref()).is_some_and(|(one, two)| one.value != two.value)
+        };
+        let is_other_rank = differ(&self.rank, &other.rank) || differ(&self.world, &other.world);
+        if is_other_rank && !self.by_torchrun && !other.by_torchrun {
+            return true;
+        }
+        let is_other = self.index_among(machines).zip(other.index_among(machines)).is_some_and(|(one, two)| one != two);
+        machines > 1 && (does_not_divide(self) || does_not_divide(other) || is_other && !is_numbered)
+    }
+
+    /// This engine starts its tasks in jobs of the other one: they may have the variables of the machine that started them.
+    /// That the job has several machines where this one sees one is said all the same.
+    fn starts_inside(&self, outer: &Piece) -> bool {
+        let (Some((inner, Some(_))), Some((block, _))) = (&self.engine, &outer.engine) else { return false };
+        let is_named = names_in(inner, "inside").any(|name| name == "any" || name == block.name());
+        is_named && inner.name() != block.name() && !(self.is_one_machine() && outer.says_several())
+    }
+
+    /// This engine also sets the variables of the other one, which then have the same numbers.
+    fn sets_variables_of(&self, other: &Piece) -> bool {
+        let (Some((setter, allocation)), Some((block, _))) = (&self.engine, &other.engine) else { return false };
+        let tasks = self.world.as_ref().map(|world| world.value).or_else(|| Some(self.count.as_ref()?.value.into()));
+        let is_same = other.world.as_ref().is_none_or(|world| Some(world.value) == tasks);
+        let is_there = other.rank.as_ref().is_none_or(|rank| Some(rank.value) < tasks);
+        names_in(block, "set-by").any(|name| name == setter.name()) && (allocation.is_none() || is_same && is_there)
+    }
+
+    fn in_words(&self) -> String {
+        match self {
+            Piece { rank: Some(rank), world: Some(world), .. } => format!("rank {} of {}", rank.value, world.value),
+            Piece { rank: Some(rank), .. } => format!("rank {}", rank.value),
+            piece if piece.is_one_machine() => "one machine".to_string(),
+            Piece { count: Some(count), index: Some(index), .. } => {
+                format!("machine {} of {}", index.value, count.value)
+            }
+            Piece { count: Some(count), .. } => format!("{} machines", count.value),
+            Piece { index: Some(index), .. } => format!("machine {}", index.value),
+            _ => "part of a larger job".to_string(),
+        }
+    }
+
+    fn locate(&self, problem: Problem) -> Problem {
+        let ranks = self.rank.iter().chain(&self.world).filter(|_| self.missing.is_empty()).map(Place::from);
+        let missing = self.missing.iter().flat_map(|problem| problem.places.clone());
+        let mut places: Vec<Place> =
+            ranks.chain(self.count.iter().chain(&self.index).map(Place::from)).chain(missing).collect();
+        places.dedup();
+        places.into_iter().fold(problem, Problem::at)
+    }
+
+    /// What is left over was rather set for less: ranks of a launcher, then a few variables, then one machine.
+    fn looks_left_over(&self) -> u8 {
+        match self {
+            Piece { rank: Some(_), .. } => 3,
+            Piece { engine: None, .. } => 2,
+            piece => piece.is_one_machine().into(),
+        }
+    }
+}
+
+fn names_in(block: &Block, field: &str) -> impl Iterator<Item = &'static str> {
+    block.field(field).unwrap_or_default().split(", ")
+}
+
+fn number(name: &str, host: &Host) -> Option<Sourced<u64>> {
+    let text = text(name, host)?;
+    Some(Sourced::new(text.value.trim().parse().ok()?, text.from))
+}
+
+fn disagreement(one: &Piece, two: &Piece) -> Problem {
+    let what = format!("{} says {}, but {} says {}", one.by, one.in_words(), two.by, two.in_words());
+    let problem = two.locate(one.locate(Problem::error(Rule::Ranks, what)));
+    let stale = if two.looks_left_over() > one.looks_left_over() { two } else { one };
+    let unset = run(format!("unset {}", stale.variables.join(" "))).remark("if left over from something else");
+    problem.fix(if stale.variables.is_empty() { alone().into() } else { unset.or(alone()) })
+}
