@@ -97,6 +97,7 @@ fn write_record(record: &Record) -> Result<(), Problem> {
 /// All files are whole before the old ones go. The old config goes first and the new one comes last, so that nobody finds
 /// a record with the config of another launch.
 fn replace_record(record: &Record) -> io::Result<()> {
+    files::remove_stale(&record.folder, &[Record::FILE, Record::SCRIPT, Record::CONFIG]);
     let [file, script, config] = [Record::FILE, Record::SCRIPT, Record::CONFIG].map(|name| record.folder.join(name));
     let mut new = vec![
         PendingFile::write(&file, record.text(SystemTime::now()).as_bytes(), 0o600)?,

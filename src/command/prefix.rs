@@ -30,15 +30,24 @@ struct Layer {
     is_shell: bool,
 }
 
+/// The words behind a layer: from this one on, or those of a text for a shell.
+enum Behind {
+    At(usize),
+    InText(Vec<OsString>),
+}
+
 impl Prefix {
     /// Splits off everything that is known to run the words behind it.
     pub fn split(command: &[OsString]) -> Option<Self> {
-        let mut prefix = Prefix::default();
-        prefix.command = prefix.take(command)?;
-        while let Some(behind) = prefix.take(&prefix.command.clone()) {
-            prefix.command = behind;
+        let (mut prefix, mut words, mut at) = (Prefix::default(), command.to_vec(), 0);
+        while let Some(behind) = prefix.take(&words[at..]) {
+            match behind {
+                Behind::At(next) => at += next,
+                Behind::InText(text) => (words, at) = (text, 0),
+            }
         }
-        Some(prefix)
+        prefix.command = words.split_off(at);
+        (!prefix.layers.is_empty()).then_some(prefix)
     }
 
     pub fn name(&self) -> &'static str {
@@ -52,14 +61,15 @@ impl Prefix {
     }
 
     pub fn in_front_of(&self, command: Vec<OsString>) -> Vec<OsString> {
-        self.layers.iter().rev().fold(command, |command, layer| {
-            let behind = if layer.is_shell { vec![shell::line(&command)] } else { command };
-            [layer.words.clone(), behind].concat()
+        self.layers.split_inclusive(|layer| layer.is_shell).rev().fold(command, |command, layers| {
+            let is_shell = layers.last().is_some_and(|layer| layer.is_shell);
+            let behind = if is_shell { vec![shell::line(&command)] } else { command };
+            layers.iter().flat_map(|layer| layer.words.clone()).chain(behind).collect()
         })
     }
 
-    /// Takes one layer off these words and returns the words behind it.
-    fn take(&mut self, words: &[OsString]) -> Option<Vec<OsString>> {
+    /// Takes one layer off these words.
+    fn take(&mut self, words: &[OsString]) -> Option<Behind> {
         let first = words.first()?;
         // Most commands start with one of these, so the table need not be read.
         if is_python(first) || trainer::is_console(first) {
@@ -67,7 +77,8 @@ impl Prefix {
         }
         // A shell takes it for a variable of the command.
         if self.layers.last().is_none_or(|layer| layer.is_shell) && assignment(first).is_some() {
-            return self.take_program(&[&[OsString::from("env")], words].concat());
+            let Behind::At(at) = self.take_program(&[&[OsString::from("env")], words].concat())? else { return None };
+            return Some(Behind::At(at - 1));
         }
         let name = base_name(first);
         if let Some(shell) = SHELLS.iter().find(|shell| **shell == name) {
@@ -76,7 +87,7 @@ impl Prefix {
         self.take_program(words)
     }
 
-    fn take_program(&mut self, words: &[OsString]) -> Option<Vec<OsString>> {
+    fn take_program(&mut self, words: &[OsString]) -> Option<Behind> {
         let (program, name) = program::all().find_map(|program| program.name_in(words).map(|name| (program, name)))?;
         let (options, mut at) = program.read_options(words, name.split(' ').count())?;
         let mut set = Vec::new();
@@ -85,7 +96,7 @@ impl Prefix {
             at += set.len();
         }
         at += program.words;
-        let behind = words.get(at..).filter(|behind| !behind.is_empty())?;
+        words.get(at..).filter(|behind| !behind.is_empty())?;
         self.set.extend(set);
         if name == "env" {
             let unset = options.iter().filter(|(name, _)| ["-u", "--unset"].contains(&name.as_str()));
@@ -96,11 +107,11 @@ impl Prefix {
             self.barrier = program.barrier(name, &options);
         }
         self.layers.push(Layer { name, words: words[..at].to_vec(), is_shell: false });
-        Some(behind.to_vec())
+        Some(Behind::At(at))
     }
 
     /// `bash -lc 'swift sft …'`. A text that is more than one plain command is not taken apart.
-    fn take_shell(&mut self, name: &'static str, words: &[OsString]) -> Option<Vec<OsString>> {
+    fn take_shell(&mut self, name: &'static str, words: &[OsString]) -> Option<Behind> {
         let at = words.len().checked_sub(2).filter(|at| *at > 0)?;
         let flags: Vec<&str> = words[1..=at].iter().filter_map(|word| word.to_str()?.strip_prefix('-')).collect();
         let are_known = flags.len() == at && flags.concat().bytes().all(|b| b"celux".contains(&b));
@@ -113,7 +124,7 @@ impl Prefix {
             self.own_python = self.own_python.or(Some(name));
         }
         self.layers.push(Layer { name, words: words[..=at].to_vec(), is_shell: true });
-        Some(command.into_iter().map(OsString::from).collect())
+        Some(Behind::InText(command.into_iter().map(OsString::from).collect()))
     }
 }
 

@@ -5,6 +5,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 use std::process;
+use std::time::Duration;
 
 use nix::fcntl::OFlag;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
@@ -200,6 +201,21 @@ fn has_content(path: &Path, content: &[u8]) -> bool {
             && file.take(content.len() as u64 + 1).read_to_end(&mut found).is_ok()
             && found == content
     })
+}
+
+/// Removes what launches that were killed left of files with these names. Another launch may be writing younger ones.
+pub(super) fn remove_stale(folder: &Path, names: &[&str]) {
+    const AGE: Duration = Duration::from_secs(3600);
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let is_ours =
+            |known: &&str| name.to_str().and_then(|it| it.strip_prefix('.')?.strip_prefix(*known)) > Some(".");
+        let is_old =
+            || entry.metadata().is_ok_and(|it| it.modified().is_ok_and(|at| at.elapsed().is_ok_and(|it| it > AGE)));
+        if names.iter().any(is_ours) && is_old() {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
 }
 
 fn create_beside(path: &Path, mode: u32) -> io::Result<(File, PathBuf)> {

@@ -15,7 +15,7 @@ use nix::sys::prctl::{set_child_subreaper, set_pdeathsig};
 use nix::sys::signal::{SigSet, Signal, kill, killpg, raise};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
-use nix::unistd::{Pid, close, getpid, getppid};
+use nix::unistd::{Pid, close, getpgid, getpgrp, getpid, getppid, getsid};
 
 use crate::base::vars;
 use crate::host::{Host, children, is_ignored};
@@ -181,7 +181,10 @@ impl Supervisor {
                 }
                 Ok(Signal::SIGTSTP) => {
                     self.signal_ranks(Signal::SIGTSTP);
-                    raise(Signal::SIGSTOP)?;
+                    let stop = SigSet::from(Signal::SIGTSTP);
+                    stop.thread_unblock()?;
+                    raise(if is_job_of_shell() { Signal::SIGTSTP } else { Signal::SIGSTOP })?;
+                    stop.thread_block()?;
                 }
                 Ok(signal) => self.signal_ranks(signal),
                 Err(_) => {}
@@ -256,6 +259,12 @@ impl Supervisor {
             rank.group_is_empty = killpg(rank.group(), None) == Err(Errno::ESRCH);
         }
     }
+}
+
+/// Then SIGTSTP stops this process, and the shell sees which signal it was. Elsewhere the kernel ignores it.
+fn is_job_of_shell() -> bool {
+    let parent = Some(getppid());
+    getpgid(parent).is_ok_and(|group| group != getpgrp()) && getsid(parent) == getsid(None)
 }
 
 fn handled_signals() -> impl Iterator<Item = Signal> {

@@ -70,7 +70,7 @@ fn jobs(sandbox: &Sandbox) -> Vec<Job> {
         match value.strip_prefix('@') {
             Some(words) => {
                 let name = format!("machines-{}", words.replace(|c: char| !c.is_ascii_alphanumeric(), "_"));
-                sandbox.file(&name, &words.replace(' ', "\n")).display().to_string()
+                sandbox.file(&name, words.replace(' ', "\n")).display().to_string()
             }
             None => value.replace("\\n", "\n"),
         }

@@ -3,6 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
+use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 
@@ -51,6 +52,23 @@ fn record_auto_is_in_the_trainers_output_folder() {
     assert!(sandbox.cwd().join("out/x/zlaunch/launch.json").is_file());
     sandbox.launch(&["--dry-run", "--record", "dry"], &["true"]).succeeded();
     assert!(!sandbox.cwd().join("dry").exists(), "a dry run writes nothing");
+}
+
+/// Another launch may be writing the younger ones, and the other names are not ours.
+#[test]
+fn what_a_killed_launch_left_in_the_record_is_removed_after_an_hour() {
+    let sandbox = Sandbox::new();
+    let old = SystemTime::now() - Duration::from_secs(2 * 3600);
+    let left = [".launch.json.4711.0", ".config.json.4711.0", ".launch.json.4712.0", ".notes.4711.0"];
+    for name in left {
+        let path = sandbox.file(&format!("rec/{name}"), "");
+        if name.contains("4711") {
+            fs::File::options().write(true).open(path).unwrap().set_modified(old).unwrap();
+        }
+    }
+    sandbox.launch(OPTIONS, SWIFT).succeeded();
+    let is_there = left.map(|name| sandbox.cwd().join("rec").join(name).exists());
+    assert_eq!(is_there, [false, false, true, true]);
 }
 
 /// A model has a config.json and an editor a launch.json: neither is ours.

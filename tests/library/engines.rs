@@ -164,13 +164,15 @@ fn a_process_of_azure_ml_on_each_machine_is_no_rank() {
 #[test]
 fn one_machine_is_never_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let environments: Vec<_> = engines::blocks(ONE_MACHINE).map(|block| environment(block, folder.path())).collect();
-    assert!(environments.len() >= 60, "{}", environments.len());
+    let blocks = engines::blocks(ONE_MACHINE).chain(engines::blocks(OTHERS)).filter(|block| block.answer() == "alone");
+    let environments: Vec<_> = blocks.map(|block| environment(block, folder.path())).collect();
+    assert!(environments.len() >= 140, "{}", environments.len());
     for environment in environments {
         let variables = environment.variables.iter().map(|(_, name, values)| (*name, values[0].as_str())).collect();
         let decided = decide(0, &variables);
-        let is_alone =
-            decided.as_ref().is_ok_and(|topology| !topology.has_several_nodes() && topology.nproc_per_node.is_some());
+        let is_whole =
+            |topology: &Topology| topology.nproc_per_node.is_some() || matches!(topology.role, Role::Rank { .. });
+        let is_alone = decided.as_ref().is_ok_and(|topology| !topology.has_several_nodes() && is_whole(topology));
         assert!(is_alone, "{}: {decided:?}", environment.name);
     }
 }
@@ -185,6 +187,12 @@ fn what_another_tool_counts_is_refused_by_its_name() {
         ("X1_CLUSTER_NUM_WORKERS", "X1_CLUSTER_WORKER_INDEX"),
         ("ZORP_JOBS_COUNT", "ZORP_JOB_IDX"),
         ("GRID_WORLD_SIZE", "GRID_RANK"),
+        ("FOO_NODES", "FOO_NODE_RANK"),
+        ("FOO_REPLICA_COUNT", "FOO_REPLICA_RANK"),
+        ("NUM_MACHINES", "MACHINE_RANK"),
+        ("N_NODES", "NODE_INDEX"),
+        ("RANK_SIZE", "RANK_ID"),
+        ("NUM_NODES", "NODE_ID"),
     ] {
         for (machines, place, is_refused) in [("2", "1", true), ("2", "0", true), ("1", "0", false), ("2", "x", false)]
         {
@@ -195,6 +203,12 @@ fn what_another_tool_counts_is_refused_by_its_name() {
         }
         assert!(decide(0, &BTreeMap::from([(count, "2")])).is_ok(), "{count} alone");
     }
+    // What is to meet others at an address is not alone.
+    for (sign, place) in [("NUM_NODES", "2"), ("JOB_COMPLETION_INDEX", "0"), ("NOMAD_ALLOC_INDEX", "0")] {
+        assert!(decide(0, &BTreeMap::from([(sign, place), ("MASTER_ADDR", "job-0.svc")])).is_err(), "{sign}");
+        assert!(decide(0, &BTreeMap::from([(sign, place), ("MASTER_ADDR", "127.0.0.1")])).is_ok(), "{sign}");
+    }
+    assert!(decide(0, &BTreeMap::from([("SM_HOST_COUNT", "2")])).is_err());
 }
 
 /// Where the ranks meet, and how many a variable counts on a machine.

@@ -86,5 +86,5 @@ fn counts(flags: RankFlags, args: &Args, host: &Host) -> RankFlags {
         let number = host.nonempty_var(vars::PET_NODE_RANK)?.trim().parse().ok()?;
         Some(Sourced::new(number, Source::Variable(vars::PET_NODE_RANK.to_string())))
     });
-    RankFlags { nnodes, nproc_per_node, node_rank, ..flags }
+    RankFlags { nnodes, node_rank, nproc_per_node, ..flags }
 }

@@ -29,7 +29,7 @@ pub(super) fn counted_by_another(host: &Host) -> Option<Problem> {
     let bare = has(BARE_COUNTS).find_map(|count| {
         let machines = several(count)?;
         let mut places = has(BARE_PLACES).filter(|name| number(name).is_some_and(|place| place <= machines));
-        let place = places.next().map(|place| text(place, host)).unwrap_or_else(|| foreign_address(host))?;
+        let place = places.next().map_or_else(|| foreign_address(host), |place| text(place, host))?;
         Some(("another tool", text(count, host)?, place))
     });
     let (tool, count, place) = bare.or_else(|| {
