@@ -36,7 +36,7 @@ fn every_variable_in_the_sources_has_a_row() {
                 let other = NO_VARIABLES.split(' ').any(|other| other == name);
                 assert!(
                     known || begins || option || other,
-                    "{} names {name}: neither src/base/vars.rs nor src/ranks/topology/engines/engines.txt has a row for it",
+                    "{} names {name}: neither src/base/vars.txt nor src/ranks/topology/engines/engines.txt has a row for it",
                     file.display()
                 );
                 seen += 1;
