@@ -71,32 +71,18 @@ pub(crate) struct ModelTraits {
 }
 
 /// The program that replaces an "auto" which is still in the config when the trainer starts.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AutoFiller {
     /// transformers and accelerate, by the rules of `config::auto`.
     HfTrainer,
     /// The program itself, from values that zlaunch does not see. It overwrites other values too.
-    Trainer(SourceOf),
+    Trainer,
     /// accelerate, from what the script's own loop prepares. It keeps other values.
-    Accelerate(SourceOf),
+    Accelerate,
     /// The program itself, where the key is missing: zlaunch takes an "auto" out.
-    IfMissing(SourceOf),
+    IfMissing,
     /// The script passes the config to `deepspeed.initialize` as it is.
     Nobody,
-}
-
-/// Says where a program takes the value of a key from. `None`: it does not fill that key.
-type SourceOf = fn(key: &str) -> Option<&'static str>;
-
-impl AutoFiller {
-    pub(crate) fn source(self) -> Option<SourceOf> {
-        match self {
-            AutoFiller::Trainer(source) | AutoFiller::Accelerate(source) | AutoFiller::IfMissing(source) => {
-                Some(source)
-            }
-            AutoFiller::HfTrainer | AutoFiller::Nobody => None,
-        }
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

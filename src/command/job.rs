@@ -44,7 +44,7 @@ impl Trainer {
 
     /// transformers reads the config and the arguments.
     pub(crate) fn is_hf(&self) -> bool {
-        matches!(self.config.filler, Some(AutoFiller::HfTrainer))
+        self.config.filler == Some(AutoFiller::HfTrainer)
     }
 
     pub(crate) fn is_console(&self, target: &Target) -> bool {
@@ -53,11 +53,11 @@ impl Trainer {
     }
 
     pub(crate) fn is_raw_deepspeed(&self) -> bool {
-        matches!(self.config.filler, Some(AutoFiller::Nobody))
+        self.config.filler == Some(AutoFiller::Nobody)
     }
 
     pub(crate) fn uses_accelerate(&self) -> bool {
-        matches!(self.config.filler, Some(AutoFiller::HfTrainer | AutoFiller::Accelerate(_)))
+        matches!(self.config.filler, Some(AutoFiller::HfTrainer | AutoFiller::Accelerate))
     }
 
     /// transformers' arguments come from the script's own code or settings, which are not read.
@@ -66,15 +66,24 @@ impl Trainer {
     }
 
     pub(crate) fn sets_what_is_absent(&self) -> bool {
-        matches!(self.config.filler, Some(AutoFiller::IfMissing(_)))
+        self.config.filler == Some(AutoFiller::IfMissing)
     }
 
-    pub(crate) fn source_of_auto(&self, key: &str) -> Option<&'static str> {
-        self.config.filler.and_then(AutoFiller::source)?(key)
+    /// It fills an "auto" itself, from values that zlaunch does not see.
+    pub(crate) fn fills_auto(&self) -> bool {
+        matches!(self.config.filler, Some(AutoFiller::Trainer | AutoFiller::Accelerate | AutoFiller::IfMissing))
+    }
+
+    /// `None`: it does not fill that key.
+    pub fn source_of_auto(&self, key: &str) -> Option<&'static str> {
+        let rows = if self.fills_auto() { include_str!("trainer/auto_sources.txt") } else { "" }.lines();
+        let mut own = rows.filter_map(|row| row.strip_prefix(self.name)?.strip_prefix(' ')?.split_once(" | "));
+        let is_it = |known: &str| known.strip_suffix('*').map_or(known == key, |start| key.starts_with(start));
+        own.find(|(keys, _)| keys.split(' ').any(is_it)).map(|(_, source)| source)
     }
 
     pub(crate) fn sets(&self, key: &str) -> bool {
-        matches!(self.config.filler, Some(AutoFiller::Trainer(source)) if source(key).is_some())
+        self.config.filler == Some(AutoFiller::Trainer) && self.source_of_auto(key).is_some()
     }
 }
 

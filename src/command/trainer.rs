@@ -16,7 +16,7 @@ use crate::report::fix::{Fixes, meant, run};
 use crate::report::{self, NOT_EXECUTABLE, NOT_FOUND, Place, Problem, Rule};
 pub(crate) use hf::DEFAULTS as HF_DEFAULTS;
 
-pub mod accelerate;
+mod accelerate;
 mod axolotl;
 mod deepspeed;
 mod hf;

@@ -12,7 +12,6 @@ use super::{layers, schema};
 use crate::base::json;
 use crate::base::python_value::number;
 use crate::base::source::{Source, TrainerDefault};
-use crate::command::front_end::AutoFiller;
 use crate::command::job::Trainer;
 use crate::report::fix::{Fixes, give, set, set_json, unset};
 use crate::report::{Place, Problem, Rule, Severity, When};
@@ -58,7 +57,7 @@ pub(crate) fn resolve(context: &FillContext, place: impl Fn(&str) -> Place) -> (
     let comparing = context.comparing();
     // Behind such a launcher, nothing is known of the arguments of a script that cannot be read.
     let is_unknown = context.by_launcher.is_some() && context.is_unseen();
-    let compares = trainer.is_hf() && !is_unknown && trainer.config.filler.and_then(AutoFiller::source).is_none();
+    let compares = trainer.is_hf() && !is_unknown;
     for rule in RULES {
         let done = match json::get(context.config, rule.key) {
             Some(value) if is_auto(value) => resolved.fill(rule, context, &place),
@@ -103,15 +102,15 @@ fn fills_alone(trainer: &Trainer) -> bool {
 impl Resolved {
     fn fill(&mut self, rule: &AutoRule, context: &FillContext, place: impl Fn(&str) -> Place) -> Result<(), Problem> {
         let trainer = context.job.trainer;
-        let (key, filler) = (rule.key, trainer.config.filler.and_then(AutoFiller::source));
+        let key = rule.key;
         let mut leave = |why: &str| self.left.push(LeftAuto { key: key.to_string(), why: why.to_string() });
-        if let Some(why) = context.by_launcher.or_else(|| filler?(key)) {
+        if let Some(why) = context.by_launcher.or_else(|| trainer.source_of_auto(key)) {
             leave(why);
             return Ok(());
         }
         let answer = if fills_alone(trainer) && rule.plain.is_none() {
             Err(Unfilled::deferred("nobody fills it"))
-        } else if filler.is_some() {
+        } else if trainer.fills_auto() {
             Err(Unfilled::deferred("the trainer does not"))
         } else {
             rule.value(context)

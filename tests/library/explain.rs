@@ -7,7 +7,7 @@ use zlaunch::testing::cli;
 use zlaunch::testing::explain::{entries, explain, rules};
 use zlaunch::testing::options::{launch_options, variable};
 use zlaunch::testing::template::Search;
-use zlaunch::testing::{Host, Problem, auto, vars};
+use zlaunch::testing::{Host, Problem, Rule, auto, vars};
 
 fn host(variables: &[(&str, &str)]) -> Host {
     Host { env: variables.iter().map(|(name, value)| (name.into(), value.into())).collect(), ..Host::default() }
@@ -61,6 +61,9 @@ fn every_variable_option_rule_and_template_is_explained() {
 
 #[test]
 fn every_rule_that_can_be_silenced_says_how() {
+    for rule in Rule::all() {
+        assert_eq!(rules().filter(|(name, about)| *name == rule.name() && about.len() > 20).count(), 1, "{rule}");
+    }
     for (name, _) in rules() {
         let words = ["zlaunch", "--allow", name, "true"].map(Into::into).to_vec();
         let taken = cli::parse(&words, &Host::default(), &cli::TOOLS).is_ok();

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use zlaunch::testing::target::{ParsedCommand, Target};
-use zlaunch::testing::trainer::{self, accelerate, without_config};
+use zlaunch::testing::trainer::{self, without_config};
 use zlaunch::testing::{Job, Ranks};
 
 use crate::invariants::fake::Sandbox;
@@ -291,11 +291,19 @@ fn a_run_file_takes_arguments_behind_it_since_0_9_3() {
 
 #[test]
 fn what_accelerate_refuses_is_nobodys() {
-    assert_eq!(accelerate::source_of("optimizer.params.betas"), None);
-    assert_eq!(
-        accelerate::source_of("train_micro_batch_size_per_gpu"),
-        Some("accelerate takes it from the dataloader")
-    );
+    let source = |trainer: &str, key: &str| {
+        let trainer = trainer::ALL.iter().find(|known| known.name == trainer).unwrap();
+        trainer.source_of_auto(key).unwrap_or_default()
+    };
+    assert_eq!(source("accelerate", "optimizer.params.betas"), "");
+    assert_eq!(source("accelerate", "train_micro_batch_size_per_gpu"), "accelerate takes it from the dataloader");
+    assert_eq!(source("accelerate", "gradient_clipping"), "accelerate sets 1.0");
+    // The first row that names a key counts.
+    let [gathers, overlaps] = ["stage3_gather_16bit_weights_on_model_save", "overlap_comm"]
+        .map(|key| source("accelerate", &format!("zero_optimization.{key}")));
+    assert_eq!((gathers, overlaps), ("accelerate sets false", "accelerate takes it from its DeepSpeedPlugin"));
+    assert_eq!(source("lightning", "zero_optimization.overlap_comm"), "DeepSpeed takes its default");
+    assert_eq!((source("xtuner", "train_batch_size"), source("hf", "train_batch_size")), ("", ""));
 }
 
 #[test]

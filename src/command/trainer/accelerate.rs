@@ -12,11 +12,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
     name: "accelerate",
     distribution: Some("accelerate"),
     recognise,
-    config: ConfigTraits {
-        filler: Some(AutoFiller::Accelerate(source_of)),
-        hand_over: VARIABLES,
-        ..hf::TRAINER.config
-    },
+    config: ConfigTraits { filler: Some(AutoFiller::Accelerate), hand_over: VARIABLES, ..hf::TRAINER.config },
     arguments: ArgumentTraits { fields: "", ..hf::UNRECORDED },
     ..hf::TRAINER
 };
@@ -49,30 +45,4 @@ fn trains_with_hf(text: &str) -> bool {
         !rest[..start].ends_with("class ") && !text.contains(&format!("class {name}Trainer"))
     };
     imports(text, &["transformers", "trl"]) && text.match_indices("Trainer(").any(|(at, _)| calls_one(&text[..at]))
-}
-
-/// The "auto" values that accelerate fills (`Accelerator._prepare_deepspeed`). It refuses any other.
-pub fn source_of(key: &str) -> Option<&'static str> {
-    match key {
-        "train_micro_batch_size_per_gpu" => Some("accelerate takes it from the dataloader"),
-        "gradient_accumulation_steps" => Some("accelerate takes it from Accelerator(gradient_accumulation_steps=…)"),
-        "train_batch_size" => Some("accelerate multiplies the others"),
-        "gradient_clipping" => Some("accelerate sets 1.0"),
-        "fp16.enabled" | "bf16.enabled" => Some("accelerate takes it from Accelerator(mixed_precision=…)"),
-        "zero_optimization.reduce_bucket_size"
-        | "zero_optimization.stage3_prefetch_bucket_size"
-        | "zero_optimization.stage3_param_persistence_threshold" => {
-            Some("accelerate takes it from the hidden_size in model.config")
-        }
-        "optimizer.params.lr" | "optimizer.params.weight_decay" => {
-            Some("accelerate takes it from the script's DummyOptim")
-        }
-        "scheduler.params.warmup_min_lr"
-        | "scheduler.params.warmup_max_lr"
-        | "scheduler.params.warmup_num_steps"
-        | "scheduler.params.total_num_steps" => Some("accelerate takes it from the script's DummyScheduler"),
-        "zero_optimization.stage3_gather_16bit_weights_on_model_save" => Some("accelerate sets false"),
-        _ if key.starts_with("zero_optimization.") => Some("accelerate takes it from its DeepSpeedPlugin"),
-        _ => None,
-    }
 }

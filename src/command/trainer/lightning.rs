@@ -16,7 +16,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
     distribution: Some("lightning"),
     recognise,
     config: ConfigTraits {
-        filler: Some(AutoFiller::IfMissing(source_of)),
+        filler: Some(AutoFiller::IfMissing),
         hand_over: HandOver::Environment { config: vars::PL_DEEPSPEED_CONFIG_PATH, switch: None },
         reads_base64: false,
         ..hf::TRAINER.config
@@ -82,17 +82,4 @@ fn other_strategy(text: &str, trainers: &[&str], words: &[OsString]) -> Option<N
         format!("the script trains with {strategy}, which reads no DeepSpeed config"),
         "write strategy=\"deepspeed\" there: zlaunch hands it the config in PL_DEEPSPEED_CONFIG_PATH",
     ))
-}
-
-/// The keys that are set where the config does not have them (`strategies/deepspeed.py`).
-fn source_of(key: &str) -> Option<&'static str> {
-    match key {
-        "train_micro_batch_size_per_gpu" => Some("Lightning takes it from the dataloader, Fabric takes 1"),
-        "gradient_accumulation_steps" => Some("Lightning sets it: accumulate_grad_batches of its Trainer"),
-        "train_batch_size" => Some("DeepSpeed infers it"),
-        "gradient_clipping" => Some("Lightning sets it: gradient_clip_val of its Trainer"),
-        "fp16.enabled" | "bf16.enabled" => Some("Lightning sets it: precision of its Trainer"),
-        _ if key.starts_with("zero_optimization.") => Some("DeepSpeed takes its default"),
-        _ => None,
-    }
 }

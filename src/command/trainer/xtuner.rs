@@ -20,7 +20,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
     recognise,
     launch: LaunchTraits { consoles: &["xtuner"], rank_args: launcher_args, ..hf::TRAINER.launch },
     config: ConfigTraits {
-        filler: Some(AutoFiller::Trainer(source_of)),
+        filler: Some(AutoFiller::Trainer),
         shipped: Some(ShippedConfigs { yields_to_file: true, has_stand_ins: false }),
         reads_base64: false,
         ..hf::TRAINER.config
@@ -61,20 +61,6 @@ fn launcher_args(args: &Args, ranks: Ranks) -> &'static [&'static str] {
     match (ranks, given.as_deref()) {
         (Ranks::Single, _) | (_, Some("pytorch")) | (Ranks::Existing, Some("slurm" | "mpi")) => &[],
         _ => &["--launcher", "pytorch"],
-    }
-}
-
-/// The keys that it sets (`tools/train.py`, mmengine's `DeepSpeedStrategy`).
-fn source_of(key: &str) -> Option<&'static str> {
-    match key {
-        "train_micro_batch_size_per_gpu" => Some("xtuner sets it: train_dataloader.batch_size of its config"),
-        "gradient_accumulation_steps" => Some("xtuner sets it: optim_wrapper.accumulative_counts of its config"),
-        "gradient_clipping" => Some("xtuner sets it: optim_wrapper.clip_grad.max_norm of its config, else 1.0"),
-        "fp16.enabled" | "bf16.enabled" => Some("xtuner asks the GPU: bf16 where it can, else fp16"),
-        _ if key.starts_with("optimizer.params.") => Some("not used: xtuner brings the optimizer of its config"),
-        // DeepSpeed's models of the sections drop an "auto".
-        _ if key.starts_with("zero_optimization.") => Some("DeepSpeed takes its default"),
-        _ => None,
     }
 }
 

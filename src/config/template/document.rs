@@ -1,10 +1,10 @@
 //! One template file: the `$zlaunch` header and the body.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::search::{Origin, is_name};
 use super::tuning::only_tunes;
-use crate::base::vars;
+use crate::base::{json, vars};
 use crate::report::fix::{say, set_variable};
 use crate::report::{Place, Problem, Rule, did_you_mean, nearest, reading};
 
@@ -15,25 +15,7 @@ const HEADER: &[&str] = &["about", "about.zh", "extends", "patch", "env", "needs
 
 /// The header as JSON Schema, for `zlaunch schema --template`.
 pub(crate) fn header_schema() -> Value {
-    let text = json!({"type": "string"});
-    let needed = json!({
-        "type": "object",
-        "properties": {"why": text, "example": text, "when": {"type": "object"}},
-        "required": ["why", "example"],
-    });
-    json!({
-        "type": "object",
-        "description": "zlaunch reads this header, and DeepSpeed never sees it.",
-        "properties": {
-            "about": {"type": "string", "description": "What the template is for."},
-            "about.zh": {"type": "string", "description": "The same in Chinese."},
-            "extends": {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]*$", "description": "The template that the body changes: null removes a key."},
-            "patch": {"type": "array", "items": {"type": "object", "properties": {"op": text, "path": text}, "required": ["op", "path"]}, "description": "JSON Patch operations, applied after the merge."},
-            "env": {"type": "object", "additionalProperties": {"type": ["string", "number"]}, "description": "Variables to set where the user has none."},
-            "needs": {"type": "object", "additionalProperties": needed, "description": "Keys that only the user can fill in."},
-        },
-        "additionalProperties": false,
-    })
+    json::parse_built_in(include_str!("header.schema.json"))
 }
 
 /// A key that only the user can fill in.
