@@ -294,7 +294,6 @@ impl<'a> FitInputs<'a> {
             card: self.card,
             allocator: self.allocator.clone(),
             accounting: self.accounting,
-            rule_of_thumb: choice::rule_of_thumb(weights.params, settings.tuner, scenario.gpu_memory),
             assumed: assumed.into_iter().map(|(_, text)| text).collect(),
             weights,
             settings,

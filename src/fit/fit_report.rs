@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::allocator::UsedAllocator;
 use super::architecture::Weights;
-use super::choice::{Recommendation, RuleOfThumb, TemplateRow, Verdict, with_margin};
+use super::choice::{Recommendation, TemplateRow, Verdict, with_margin};
 use super::need::{Accounting, Cluster, GpuUsage};
 use super::remedies::Remedy;
 use super::settings::{Attention, TrainingSettings, Tuner};
@@ -33,7 +33,6 @@ pub struct FitReport {
     pub(super) recommended: Option<Recommendation>,
     /// Changes that would make the named config fit, or some template.
     pub(super) remedies: Vec<Remedy>,
-    pub(super) rule_of_thumb: Option<RuleOfThumb>,
     pub(super) assumed: Vec<String>,
 }
 
@@ -220,12 +219,6 @@ impl FitReport {
         if self.is_real() && self.gpu_memory.is_some() {
             lines.push((0, self.allocator_line()));
         }
-        // A rule that says otherwise than the table would only confuse.
-        if let (Some((rule, templates)), Some(chosen)) = (self.rule_of_thumb, &self.recommended)
-            && templates.contains(&chosen.template.as_str())
-        {
-            lines.push((0, format!("rule of thumb: {rule}")));
-        }
         lines.extend(self.named().map(|row| (0, self.judgement_of(row))));
         let end = lines.len();
         lines.extend(self.remedies.iter().map(|remedy| (2, format!("with {}", remedy.sentence()))));
@@ -371,7 +364,6 @@ impl FitReport {
             "why": chosen.map(|chosen| &chosen.why),
             "largest_micro_batch": chosen.map(|chosen| chosen.largest_micro_batch),
             "would_fit": would_fit.collect::<Vec<_>>(),
-            "rules_of_thumb": self.rule_of_thumb.iter().map(|(rule, _)| rule).collect::<Vec<_>>(),
             "assumed": self.assumed,
         })
     }

@@ -110,7 +110,7 @@ impl Planner<'_> {
         found.warnings.extend(understood.dry_run_behind());
         found.add(understood.not_understood());
         if let Some(existing) = existing_launcher {
-            found.add(existing.run_file_problem(job, host));
+            found.add(existing.run_file_problem(host));
             found.warnings.extend(existing.changed_by_shells(job, host));
         }
     }

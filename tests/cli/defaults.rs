@@ -214,11 +214,6 @@ fn accelerates_own_settings_are_judged_like_a_config() {
     for (package, version) in [("transformers", "5.19.0"), ("accelerate", "1.15.0"), ("deepspeed", "0.19.8")] {
         sandbox.installed(package, version);
     }
-    let site = "env/lib/python3.11/site-packages/accelerate";
-    let keys = ["distributed_type", "mixed_precision", "num_processes", "deepspeed_config"];
-    let fields: String = keys.iter().map(|key| format!("\n    {key}: str")).collect();
-    sandbox.put(&format!("{site}/commands/config/config_args.py"), format!("{fields}\n"));
-    sandbox.put(&format!("{site}/utils/dataclasses.py"), "    DEEPSPEED = \"DEEPSPEED\"\n");
     sandbox.file("train.py", SCRIPT);
     let usual = "distributed_type: DEEPSPEED\nnum_processes: 2\n";
     let section = |line: &str| format!("{usual}deepspeed_config:\n  zero_stage: 2\n  {line}\n");
@@ -244,13 +239,6 @@ fn accelerates_own_settings_are_judged_like_a_config() {
         (format!("{usual}mixed_precision: bf16\n"), "--bf16 true", ""),
         (format!("{usual}mixed_precision: bf16\n"), "--fp16 true", ""),
         (format!("{usual}mixed_precision: bf16\n"), "--bf16 false", "error: `bf16.enabled` is true"),
-        (
-            format!("{usual}mixed_precision: bfloat16\n"),
-            "",
-            "error: accelerate refuses its config file: `mixed_precision`",
-        ),
-        (format!("{usual}foo: 1\n"), "", "error: accelerate refuses its config file: it has no setting `foo`"),
-        ("num_processes: 2\n".to_string(), "", "error: accelerate refuses its config file: `distributed_type`"),
         ("distributed_type: [\n".to_string(), "", "error: not YAML"),
         (String::new(), "", "error: accelerate's config file has no settings"),
     ] {

@@ -70,35 +70,24 @@ fn the_recommendation_grows_with_the_model() {
     assert_eq!(seen, ["zero1", "zero1", "zero2", "zero3", "zero3_offload"]);
 }
 
-/// Each rule about a card is shown on eight of them, and the template that it names fits there.
+/// As common guides say it.
 #[test]
-fn the_rules_about_cards_agree_with_the_estimate() {
+fn what_is_known_to_fit_on_eight_cards_fits() {
     let sandbox = Sandbox::new();
-    for (memory, params, tuner, template, rule) in [
-        ("24GiB", "7B", "lora", "zero2", "24 GB, 7B: zero2 and LoRA"),
-        ("40GiB", "8B", "full", "zero2", "40 GB, 8B: zero2 from 8 GPUs on, all parameters"),
-        ("40GiB", "30B", "lora", "zero3", "40 GB, 30B: zero3 and LoRA"),
-        ("80GiB", "30B", "full", "zero3", "80 GB, 30B: zero3 on 8 GPUs, all parameters"),
-        ("80GiB", "70B", "lora", "zero3", "80 GB, 70B: zero3 and LoRA"),
+    for (memory, params, tuner, template) in [
+        ("24GiB", "7B", "lora", "zero2"),
+        ("40GiB", "8B", "full", "zero2"),
+        ("40GiB", "30B", "lora", "zero3"),
+        ("80GiB", "30B", "full", "zero3"),
+        ("80GiB", "70B", "lora", "zero3"),
     ] {
         let options = ["--gpus", "8", "--gpu-memory", memory, "--params", params, "--tuner", tuner];
         let report = json(&sandbox, &options);
-        assert_eq!(report["rules_of_thumb"], serde_json::json!([rule]));
-        assert_eq!(row(&report, template)["fits"], true, "{rule}");
+        assert_eq!(row(&report, template)["fits"], true, "{options:?}");
         if params == "30B" && tuner == "full" {
-            assert_eq!(row(&report, "zero2")["fits"], false, "{rule}");
+            assert_eq!(row(&report, "zero2")["fits"], false, "{options:?}");
         }
     }
-    for (params, rule) in [
-        ("6.9B", "below 7B: no DeepSpeed, or zero1"),
-        ("12.9B", "7B to 13B: zero2"),
-        ("29B", "13B to 30B: zero2 or zero3"),
-        ("69B", "30B to 70B: zero3"),
-        ("71B", "above 70B: zero3_offload"),
-    ] {
-        assert_eq!(json(&sandbox, &["--params", params, "--gpus", "8"])["rules_of_thumb"], serde_json::json!([rule]));
-    }
-    assert!(!fit(&sandbox, &["--params", "8B", "--gpus", "8", "--tuner", "lora"]).stdout.contains("rule of thumb"));
 }
 
 /// What DeepSpeed takes for stage 3 and for offloading is summed up as that.

@@ -136,43 +136,20 @@ pub(super) fn settings_as_config(
     Some((config, place))
 }
 
-/// The setting of the run file that accelerate refuses, by the sources of the installed version.
-pub(super) fn run_file_problem(args: &Args, job: &Job, host: &Host) -> Option<Problem> {
+/// A run file that cannot be read, or a setting that is silently ignored. What accelerate refuses, it says at once.
+pub(super) fn run_file_problem(args: &Args, host: &Host) -> Option<Problem> {
     let file = settings_file(args, host)?;
-    let name = file.display().to_string();
-    let refused = |what: &str, help: &str| Some(Problem::error(Rule::RunFile, what).at(&name).fix(help));
+    let refused = |what: &str, help: &str| Some(Problem::error(Rule::RunFile, what).at(&*file).fix(help));
     if !file.exists() {
         return refused("accelerate's config file does not exist", "check the path, or make one: accelerate config");
     }
     let settings = match yaml::parse(&reading::text_if_any(&file)?, Dialect::PyYaml) {
-        Ok(settings) => settings,
-        Err(fault) => return Some(fault.problem_in_run_file("YAML", &name)),
+        Ok(settings) if settings.is_object() => settings,
+        Ok(_) => return refused("accelerate's config file has no settings", "make one: accelerate config"),
+        Err(fault) => return Some(fault.problem_in_run_file("YAML", &file.display().to_string())),
     };
-    let Some(settings) = settings.as_object() else {
-        return refused("accelerate's config file has no settings", "make one: accelerate config");
-    };
-    let source = reading::text_if_any(&job.installed_file("accelerate/commands/config/config_args.py")?)?;
-    let is_known = |key: &str| ["fp16", "dynamo_backend"].contains(&key) || source.contains(&format!("\n    {key}: "));
-    if let Some(key) = settings.keys().find(|key| !is_known(key) && is_known("deepspeed_config"))
-        && settings.get("compute_environment").is_none_or(|value| value == "LOCAL_MACHINE")
-    {
-        return refused(&format!("accelerate refuses its config file: it has no setting `{key}`"), "drop it there");
-    }
-    let types = reading::text_if_any(&job.installed_file("accelerate/utils/dataclasses.py")?)?;
-    let is_type = |value: &Value| value.as_str().is_none_or(|kind| types.contains(&format!("= \"{kind}\"")));
-    let is_precision = |text: &str| ["no", "fp8", "fp16", "bf16"].contains(&text.to_lowercase().as_str());
-    let precision = settings.get("mixed_precision").and_then(Value::as_str);
-    for (key, is_known, example) in [
-        ("distributed_type", settings.get("distributed_type").is_some_and(is_type), "DEEPSPEED"),
-        ("mixed_precision", precision.is_none_or(is_precision), "bf16"),
-    ] {
-        if !is_known {
-            let what = format!("accelerate refuses its config file: `{key}` is missing or has an unknown value");
-            return refused(&what, &format!("{key}: {example}"));
-        }
-    }
     let is_option = |key: &str| SPEC.options.lines().any(|line| option_name(line) == key);
-    let key = settings.get("deepspeed_config")?.as_object()?.keys().find(|key| !is_option(key))?;
+    let key = settings["deepspeed_config"].as_object()?.keys().find(|key| !is_option(key))?;
     let what = format!("accelerate does not read `{key}` of its deepspeed_config");
     refused(&what, "drop it there").map(Problem::into_warning)
 }

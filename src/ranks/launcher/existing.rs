@@ -250,8 +250,8 @@ impl ExistingLauncher {
         if is_used { accelerate::settings_as_config(&self.args, job, named, host) } else { None }
     }
 
-    pub(crate) fn run_file_problem(&self, job: &Job, host: &Host) -> Option<Problem> {
-        if self.takes_config() { accelerate::run_file_problem(&self.args, job, host) } else { None }
+    pub(crate) fn run_file_problem(&self, host: &Host) -> Option<Problem> {
+        if self.takes_config() { accelerate::run_file_problem(&self.args, host) } else { None }
     }
 
     pub(crate) fn changed_by_shells(&self, job: &Job, host: &Host) -> Option<Problem> {
