@@ -128,8 +128,7 @@ fn lock(folder: &Path) -> Option<File> {
 
 /// A port for the ranks to meet on, if the plan leaves it open with 0. Rank 0 will listen on all addresses.
 fn free_port(environment: &Environment) -> io::Result<Option<u16>> {
-    let is_open = |setting: &Setting| setting.name == vars::MASTER_PORT && setting.value == "0";
-    if !environment.set.iter().any(is_open) {
+    if !environment.set.iter().any(|setting| setting.name == vars::MASTER_PORT && setting.value == "0") {
         return Ok(None);
     }
     Ok(Some(TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0))?.local_addr()?.port()))

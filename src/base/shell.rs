@@ -10,11 +10,10 @@ use super::layout::is_deceptive;
 /// terminal would obey.
 pub fn quoted(word: &OsStr) -> Vec<u8> {
     let bytes = word.as_bytes();
-    let harmless = |b: &u8| b.is_ascii_alphanumeric() || b"_-./=:,@%+".contains(b);
     if bytes.is_empty() {
         return b"''".to_vec();
     }
-    if bytes.iter().all(harmless) {
+    if bytes.iter().all(|b| b.is_ascii_alphanumeric() || b"_-./=:,@%+".contains(b)) {
         return bytes.to_vec();
     }
     let words = runs(bytes).into_iter().map(|run| match run {

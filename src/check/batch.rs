@@ -124,8 +124,7 @@ fn batch_size(subject: &Subject, found: &mut Findings) {
             found.key(&[key], what, meant.map_or_else(|| set(key, 1), |number| set(key, number).safe()));
         }
     }
-    let is_wrong = |size: &&Value| *size != "auto" && number(size).is_none_or(|size| size == 0.0);
-    if let Some(size) = sequence(subject).filter(is_wrong)
+    if let Some(size) = sequence(subject).filter(|size| *size != "auto" && number(size).is_none_or(|size| size == 0.0))
         && !subject.is_before(SEQUENCE_JUDGED)
     {
         let what = format!("`{SEQUENCE}` is {size}, but DeepSpeed divides the ranks by it");

@@ -153,9 +153,8 @@ fn precision_of_gpu(subject: &Subject, found: &mut Findings) {
         ("bf16", [WITHOUT_BF16, WITHOUT_FP16].concat(), "only emulates bf16"),
         ("fp16", WITHOUT_FP16.to_vec(), "is too old for DeepSpeed's fp16"),
     ] {
-        let lacks = |name: &&String| lacking.iter().any(|model| is_model(name, model));
         if wants(precision)
-            && let Some(name) = gpus.iter().find(lacks)
+            && let Some(name) = gpus.iter().find(|name| lacking.iter().any(|model| is_model(name, model)))
         {
             let key = format!("{precision}.enabled");
             let what = format!("`{key}` is true, but this machine's {name} {why}");

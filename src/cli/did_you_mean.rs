@@ -47,7 +47,6 @@ pub(crate) fn did_you_mean(reader: &Reader, command: &[OsString]) -> Option<Prob
     // `--set a=1 b=2`.
     let repeated = options.iter().rev().nth(1).and_then(|word| word.to_str());
     let repeated = repeated.filter(|option| ["--set", "--env"].contains(option)).unwrap_or("--env");
-    let is_assignment = |(name, _)| vars::is_name(name) || repeated == "--set";
     // `swfit` is not a typo of `fit`; another name is far from it.
     let is_slip =
         |near: &str| strsim::damerau_levenshtein(word, near) < 3 && near.chars().next() != word.chars().next();
@@ -69,7 +68,7 @@ pub(crate) fn did_you_mean(reader: &Reader, command: &[OsString]) -> Option<Prob
         Some("yaml" | "yml") => ("a run file, which needs its trainer in front", mode, &[], &[console, usual, word]),
         Some("sh") if path.is_file() => ("a script that cannot be executed", mode, &[], &["bash", word]),
         _ if word == "version" && alone => ("an option", "", &["--version"], &[]),
-        _ if word.split_once('=').is_some_and(is_assignment) && is_split => {
+        _ if word.split_once('=').is_some_and(|(name, _)| vars::is_name(name) || repeated == "--set") && is_split => {
             ("given without its option", mode, &[repeated, word], &[])
         }
         _ if !of_fit.is_empty() => ("given without its option", mode, &of_fit, &[]),

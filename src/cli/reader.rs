@@ -108,8 +108,7 @@ impl Tools {
     }
 
     pub(super) fn named(&self, word: Option<&OsString>) -> &Subcommand {
-        let is_it = |subcommand: &&Subcommand| word.is_some_and(|word| word == subcommand.name);
-        self.subcommands().find(is_it).unwrap_or(&self.launch)
+        self.subcommands().find(|subcommand| word.is_some_and(|word| word == subcommand.name)).unwrap_or(&self.launch)
     }
 }
 

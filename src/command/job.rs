@@ -156,8 +156,7 @@ impl Job {
         host: &Host,
     ) -> Self {
         let python = python_of(command, host);
-        let file_of = |module: &&str| python.as_ref()?.file(&format!("{}.py", module.replace('.', "/")));
-        let file = modules.iter().find_map(file_of);
+        let file = modules.iter().find_map(|module| python.as_ref()?.file(&format!("{}.py", module.replace('.', "/"))));
         let target = file.map_or_else(|| Target::module(modules[0]), Target::script);
         Job { target, words: words.to_vec(), python, ..Self::of(trainer, command) }
     }

@@ -214,8 +214,7 @@ pub(crate) fn batch(context: &FillContext) -> Option<(Value, String)> {
     let size = |key: &str| context.config.get(key).and_then(Value::as_u64);
     let world = context.topology.world_size.as_ref()?.value;
     let steps = size("gradient_accumulation_steps").unwrap_or(1);
-    let divides = |key: &&str| context.config.get(key).is_some();
-    if ["sequence_parallel_size", "pipeline", "tensor_parallel"].iter().any(divides)
+    if ["sequence_parallel_size", "pipeline", "tensor_parallel"].iter().any(|key| context.config.get(key).is_some())
         || context.job.trainer.is_passthrough()
     {
         return None;

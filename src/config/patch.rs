@@ -47,8 +47,7 @@ pub fn operate(config: &mut Value, operations: Value, place: impl Into<Place>) -
     let Value::Array(values) = operations else { return Err(not_a_patch(place, "it is not a list")) };
     let mut operations = Vec::new();
     for (number, value) in (1..).zip(values) {
-        let refused = |why| not_a_patch(place.clone(), &format!("operation {number}: {why}"));
-        operations.push(read(value).map_err(refused)?);
+        operations.push(read(value).map_err(|why| not_a_patch(place.clone(), &format!("operation {number}: {why}")))?);
     }
     let failed = |number: usize, path: &str, what: &str| {
         Problem::error(Rule::Patch, format!("operation {number} of the patch fails at `{path}`: {what}"))

@@ -14,8 +14,7 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     let other = rows.flat_map(|row| row.split(' ')).find_map(|name| known.iter().find(|known| **known == name));
     let alike = |candidate: &str| lower.chars().zip(candidate.chars()).take_while(|(a, b)| a == b).count();
     let rank = |candidate: &&&str| Some((slips(&lower, candidate)?, Reverse(alike(candidate))));
-    let near = || known.iter().filter(|candidate| rank(candidate).is_some()).min_by_key(rank);
-    other.or_else(near).copied()
+    other.or_else(|| known.iter().filter(|candidate| rank(candidate).is_some()).min_by_key(rank)).copied()
 }
 
 /// The edits between a known word and one in lower case, if they are few.

@@ -50,11 +50,9 @@ pub fn of_text(text: &str) -> ScriptKind {
     let (tokens, imported) = (tokens(text), imports(text));
     let is_trainer = |name: &str| name.ends_with("Trainer") || name.ends_with("TrainingArguments");
     let of_hf = |name: &str| name.starts_with("transformers.") || name.starts_with("trl.");
-    let names_hf = |token: &Token| token.is("TrainingArguments") || is_hf_parser(token);
-    let attribute = |words: &[Token]| words[0].is("transformers") && words[1].is(".") && is_trainer(words[2].text);
     let is_hf = imported.iter().any(|name| of_hf(name) && is_trainer(name))
-        || tokens.iter().any(names_hf)
-        || tokens.windows(3).any(attribute);
+        || tokens.iter().any(|token| token.is("TrainingArguments") || is_hf_parser(token))
+        || tokens.windows(3).any(|words| words[0].is("transformers") && words[1].is(".") && is_trainer(words[2].text));
     if is_hf {
         ScriptKind::Hf
     } else if calls_deepspeed(&tokens) {

@@ -62,8 +62,7 @@ fn may_name_config(source: &ScriptSource, made: &[&str], command: &ParsedCommand
         Some(options) => options.contains(&true) || unpacks && settings_name_config(source, command, host),
         // The parser is not seen, so any line that mentions DeepSpeed may be about a config.
         None => {
-            let is_said = |line: &str| line.contains("deepspeed") && !line.trim_start().starts_with('#');
-            unpacks || source.text.lines().any(is_said)
+            unpacks || source.text.lines().any(|line| line.contains("deepspeed") && !line.trim_start().starts_with('#'))
         }
     }
 }
