@@ -22,7 +22,7 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use crate::base::source::Sourced;
 use crate::base::vars;
-use crate::plan::launch_env::{Environment, Setting};
+use crate::plan::launch_env::Environment;
 use crate::plan::{FileKind, Plan, PlannedConfig, Record, record};
 use crate::report::fix::give;
 use crate::report::{self, OutputFile, Problem, Rule};

@@ -12,7 +12,7 @@ use super::launch_env::Environment;
 use crate::base::bytes::fnv1a;
 use crate::base::{shell, vars};
 use crate::host::Host;
-use crate::ranks::launcher::remote_runner::{RemoteRunner, is_shell_safe};
+use crate::ranks::launcher::remote_runner::is_shell_safe;
 use crate::ranks::launcher::{self, LaunchContext};
 use crate::report::secrets::{READ_FROM_FILE, is_secret};
 use crate::report::{self, Problem, reading};
@@ -23,55 +23,19 @@ const HANDED_ON: &[&str] = &["MLFLOW", "PYTHON", "MV2", "UCX", "NCCL"];
 #[derive(Default)]
 pub(super) struct ForwardedEnv {
     pub(super) files: Vec<(PathBuf, String)>,
-    /// Variables that are named in the options of `mpirun`.
-    pub(super) named: Vec<String>,
     pub(super) warnings: Vec<Problem>,
 }
 
-impl ForwardedEnv {
-    pub(super) fn plan(context: &LaunchContext<'_>, environment: &mut Environment) -> Result<Self, Vec<Problem>> {
-        let runner = launcher::remote_runner(context);
-        if runner == RemoteRunner::Pdsh {
-            return through_pdsh(context, environment);
-        }
-        let mut forwarded = ForwardedEnv::default();
-        if runner == RemoteRunner::Nothing {
-            return Ok(forwarded);
-        }
-        let changed = |value: &OsStr| match runner {
-            RemoteRunner::Slurm => value.as_encoded_bytes().iter().any(|byte| b"\"'".contains(byte)),
-            _ => is_changed_by_shell(value),
-        };
-        forwarded.warnings = handed_on(environment, context.host)
-            .filter(|(name, value)| is_secret(name, value) || changed(value))
-            .map(|(name, value)| report::shown_in_arguments(name, is_secret(name, value)))
-            .chain(runner.missing_ranks(context))
-            .collect();
-        if runner == RemoteRunner::OpenMpi {
-            let names = environment.set.iter().map(|setting| &setting.name);
-            forwarded.named = names.filter(|name| name.starts_with("NCCL") || !is_handed_on(name)).cloned().collect();
-        }
-        Ok(forwarded)
-    }
-}
-
-fn is_handed_on(name: &str) -> bool {
-    HANDED_ON.iter().any(|prefix| name.starts_with(prefix))
-}
-
-fn is_changed_by_shell(value: &OsStr) -> bool {
-    !(value.is_empty() || is_shell_safe(value.as_encoded_bytes()))
-}
-
 fn needs_care(name: &str, value: &OsStr) -> bool {
-    is_secret(name, value) || is_changed_by_shell(value)
+    is_secret(name, value) || !value.is_empty() && !is_shell_safe(value.as_encoded_bytes())
 }
 
 /// The variables that the runner hands on by itself, as the launch will have them.
 fn handed_on<'a>(environment: &'a Environment, host: &'a Host) -> impl Iterator<Item = (&'a str, &'a OsStr)> {
     let is_changed = |name: &str| environment.unset.iter().any(|unset| unset == name) || environment.sets(name);
     let kept = host.env.iter().filter_map(|(name, value)| Some((name.to_str()?, value.as_os_str())));
-    environment.settings().chain(kept.filter(move |(name, _)| !is_changed(name))).filter(|(name, _)| is_handed_on(name))
+    let all = environment.settings().chain(kept.filter(move |(name, _)| !is_changed(name)));
+    all.filter(|(name, _)| HANDED_ON.iter().any(|prefix| name.starts_with(prefix)))
 }
 
 /// The lines of the runner's file of variables, and those of the file with the secrets.
@@ -85,7 +49,11 @@ struct Lines<'a> {
     problems: Vec<Problem>,
 }
 
-fn through_pdsh(context: &LaunchContext<'_>, environment: &mut Environment) -> Result<ForwardedEnv, Vec<Problem>> {
+/// Nothing where no other machine is reached.
+pub(super) fn plan(context: &LaunchContext<'_>, environment: &mut Environment) -> Result<ForwardedEnv, Vec<Problem>> {
+    if !launcher::uses_pdsh(context) {
+        return Ok(ForwardedEnv::default());
+    }
     let host = context.host;
     // Named after the command, not after its content, because the name is in the arguments of pdsh.
     let named = [&context.job.rank_args(None)[..], &[host.cwd.clone().into_os_string()]].concat();

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::decision::{Plan, TrainerFacts};
 use super::diagnostics::Diagnostics;
-use super::forwarded_env::ForwardedEnv;
+use super::forwarded_env::{self, ForwardedEnv};
 use super::launch_env::{Environment, EnvironmentInputs};
 use super::planned_config::{FileKind, PlannedConfig};
 use super::{asked_config, print};
@@ -348,14 +348,9 @@ impl Planner<'_> {
                 environment.set(name, value, format!("hands the config to {}", job.target.name()));
             }
         }
-        let mut context = self.launch_context(&topology);
-        let ForwardedEnv { files, named, warnings } = ForwardedEnv::plan(&context, &mut environment)?;
+        let context = self.launch_context(&topology);
+        let ForwardedEnv { files, warnings } = forwarded_env::plan(&context, &mut environment)?;
         let warnings = Diagnostics { warnings, ..Diagnostics::default() }.verdict(launch)?;
-        let extra;
-        if !named.is_empty() {
-            extra = launcher::options(&context, &named);
-            context.extra = &extra;
-        }
         let translated = !kind.runs_zlaunch() && !launch.rehearsed && self.translate(&topology, path, &mut environment);
         let kind = if translated { Launcher::Torchrun } else { kind };
         let argv = match self.understood.prefix() {

@@ -22,7 +22,7 @@ use crate::report::fix::{Fixes, drop_word, give, run};
 use crate::report::{Place, Problem, Rule};
 
 pub(crate) use context::{LaunchContext, Launcher, OutputFlags};
-pub(crate) use deepspeed::{options, remote_runner};
+pub(crate) use deepspeed::uses_pdsh;
 pub(crate) use existing::ExistingLauncher;
 
 /// True if this option of torchrun, by its name with `_`, takes a value; `None` if torchrun has no such option.

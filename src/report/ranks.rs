@@ -28,18 +28,6 @@ pub(crate) fn secrets_may_be_local<'a>(path: &Path, names: impl Iterator<Item = 
         .fix("set XDG_CACHE_HOME to a folder that all machines share, or set the variables on the machines")
 }
 
-/// The runner of an MPI or of Slurm hands `name` on with its value in its arguments.
-pub(crate) fn shown_in_arguments(name: &str, is_secret: bool) -> Problem {
-    let (does, so) = if is_secret {
-        ("puts", "into the arguments of a program, where every user can read it")
-    } else {
-        ("quotes", "for a shell, and no shell reads it: it arrives with the quotes")
-    };
-    Problem::warning(Rule::ShownInArguments, format!("deepspeed's runner {does} the value of {name} {so}"))
-        .at(Place::bare_variable(name))
-        .fix(unset_variable(name).remark("set it on the machines instead"))
-}
-
 pub(crate) fn ranks_without_effect(from: &Source, program: &str, starts_ranks: bool) -> Problem {
     let help = if starts_ranks {
         "its own launcher decides here: give the option to it, or drop the launcher's options"

@@ -64,7 +64,7 @@ rules! {
         TemplateDir "template-dir"; OldSpelling "old-spelling"; NoSuchOption "no-such-option";
         OwnConfigDiffers "own-config-differs"; TwoConfigs "two-configs"; DefaultMismatch "default-mismatch";
         DoubtfulMismatch "doubtful-mismatch"; MachinesDiffer "machines-differ";
-        ShownInArguments "shown-in-arguments"; RanksByMpi "ranks-by-mpi"; ConfigNotShared "config-not-shared";
+        ConfigNotShared "config-not-shared";
         ChangedByShells "changed-by-shells"; CacheNotOurs "cache-not-ours"; StrayVariable "stray-variable";
         UncountedMachines "uncounted-machines"; ContradictsScheduler "contradicts-scheduler";
         RanksWithoutEffect "ranks-without-effect"; NotUnderstood "not-understood";

@@ -53,55 +53,18 @@ fn plain_words_pass_and_what_a_shell_would_change_is_refused() {
 }
 
 #[test]
-fn no_shell_no_quotes() {
+fn only_pdsh_reaches_the_machines() {
     let sandbox = several();
-    let command = [SCRIPT, &["$x", ""]].concat();
-    for extra in
-        ["openmpi", "mpich", "impi", "slurm", "mvapich"].map(|name| format!("--launcher-arg=--launcher={name}"))
-    {
-        sandbox.launch(&[HOSTS, &[&extra]].concat(), &command).succeeded();
-        let argv = sandbox.recorded();
-        assert!(argv.ends_with(&["train.py", "$x", ""].map(OsString::from)), "{argv:?}");
-        assert!(!sandbox.recorded_env().contains_key("DS_ENV_FILE"), "{extra}");
-        let named = argv.iter().any(|word| word == "--launcher_args=-x OMP_NUM_THREADS");
-        assert_eq!(named, extra.ends_with("openmpi"), "{argv:?}");
-        if !extra.ends_with("slurm") {
-            let colon = [SCRIPT, &[":"]].concat();
-            sandbox.launch(&[HOSTS, &[&extra]].concat(), &colon).refused(&["after the word `:`"]);
-        }
-    }
-    // What the runners cannot do, or leave to others.
-    for (name, quoted, asks_mpi) in
-        [("openmpi", true, true), ("mpich", true, false), ("mvapich", true, true), ("slurm", false, true)]
-    {
+    for name in ["openmpi", "mpich", "impi", "slurm", "mvapich"] {
         let extra = format!("--launcher-arg=--launcher={name}");
-        let options = [HOSTS, &["--env", "PYTHONPATH=/a b", &extra]].concat();
-        let stderr = sandbox.launch(&options, SCRIPT).stderr;
-        assert_eq!(stderr.contains("arrives with the quotes"), quoted, "{name}: {stderr}");
-        assert_eq!(stderr.contains("warning[ranks-by-mpi]"), asks_mpi, "{name}: {stderr}");
+        sandbox.launch(&[HOSTS, &[&extra]].concat(), SCRIPT).refused(&["through pdsh only", "mpirun or srun in front"]);
+        // One machine is not reached through anything.
+        sandbox.launch(&[HOSTS, &["--include", "h0", &extra]].concat(), SCRIPT).succeeded();
     }
-    sandbox.installed("mpi4py", "4.0.0");
-    let module = [HOSTS, &["--launcher-arg=--launcher=slurm"]].concat();
-    sandbox.launch(&module, &["python", "-m", "mine"]).refused(&["starts scripts of Python only, not `mine`"]);
-    assert!(!sandbox.launch(&module, SCRIPT).stderr.contains("ranks-by-mpi"));
-}
-
-#[test]
-fn mpirun_is_told_which_variables_to_hand_on() {
-    let sandbox = several();
-    let options = |extra: &str| {
-        let extra: Vec<String> = extra.split('|').map(|word| format!("--launcher-arg={word}")).collect();
-        let extra: Vec<&str> = extra.iter().map(String::as_str).collect();
-        sandbox.launch(&[HOSTS, &["--env", "A=1", "--env", "B=2"], &extra].concat(), SCRIPT).succeeded();
-        let argv: Vec<String> = sandbox.recorded().into_iter().map(|word| word.into_string().unwrap()).collect();
-        let at = |word: &str| argv.iter().position(|it| it == word).unwrap();
-        argv[at("--no_local_rank") + 1..at("train.py")].join("|")
-    };
-    let named = "-x OMP_NUM_THREADS -x A -x B";
-    assert_eq!(options("--launcher|openmpi"), format!("--launcher|openmpi|--launcher_args={named}"));
-    let own = "--launcher=openmpi|--launcher_args=-q|--force_multi";
-    assert_eq!(options(own), own.replace("-q", &format!("-q {named}")));
-    assert_eq!(options("--launcher|slurm"), "--launcher|slurm");
+    sandbox.launch(&[HOSTS, &["--launcher-arg=--launcher=PDSH"]].concat(), SCRIPT).succeeded();
+    assert!(sandbox.recorded_env().contains_key("DS_ENV_FILE"));
+    sandbox.launch(&[HOSTS, &["--launcher-arg=--no_ssh"]].concat(), SCRIPT).succeeded();
+    assert!(!sandbox.recorded_env().contains_key("DS_ENV_FILE"));
 }
 
 #[test]

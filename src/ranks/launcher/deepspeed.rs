@@ -8,7 +8,7 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 use super::context::{LaunchContext, Launcher};
-use super::remote_runner::RemoteRunner;
+use super::remote_runner;
 use super::spec::{CountMeaning, LauncherSpec, count, default, option_words};
 use crate::base::bytes::base64;
 use crate::base::source::Sourced;
@@ -78,22 +78,19 @@ pub(super) fn prefix(context: &LaunchContext<'_>) -> Vec<OsString> {
 pub(super) fn check_words(context: &LaunchContext<'_>, arguments: &[OsString]) -> Vec<Problem> {
     let mut words = context.rank_words("--module");
     words.retain(|word| word != "--module" && word != "--no_python");
-    remote_runner(context).check(context, &SPEC.parse(context.extra), &[&words, arguments].concat())
-}
-
-pub(crate) fn remote_runner(context: &LaunchContext<'_>) -> RemoteRunner {
-    match &context.topology.pool {
-        Some(pool) => RemoteRunner::of(pool.0.len(), &SPEC.parse(context.extra)),
-        None => RemoteRunner::Nothing,
+    if !uses_pdsh(context) {
+        return Vec::new();
     }
+    remote_runner::check(context, &SPEC.parse(context.extra), &[&words, arguments].concat())
 }
 
-/// The user's options for the runner, with the variables named where it must be told of them.
-pub(crate) fn options(context: &LaunchContext<'_>, variables: &[String]) -> Vec<OsString> {
-    remote_runner(context).options(&SPEC.parse(context.extra), variables)
+/// The runner reaches the machines of a hostfile through pdsh.
+pub(crate) fn uses_pdsh(context: &LaunchContext<'_>) -> bool {
+    let options = SPEC.parse(context.extra);
+    let pool = context.topology.pool.as_ref();
+    pool.is_some_and(|pool| pool.0.len() > 1 || options.is_given("force_multi")) && !options.is_given("no_ssh")
 }
 
-/// With a hostfile, the runner reaches the machines through a `RemoteRunner`.
 fn runner_words(context: &LaunchContext<'_>) -> Vec<OsString> {
     let LaunchContext { topology, hosts, host, .. } = context;
     let mut words = SPEC.words(context);

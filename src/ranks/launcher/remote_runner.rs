@@ -1,11 +1,10 @@
-//! DeepSpeed's runner reaches the machines of a hostfile through one of these programs.
+//! DeepSpeed's runner reaches the machines of a hostfile through pdsh.
 //!
 //! pdsh joins its words by blanks and gives the line to ssh, so that the login shell of every machine reads it. DeepSpeed
 //! (`PDSHRunner.parse_user_args`, alike in 0.14 to 0.19) puts an argument with a blank into double quotes and escapes only
 //! the quotes in it; all else, the script included, it leaves as it is. pdsh itself replaces `%h`, `%n` and `%u`.
-//! zlaunch refuses a word that would not arrive as it is.
-//! `mpirun` and `srun` send the words in a message of their own, which no shell reads. `srun` takes off the quotes that
-//! DeepSpeed puts around a variable with a blank; `mpirun` leaves them.
+//! zlaunch refuses a word that would not arrive as it is, and the runner's other ways: under `mpirun` and `srun` it
+//! numbers no ranks.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -14,89 +13,20 @@ use std::path::Path;
 use super::context::LaunchContext;
 use crate::base::source::{Source, Sourced};
 use crate::command::argv::Args;
-use crate::command::target::Target;
 use crate::host::Host;
+use crate::report::fix::drop_word;
 use crate::report::{Place, Problem, Rule, reading};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RemoteRunner {
-    Nothing,
-    Pdsh,
-    OpenMpi,
-    /// The `mpirun` of MPICH and Intel MPI, which hands on the whole environment.
-    Hydra,
-    /// The same `mpirun`, but nobody numbers the ranks.
-    Mvapich,
-    /// Hands on the whole environment as well.
-    Slurm,
-}
-
-impl RemoteRunner {
-    pub(super) fn of(machines: usize, options: &Args) -> Self {
-        let several = machines > 1 || options.is_given("force_multi");
-        if !several || options.is_given("no_ssh") {
-            return RemoteRunner::Nothing;
+/// Refuses what the runner cannot hand on. `words`: the script and its arguments.
+pub(super) fn check(context: &LaunchContext<'_>, options: &Args, words: &[OsString]) -> Vec<Problem> {
+    match options.text("launcher").filter(|launcher| !launcher.value.eq_ignore_ascii_case("pdsh")) {
+        Some(launcher) => {
+            let what = "zlaunch reaches the machines of a hostfile through pdsh only";
+            let place = Place::option("--launcher-arg", launcher.spelling());
+            let fix = drop_word("--hostfile").remark("with mpirun or srun in front, zlaunch gives each rank its place");
+            Problem::error(Rule::Launcher, what).at(place).fix(fix).into()
         }
-        let name = options.text("launcher").map(|name| name.value.to_lowercase());
-        match name.as_deref() {
-            Some("openmpi") => RemoteRunner::OpenMpi,
-            Some("mpich" | "impi") => RemoteRunner::Hydra,
-            Some("mvapich") => RemoteRunner::Mvapich,
-            Some("slurm") => RemoteRunner::Slurm,
-            _ => RemoteRunner::Pdsh,
-        }
-    }
-
-    /// Refuses what the runner cannot hand on. `words`: the script and its arguments.
-    pub(super) fn check(self, context: &LaunchContext<'_>, options: &Args, words: &[OsString]) -> Vec<Problem> {
-        match self {
-            RemoteRunner::Pdsh => read_by_shells(context, options, words),
-            RemoteRunner::OpenMpi | RemoteRunner::Hydra | RemoteRunner::Mvapich
-                if words.iter().any(|word| word == ":") =>
-            {
-                let what = "`mpirun` starts another program after the word `:`";
-                let help = "drop it, or --launcher-arg=--launcher=pdsh";
-                Problem::error(Rule::Hosts, what).at("`:` in the command").fix(help).into()
-            }
-            // `SlurmRunner.get_cmd` starts `python -u SCRIPT`, whatever is to be run (0.14 to 0.19).
-            RemoteRunner::Slurm if !matches!(context.job.target, Target::Script { .. }) => {
-                let target = context.job.target.name();
-                let what = format!("deepspeed's runner for Slurm starts scripts of Python only, not `{target}`");
-                let problem = Problem::error(Rule::Launcher, what).at("--launcher-arg=--launcher=slurm");
-                let help = "in a Slurm job, drop --hostfile and --launcher-arg: zlaunch starts itself on each machine \
-                            through srun";
-                problem.fix(help).into()
-            }
-            _ => Vec::new(),
-        }
-    }
-
-    /// Some runners tell a rank neither its number nor how many there are. DeepSpeed then asks mpi4py.
-    pub(crate) fn missing_ranks(self, context: &LaunchContext<'_>) -> Option<Problem> {
-        let asks_mpi = matches!(self, RemoteRunner::OpenMpi | RemoteRunner::Mvapich | RemoteRunner::Slurm);
-        if !asks_mpi || !context.job.python.as_ref()?.lacks("mpi4py/__init__.py", "mpi4py") {
-            return None;
-        }
-        let what = "deepspeed's runner for Open MPI, MVAPICH or Slurm sets neither RANK nor WORLD_SIZE, and mpi4py, by \
-                    which deepspeed finds them, is not installed: most trainers would fail, or train alone";
-        let help = "pip install mpi4py; or drop --hostfile, and start zlaunch with mpirun or in a Slurm job: it gives \
-                    each rank its place";
-        Some(Problem::warning(Rule::RanksByMpi, what).at("--launcher-arg=--launcher=…").fix(help))
-    }
-
-    /// The user's options for the runner, and one that names variables for `mpirun` to hand on.
-    pub(super) fn options(self, options: &Args, variables: &[String]) -> Vec<OsString> {
-        if self != RemoteRunner::OpenMpi || variables.is_empty() {
-            return options.words().to_vec();
-        }
-        let own = options.text("launcher_args").map(|own| own.value);
-        let value: Vec<String> = own.into_iter().chain(variables.iter().map(|name| format!("-x {name}"))).collect();
-        let value = value.join(" ");
-        if options.is_given("launcher_args") {
-            return options.with("launcher_args", OsStr::new(&value));
-        }
-        // Joined, because argparse would take a value that begins with a dash for an option.
-        [options.words(), &[format!("--launcher_args={value}").into()]].concat()
+        None => read_by_shells(context, options, words),
     }
 }
 
