@@ -58,7 +58,7 @@ impl Wants {
 /// The rules that are cheap enough for every launch with a config.
 pub(crate) fn at_launch(config: &Value, job: &Job, host: &Host) -> Vec<Problem> {
     let python = job.python.as_ref();
-    let mut problems: Vec<Problem> = python.into_iter().flat_map(missing_packages).collect();
+    let mut problems: Vec<Problem> = NEEDED.iter().filter_map(|(name, _)| missing_package(name, python?)).collect();
     problems.extend(Wants::of(config).nvme.iter().filter_map(|(key, path)| unusable_nvme(key, path, host)));
     let operators = operators::needed(config, job);
     if !operators.is_empty()
@@ -87,10 +87,6 @@ pub(crate) fn missing_package(name: &str, python: &Python) -> Option<Problem> {
     let problem = Problem::error(Rule::PackageMissing, format!("`{name}` is not installed for this Python"));
     let install = run(format!("{} -m pip install {name}", python.program.display()));
     Some(problem.at(&python.program).fix(install.or("activate the environment that has it")))
-}
-
-fn missing_packages(python: &Python) -> impl Iterator<Item = Problem> {
-    NEEDED.iter().filter_map(|(name, _)| missing_package(name, python))
 }
 
 /// Before torch 2.14 the file itself is the lock. Since then the kernel holds the lock, and the file always remains.

@@ -198,7 +198,7 @@ fn optimizer_parameter(subject: &Subject, found: &mut Findings) {
         found.key(&[key], what, rename(key, "gradient_clipping", norm.to_string()));
     }
     let by_torch = subject.get("optimizer.params.torch_adam").is_some_and(schema::is_true);
-    let known = schema::parameters("optimizer", &name, subject.version()).map(|entry| entry.name());
+    let known = schema::parameters("optimizer", Some(&name), subject.version()).map(|entry| entry.name());
     let known: Vec<&str> = known.chain(["max_grad_norm"]).collect();
     if known.len() > 1 && !by_torch {
         parameters(subject, "optimizer", &format!("DeepSpeed's {name}"), &known, found);
@@ -253,7 +253,7 @@ fn scheduler_type(subject: &Subject, found: &mut Findings) {
 
 fn scheduler_parameter(subject: &Subject, found: &mut Findings) {
     let Some(name) = subject.text("scheduler.type").filter(|name| SCHEDULERS.contains(name)) else { return };
-    let known: Vec<schema::KeySpec> = schema::parameters("scheduler", name, subject.version()).collect();
+    let known: Vec<schema::KeySpec> = schema::parameters("scheduler", Some(name), subject.version()).collect();
     let names: Vec<&str> = known.iter().map(schema::KeySpec::name).collect();
     let params = parameters(subject, "scheduler", name, &names, found);
     for entry in known.iter().filter(|entry| entry.default == "required") {

@@ -131,7 +131,9 @@ fn of_script<'a>(subject: &'a Subject) -> Option<Reading<'a>> {
     let words = Cow::Borrowed(subject.job.command_line());
     let flow = subject.job.flow()?;
     let parser = flow.parser()?;
-    Some(Reading { words, tolerant: parser.closed.then_some(""), plain: flow.reads_plainly(), parser })
+    // The script has no code that changes the arguments while they are read.
+    let plain = !flow.has(&["__post_init__", "set_defaults"]);
+    Some(Reading { words, tolerant: parser.closed.then_some(""), plain, parser })
 }
 
 fn report_rejection(
@@ -256,7 +258,7 @@ fn text_for_number(subject: &Subject, found: &mut Findings) {
             ("a number and converts nothing", give(name, number_meant(text)), is_certain)
         } else if parser.takes(name, ArgType::is_mapping) && parser.has(name, &parser.versions(job.python.as_ref())) {
             ("a mapping", drop_word(name), false)
-        } else if hf_bool(text).is_none() && parser.takes(name, ArgType::is_bool) {
+        } else if hf_bool(text).is_none() && parser.takes(name, |it| matches!(it, ArgType::Bool { .. })) {
             ("true or false", give(name, true), false)
         } else {
             continue;

@@ -33,6 +33,8 @@ pub(super) fn refusal(why: &clap::Error, words: &[OsString], tools: &Tools) -> P
     let given = refused_argument(why).unwrap_or_default();
     let command = command_of(place, tools);
     let usage = usage_of(&command);
+    let name = format!("zlaunch {place}");
+    let name = name.trim_end();
     match why.kind() {
         ErrorKind::UnknownArgument if place == "generate" && Search::default().knows(&given) => {
             report::meant(&given, "a template", &format!("--from {given}"))
@@ -40,18 +42,18 @@ pub(super) fn refusal(why: &clap::Error, words: &[OsString], tools: &Tools) -> P
         ErrorKind::UnknownArgument if place == "generate" && Search::default().is_config(&given) => {
             report::meant(&given, "a file", &format!("-o {given} writes it, --from {given} starts from it"))
         }
-        ErrorKind::UnknownArgument => report::unexpected_argument(&given, &usage),
+        ErrorKind::UnknownArgument => report::unexpected_argument(&given, name, &usage),
         ErrorKind::TooManyValues => {
             let value = context(why, ContextKind::InvalidValue).unwrap_or_default();
             if given.starts_with('-') {
                 takes_no_value(&given, &value)
             } else {
-                report::unexpected_argument(&value, &usage)
+                report::unexpected_argument(&value, name, &usage)
             }
         }
         ErrorKind::InvalidValue | ErrorKind::TooFewValues => needs_value(&given, &command),
         ErrorKind::MissingRequiredArgument => {
-            report::missing_argument(given.trim_matches(['<', '>', '[', ']']), &usage)
+            report::missing_argument(given.trim_matches(['<', '>', '[', ']']), name, &usage)
         }
         _ => {
             let text = why.to_string();

@@ -225,14 +225,6 @@ impl Args {
         words
     }
 
-    /// Option words that are neither in the lists nor a prefix of one in them.
-    pub fn unknown<'a>(&'a self, lists: &'a [Table]) -> impl Iterator<Item = &'a str> {
-        let words = self.words[..options_end(&self.words)].iter().filter_map(|word| word.to_str());
-        let options = words.filter(|word| word.starts_with("--") && !word.contains(' '));
-        let given = options.map(|word| word.split('=').next().unwrap_or(word));
-        given.filter(move |name| !lists.iter().any(|list| any_starts_with(*list, &name[2..])))
-    }
-
     pub fn words(&self) -> &[OsString] {
         &self.words
     }
@@ -275,11 +267,6 @@ pub(crate) fn option_name(line: &str) -> &str {
 
 pub fn has_option(list: Table, name: &str) -> bool {
     list.from(name).next().is_some_and(|line| option_name(line) == name)
-}
-
-pub fn any_starts_with(list: Table, prefix: &str) -> bool {
-    let prefix = if prefix.contains('_') { prefix.to_string() } else { prefix.replace('-', "_") };
-    list.from(&prefix).next().is_some_and(|line| line.starts_with(&prefix))
 }
 
 /// `--a_b` or `--a-b`, never a mixture.

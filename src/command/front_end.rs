@@ -9,7 +9,6 @@ use crate::command::python::Python;
 use crate::command::shipped::ShippedConfigs;
 use crate::command::target::{ParsedCommand, Target};
 use crate::host::Host;
-use crate::report::Problem;
 
 pub(crate) struct LaunchTraits {
     /// Its console scripts, the usual one first. They start ranks themselves, so a launcher must not run them.
@@ -48,8 +47,6 @@ pub(crate) struct ArgumentTraits {
     pub(crate) parser: ArgumentParser,
     /// Options that its parser has besides those of the recorded class.
     pub(crate) besides: &'static [&'static str],
-    /// The problems for which the trainer refuses them.
-    pub(crate) refusals: fn(&Args, &Target, Option<&Python>) -> Vec<Problem>,
     pub(crate) defaults: DefaultArguments,
     /// A default that it computes from other arguments, as it is written on a command line.
     pub(crate) computed: fn(argument: &str, &Args, Version, world_size: Option<u64>) -> Option<String>,

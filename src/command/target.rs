@@ -60,7 +60,7 @@ pub struct ParsedCommand {
     /// The program whose first line names the interpreter, if the command does not.
     pub(crate) owner: Option<OsString>,
     /// Read when the first front end asks for it.
-    source: OnceCell<Option<Rc<ScriptSource>>>,
+    pub(super) source: OnceCell<Option<Rc<ScriptSource>>>,
 }
 
 impl ParsedCommand {
@@ -86,11 +86,6 @@ impl ParsedCommand {
             Target::Program(_) => None,
         };
         self.source.get_or_init(|| read().map(Rc::new)).as_ref()
-    }
-
-    /// The script, if a front end has read it.
-    pub(crate) fn known_source(&self) -> Option<Rc<ScriptSource>> {
-        self.source.get().cloned().flatten()
     }
 }
 

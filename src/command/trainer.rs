@@ -80,11 +80,10 @@ pub fn recognise(command: &ParsedCommand, named: Option<&Sourced<&'static Traine
         Some(words) => (read(words, job.python.as_ref()), Some(given)),
         None => (given, None),
     };
-    job.problems.extend((trainer.arguments.refusals)(&job.args, &job.target, job.python.as_ref()));
     job.rewritten = job.target != command.target;
     job.is_named = named.is_some();
     if !job.rewritten {
-        job.source = command.known_source();
+        job.source = command.source.get().cloned().flatten();
         // `--trainer` names it, so an unknown program probably runs that trainer's console script.
         let is_program = matches!(job.target, Target::Program(_)) && !is_recognised;
         job.starts_ranks = console.is_some() || is_program && !trainer.launch.consoles.is_empty();
@@ -150,11 +149,7 @@ fn interpreter(command: &ParsedCommand, host: &Host) -> (Option<Python>, Option<
     }
 }
 
-pub(crate) fn missing_program(word: &OsStr, host: &Host) -> Option<Problem> {
-    host.find_program(word).is_none().then(|| not_found(word, host))
-}
-
-fn not_found(word: &OsStr, host: &Host) -> Problem {
+pub(crate) fn not_found(word: &OsStr, host: &Host) -> Problem {
     let name = word.to_string_lossy();
     if name.contains('/') {
         return no_such_program(&name, host.absolute(Path::new(word)).exists());

@@ -83,16 +83,10 @@ pub fn named(name: &str, version: Version) -> impl Iterator<Item = KeySpec> {
     keys::lines_named(name).map(move |line| KeySpec::read(line, version))
 }
 
-/// The parameters an optimizer or a scheduler takes; none for those that are not recorded.
-pub fn parameters(section: &str, name: &str, version: Version) -> impl Iterator<Item = KeySpec> {
-    known_below(format!("{section}.params@{name}."), version)
-}
-
-pub fn all_parameters(section: &str, version: Version) -> impl Iterator<Item = KeySpec> {
-    known_below(format!("{section}.params@"), version)
-}
-
-fn known_below(prefix: String, version: Version) -> impl Iterator<Item = KeySpec> {
+/// The parameters an optimizer or a scheduler takes; those of all where none is named, and none for one that is not recorded.
+pub fn parameters(section: &str, name: Option<&str>, version: Version) -> impl Iterator<Item = KeySpec> {
+    let name = name.map(|name| format!("{name}.")).unwrap_or_default();
+    let prefix = format!("{section}.params@{name}");
     let lines = lines_from(&prefix).take_while(move |line| line.starts_with(&prefix));
     lines.map(move |line| KeySpec::read(line, version)).filter(|entry| entry.known() == Known::Yes)
 }

@@ -452,7 +452,8 @@ impl Planner<'_> {
     fn blocker(&self, kind: Option<Launcher>) -> Option<Problem> {
         let elsewhere = kind == Some(Launcher::Srun) || self.understood.runs_elsewhere();
         let mut programs = self.understood.prefix().into_iter().flat_map(Prefix::programs);
-        let missing = programs.find_map(|program| trainer::missing_program(program, self.machine));
+        let missing = programs.find(|program| self.machine.find_program(program).is_none());
+        let missing = missing.map(|program| trainer::not_found(program, self.machine));
         if missing.is_some() || elsewhere { missing } else { self.understood.job.blocker.clone() }
     }
 

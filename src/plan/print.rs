@@ -140,6 +140,9 @@ impl Plan {
 
     pub(crate) fn json(&self) -> Value {
         let config = self.config.as_ref();
+        let Environment { set, unset, kept } = &self.environment;
+        let set: Value = set.iter().map(|setting| (setting.name.clone(), setting.value.to_string_lossy())).collect();
+        let kept: Value = kept.iter().cloned().collect();
         json!({
             "version": 1,
             "template": config.map(|PlannedConfig { template, chosen, .. }| json!({
@@ -163,7 +166,7 @@ impl Plan {
             "fills": config.map(|config| &config.fills[..]).unwrap_or_default(),
             "changed": config.map(PlannedConfig::changed).unwrap_or_default(),
             "left_auto": config.map(|config| &config.left[..]).unwrap_or_default(),
-            "env": self.environment_json(),
+            "env": {"set": set, "unset": unset, "kept": kept},
             "argv": self.argv.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>(),
             "diagnostics": diagnostics_json(&self.all_diagnostics()),
         })
@@ -206,13 +209,6 @@ impl Plan {
         object.insert("evidence".to_string(), topology.evidence.clone().into());
         object.insert("from".to_string(), Value::Object(from));
         Value::Object(object)
-    }
-
-    fn environment_json(&self) -> Value {
-        let Environment { set, unset, kept } = &self.environment;
-        let set: Value = set.iter().map(|setting| (setting.name.clone(), setting.value.to_string_lossy())).collect();
-        let kept: Value = kept.iter().cloned().collect();
-        json!({"set": set, "unset": unset, "kept": kept})
     }
 
     /// A POSIX shell script that does what the launch would do. Bytes, because arguments need not be UTF-8. Scripts are

@@ -119,7 +119,9 @@ fn sources(plan: &Plan, launch: &Launch, job: &Job, host: &Host) -> Map<String, 
     let out = launch.config_out.as_ref().map(|out| host.absolute(&out.value));
     let files = files_read(template, launch, job, host).into_iter().chain(named);
     let read = files.filter(|path| Some(path) != out.as_ref());
-    read.filter_map(|path| Some((path.to_str()?.to_string(), content_hash(&path)?))).collect()
+    // Files that are not text, or larger than a config can be, have none.
+    let hash = |path: &Path| Some(format!("{:016x}", fnv1a(reading::read_text(path).ok()?.as_bytes())).into());
+    read.filter_map(|path| Some((path.to_str()?.to_string(), hash(&path)?))).collect()
 }
 
 fn folder(asked: &Sourced<PathBuf>, job: &Job, host: &Host) -> Result<PathBuf, Problem> {
@@ -137,12 +139,6 @@ fn folder(asked: &Sourced<PathBuf>, job: &Job, host: &Host) -> Result<PathBuf, P
             .fix(give("--record", "DIR"))
     })?;
     Ok(host.absolute(&PathBuf::from(output.value)).join(Record::AUTO))
-}
-
-/// A hash of the content. `None` for files that are not text, or larger than a config can be.
-pub(crate) fn content_hash(path: &Path) -> Option<Value> {
-    let text = reading::read_text(path).ok()?;
-    Some(format!("{:016x}", fnv1a(text.as_bytes())).into())
 }
 
 /// A file in the folder that is no part of a record, so that it must not be overwritten. `config.json` is part of one if

@@ -51,24 +51,31 @@ pub(crate) struct Fix {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Fixes(pub(crate) Vec<Fix>);
 
-pub(crate) fn set(key: impl fmt::Display, value: impl fmt::Display) -> Fix {
-    Change::Set(key.to_string(), value.to_string()).into()
+/// Functions that make a fix of one change.
+macro_rules! changes {
+    ($($function:ident $change:ident($($part:ident),*);)*) => {
+        $(pub(crate) fn $function($($part: impl fmt::Display),*) -> Fix {
+            Change::$change($($part.to_string()),*).into()
+        })*
+    };
+}
+
+changes! {
+    set Set(key, value);
+    unset Unset(key);
+    rename Rename(key, to, value);
+    give Give(option, value);
+    drop_word Drop(word);
+    rename_option RenameOption(option, to);
+    move_to_front MoveToFront(option);
+    set_variable SetVariable(name, value);
+    unset_variable UnsetVariable(name);
+    run Run(line);
+    say Say(text);
 }
 
 pub(crate) fn set_json(key: impl fmt::Display, value: &Value) -> Fix {
     set(key, value.as_str().map_or_else(|| value.to_string(), str::to_string))
-}
-
-pub(crate) fn unset(key: impl fmt::Display) -> Fix {
-    Change::Unset(key.to_string()).into()
-}
-
-pub(crate) fn rename(key: impl fmt::Display, to: impl fmt::Display, value: impl fmt::Display) -> Fix {
-    Change::Rename(key.to_string(), to.to_string(), value.to_string()).into()
-}
-
-pub(crate) fn give(option: impl fmt::Display, value: impl fmt::Display) -> Fix {
-    Change::Give(option.to_string(), value.to_string()).into()
 }
 
 /// The same option or variable with another value.
@@ -78,34 +85,6 @@ pub(crate) fn give_as(source: &Source, value: impl fmt::Display) -> Fix {
         Source::Operand(_) => give(value, ""),
         option => give(option, value),
     }
-}
-
-pub(crate) fn drop_word(word: impl fmt::Display) -> Fix {
-    Change::Drop(word.to_string()).into()
-}
-
-pub(crate) fn rename_option(option: impl fmt::Display, to: impl fmt::Display) -> Fix {
-    Change::RenameOption(option.to_string(), to.to_string()).into()
-}
-
-pub(crate) fn move_to_front(option: impl fmt::Display) -> Fix {
-    Change::MoveToFront(option.to_string()).into()
-}
-
-pub(crate) fn set_variable(name: impl fmt::Display, value: impl fmt::Display) -> Fix {
-    Change::SetVariable(name.to_string(), value.to_string()).into()
-}
-
-pub(crate) fn unset_variable(name: impl fmt::Display) -> Fix {
-    Change::UnsetVariable(name.to_string()).into()
-}
-
-pub(crate) fn run(line: impl fmt::Display) -> Fix {
-    Change::Run(line.to_string()).into()
-}
-
-pub(crate) fn say(text: impl fmt::Display) -> Fix {
-    Change::Say(text.to_string()).into()
 }
 
 /// The word that was probably meant, where there is nothing more to say than that.

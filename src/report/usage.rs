@@ -130,18 +130,13 @@ pub(crate) fn meant(word: &str, what: &str, line: &str) -> Problem {
     Problem::error(Rule::Usage, format!("`{word}` is {what}")).at(word).fix(run(line))
 }
 
-pub(crate) fn missing_argument(name: &str, usage: &str) -> Problem {
-    let command = sub_command(usage);
+/// `command`: `zlaunch shims`.
+pub(crate) fn missing_argument(name: &str, command: &str, usage: &str) -> Problem {
     Problem::error(Rule::Usage, format!("`{command}` needs {name}")).at(command).fix(run(usage))
 }
 
-pub(crate) fn unexpected_argument(word: &str, usage: &str) -> Problem {
-    Problem::error(Rule::Usage, format!("`{word}` is not understood here")).at(sub_command(usage)).fix(run(usage))
-}
-
-/// `zlaunch shims` of `zlaunch shims install|remove|list [DIR]`.
-fn sub_command(usage: &str) -> String {
-    usage.split(' ').take(2).collect::<Vec<_>>().join(" ")
+pub(crate) fn unexpected_argument(word: &str, command: &str, usage: &str) -> Problem {
+    Problem::error(Rule::Usage, format!("`{word}` is not understood here")).at(command).fix(run(usage))
 }
 
 pub(crate) fn would_overwrite(path: &Path) -> Problem {

@@ -71,9 +71,9 @@ impl Tool for DiffArgs {
         let launch = launch::read_described(options, command, &mut reader);
         let wanted = if launch.command.is_empty() { 2 } else { 1 };
         if specs.len() < wanted {
-            reader.problems.push(report::missing_argument("two configs", USAGE));
+            reader.problems.push(report::missing_argument("two configs", "zlaunch diff", USAGE));
         } else if specs.len() > wanted {
-            reader.problems.push(report::unexpected_argument(&specs[wanted].value, USAGE));
+            reader.problems.push(report::unexpected_argument(&specs[wanted].value, "zlaunch diff", USAGE));
         }
         let format = reader.one(format, one_of(REPORT_FORMATS)).map_or(Format::Text, |format| format.value);
         let launch = Launch {

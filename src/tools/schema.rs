@@ -173,7 +173,7 @@ impl Writer {
     fn parameters(self, key: &str) -> Value {
         let mut properties = Map::new();
         let recorded =
-            key.strip_suffix(".params").into_iter().flat_map(|owner| schema::all_parameters(owner, self.version));
+            key.strip_suffix(".params").into_iter().flat_map(|owner| schema::parameters(owner, None, self.version));
         for name in recorded.map(|key| key.name()).chain(auto::filled_below(key)) {
             let full = below(key, name);
             let is_filled = auto::may_be_filled(&full);

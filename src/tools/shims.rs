@@ -65,7 +65,9 @@ impl Tool for ShimsArgs {
         // Without one it is zlaunch's own, which goes with the last shim.
         let is_own = given.is_none();
         let folder = match given {
-            Some(folder) if folder.as_os_str().is_empty() => Err(report::missing_argument("DIR", USAGE)),
+            Some(folder) if folder.as_os_str().is_empty() => {
+                Err(report::missing_argument("DIR", "zlaunch shims", USAGE))
+            }
             Some(folder) => Ok(host.absolute(&folder)),
             None => host.data_home().map(|data| data.join("zlaunch/shims")).ok_or_else(|| {
                 let problem = Problem::error(Rule::Usage, "there is no home folder, so name a folder").at("HOME");

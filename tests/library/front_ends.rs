@@ -197,21 +197,6 @@ fn xtuners_own_variables_name_the_rendezvous() {
 }
 
 #[test]
-fn what_xtuners_parser_refuses_is_refused() {
-    let xtuner = xtuner();
-    let helps = |line: &str| {
-        let problems = xtuner.job(&format!("xtuner train c.py {line}")).problems;
-        problems.into_iter().map(|problem| problem.help()).collect::<Vec<_>>()
-    };
-    assert_eq!(helps("--work-dir w --cfg-options a=1 b=2 --local_rank 0 --dee deepspeed_zero1"), [""; 0]);
-    assert_eq!(helps("--work_dir w"), ["did you mean `--work-dir`?"]);
-    assert_eq!(helps("--cfg_options a=1"), ["did you mean `--cfg-options`?"]);
-    assert_eq!(helps("--seed x"), ["--seed 4 (for example)"]);
-    assert_eq!(helps("--launcher torchrun"), ["--launcher pytorch (for example)"]);
-    assert_eq!(helps("--learning_rate 1"), ["drop --learning_rate"]);
-}
-
-#[test]
 fn every_block_is_recognised_by_its_examples() {
     let sandbox = Sandbox::new();
     for (name, block) in without_config::blocks() {

@@ -73,10 +73,6 @@ impl ArgType {
         self == ArgType::Mapping
     }
 
-    pub(crate) fn is_bool(self) -> bool {
-        matches!(self, ArgType::Bool { .. })
-    }
-
     fn of_word(self) -> Self {
         if let ArgType::Several(of) = self { ArgType::parse(of) } else { self }
     }

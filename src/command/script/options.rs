@@ -108,9 +108,4 @@ impl<'a> ArgumentFlow<'a> {
         parser.own.push("help".to_string());
         Some(parser)
     }
-
-    /// The script has no code that changes the arguments while they are read.
-    pub(crate) fn reads_plainly(&self) -> bool {
-        !self.has(&["__post_init__", "set_defaults"])
-    }
 }

@@ -46,7 +46,6 @@ pub(crate) const TRAINER: Trainer = Trainer {
         datasets: Datasets::Unknown,
         parser: ArgumentParser::Script,
         besides: &[],
-        refusals: |_, _, _| Vec::new(),
         defaults: DefaultArguments::Script,
         computed: |_, _, _, _| None,
     },

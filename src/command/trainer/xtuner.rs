@@ -5,14 +5,12 @@
 use super::hf;
 use crate::base::recorded::Table;
 use crate::base::vars;
-use crate::command::argv::{Args, ArgumentError, OptionList};
+use crate::command::argv::{Args, OptionList};
 use crate::command::front_end::{ArgumentTraits, AutoFiller, ConfigTraits, LaunchTraits, Ranks, Variable};
 use crate::command::job::{Job, Trainer};
-use crate::command::python::Python;
 use crate::command::shipped::ShippedConfigs;
-use crate::command::target::{ParsedCommand, Target};
+use crate::command::target::ParsedCommand;
 use crate::host::Host;
-use crate::report::{self, Problem, Wanted};
 
 pub(crate) const TRAINER: Trainer = Trainer {
     name: "xtuner",
@@ -26,9 +24,8 @@ pub(crate) const TRAINER: Trainer = Trainer {
         ..hf::TRAINER.config
     },
     arguments: ArgumentTraits {
-        fields: "launcher seed",
+        fields: "launcher",
         options: |_| OptionList::Known(&[OPTIONS]),
-        refusals,
         ..hf::TRAINER.arguments
     },
     ..hf::TRAINER
@@ -37,7 +34,6 @@ pub(crate) const TRAINER: Trainer = Trainer {
 const MODULE: &str = "xtuner.tools.train";
 /// The same in 0.1.23 and 0.2.0.
 const OPTIONS: Table = Table(include_str!("../../recorded/xtuner.txt"));
-const LAUNCHERS: &[&str] = &["pytorch", "none", "slurm", "mpi"];
 
 fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) -> Option<Job> {
     if command.target.is_module(MODULE) {
@@ -62,19 +58,4 @@ fn launcher_args(args: &Args, ranks: Ranks) -> &'static [&'static str] {
         (Ranks::Single, _) | (_, Some("pytorch")) | (Ranks::Existing, Some("slurm" | "mpi")) => &[],
         _ => &["--launcher", "pytorch"],
     }
-}
-
-fn refusals(args: &Args, _: &Target, _: Option<&Python>) -> Vec<Problem> {
-    let no_option = |word: &str, nearest: Option<&str>| report::trainer_has_no_option("xtuner", word, nearest, "");
-    let unknown = args.unknown(&[OPTIONS]).map(|word| no_option(word, None));
-    // Options have dashes, only `--local_rank` has both spellings.
-    let words = args.words().iter().take_while(|word| *word != "--").filter_map(|word| word.to_str());
-    let names = words.filter_map(|word| word.split('=').next().filter(|name| name.starts_with("--")));
-    let underscored = names.filter(|name| ["--work_dir", "--cfg_options"].contains(name));
-    let respelled = underscored.map(|name| no_option(name, Some(&format!("--{}", name[2..].replace('_', "-")))));
-    let seed = if let Err(ArgumentError::Refused(problem)) = args.int("seed") { Some(problem) } else { None };
-    let unknown_launcher = args.text("launcher").filter(|given| !LAUNCHERS.contains(&given.value.as_str()));
-    let launcher = unknown_launcher
-        .map(|given| report::argument_of_wrong_type(&given.from.to_string(), &given.value, Wanted::OneOf(LAUNCHERS)));
-    unknown.chain(respelled).chain(seed).chain(launcher).collect()
 }
