@@ -30,7 +30,7 @@ const MISSPELT: &[&str] = &[
     "--unset-env A",
     "--record records",
     "--strict",
-    "--allow given-twice",
+    "--allow two-configs",
     "--color never",
     "--verbose",
 ];

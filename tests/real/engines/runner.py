@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""DeepSpeed's own runner over pdsh and ssh, and over `mpirun`: every word and every variable arrives as it was said. Over `srun` it is tried by slurm/run.py.
+"""DeepSpeed's own runner over pdsh and ssh: every word and every variable arrives as it was said.
 pdsh gets the words that survive the shells; zlaunch refuses each of the others.
 
 The machines are names of this one, reached through an sshd of the test's own. The trainer records what it was given. Secrets must be in no
-argument of any process: a shell in the place of `pdsh` and `mpirun` keeps what each was given, DeepSpeed's log is searched as well.
+argument of any process: a shell in the place of `pdsh` keeps what it was given, DeepSpeed's log is searched as well.
 """
 import json
 import os
@@ -16,7 +16,6 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from harness import CACHE, PATIENCE, Arguments, Checks, environment, free_port, needs, port_was_taken  # noqa: E402
-from installed import wheels  # noqa: E402
 from meeting import AS_ROOT  # noqa: E402
 from ssh import Sshd  # noqa: E402
 
@@ -44,7 +43,7 @@ PATH={path} exec {program} "$@"
 """
 
 
-def came_whole(ran, folder, ranks, words, variables, numbered):
+def came_whole(ran, folder, ranks, words, variables):
     """What each rank recorded is what was said."""
     seen = {file.stem: json.loads(file.read_text()) for file in folder.glob("*.json")}
     assert ran.returncode == 0 and sorted(seen) == [str(rank) for rank in range(ranks)], f"exit {ran.returncode}, ranks {sorted(seen)}\n{ran.stdout[-3000:]}"
@@ -53,7 +52,7 @@ def came_whole(ran, folder, ranks, words, variables, numbered):
         assert it["argv"] == words, f"rank {rank}: said and came: {[pair for pair in zip(words, it['argv']) if pair[0] != pair[1]]}, {len(it['argv'])} words"
         wrong = {name: it["env"].get(name) for name, value in variables.items() if it["env"].get(name) != value}
         assert not wrong, f"rank {rank}: {wrong}"
-        assert ("RANK" in it["env"]) == numbered, "`ranks-by-mpi` is not true any more"
+        assert "RANK" in it["env"], f"rank {rank} has no number"
 
 
 class Lab:
@@ -62,8 +61,7 @@ class Lab:
         self.arguments, self.home = folder / "arguments", folder / "home"
         for name in ("home", "tmp", "keepers"):
             (folder / name).mkdir(parents=True)
-        for name in ("train it's.py", "train.py"):
-            (self.home / name).write_text(RECORDER)
+        (self.home / "train.py").write_text(RECORDER)
 
     def put(self, program, text):
         """Puts something in front of a program."""
@@ -89,11 +87,11 @@ class Lab:
                 break
         return ran
 
-    def arrives(self, slots, options=(), variables=VARIABLES, secrets=("hf_Abc", "ml-secret", "pw-of-mlflow"), numbered=True, words=WORDS, script="train it's.py"):
+    def arrives(self, slots, words, script, variables=VARIABLES, secrets=("hf_Abc", "ml-secret", "pw-of-mlflow")):
         (self.folder / "hosts").write_text("".join(f"node{at} slots={count}\n" for at, count in enumerate(slots, 1)))
         with self.sshd:
-            ran = self.launch(options, variables, words, script)
-        came_whole(ran, self.home / "seen", sum(slots), words, variables | {"MLFLOW_TRACKING_PASSWORD": "pw-of-mlflow"}, numbered)
+            ran = self.launch([], variables, words, script)
+        came_whole(ran, self.home / "seen", sum(slots), words, variables | {"MLFLOW_TRACKING_PASSWORD": "pw-of-mlflow"})
         shown = ran.stdout + self.arguments.read_text(errors="surrogateescape")
         assert not [secret for secret in secrets if secret in shown], f"a secret is shown:\n{shown[-3000:]}"
         return f"{sum(slots)} ranks, {len(words)} words and {len(variables)} variables each"
@@ -107,29 +105,14 @@ def pdsh(folder, options, shell, version=None):
     needs("pdsh", shell)
     lab = Lab(folder, options.bin, environment(f"deepspeed-{version}") if version else options.env, shell)
     lab.keep("pdsh", shutil.which("pdsh"))
-    arrived = lab.arrives([1, 2], words=PLAIN, script="train.py")
+    arrived = lab.arrives([1, 2], PLAIN, "train.py")
     refused = [word for word in WORDS if word not in PLAIN and set(word) & set("\"'\\$`;&|<>()*?{~#%\n\t") or word in ("", "=ls")]
     for word in refused:
         lab.refuses(word)
     return f"{arrived}, {len(refused)} words refused"
 
 
-def mpi(folder, options, name, runner=None):
-    """No shell reads the words here; a lone `:` would begin another program, and zlaunch refuses it."""
-    lab, bin, runner = Lab(folder, options.bin, options.env), wheels(name) / "bin", runner or name.split("-")[0]
-    for program in ("mpirun", "ompi_info"):
-        if (bin / program).exists():
-            lab.keep(program, bin / program)
-    if runner == "mvapich":
-        # DeepSpeed asks which MVAPICH it is. Its `mpirun` is that of MPICH, on which it is built.
-        lab.put("mpiname", "#!/bin/sh\necho MVAPICH2-GDR 2.3.7\n")
-    # Values that DeepSpeed quotes for a shell that is not there, or shows: zlaunch warns of those.
-    variables = {name: value for name, value in VARIABLES.items() if name not in ("MLFLOW_TRACKING_TOKEN", "NCCL_ODD")}
-    return lab.arrives([2, 2], [f"--launcher-arg=--launcher={runner}"], variables, ("hf_Abc",), runner in ("mpich", "impi"))
-
-
 ALL = {f"pdsh-{shell}": (pdsh, shell) for shell in ("dash", "bash", "zsh")} | {f"pdsh-bash-deepspeed-{version}": (pdsh, "bash", version) for version in ("0.14.5", "0.16.9")}
-ALL |= {name: (mpi, name) for name in ("openmpi-4", "openmpi-5", "mpich-4", "mpich-5", "impi")} | {"mvapich": (mpi, "mpich-4", "mvapich")}
 
 
 def main():

@@ -17,7 +17,6 @@ from lab import extensions
 sys.path.append(str(Path(__file__).resolve().parents[1] / "engines"))
 
 from installed import wheels  # noqa: E402
-from runner import RECORDER, VARIABLES, WORDS, came_whole  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
 ENGINES = HERE.parent / "engines"
@@ -443,21 +442,6 @@ def training_on_two_nodes(lab):
     assert len(said) == 2 and len({line.split(": ")[1] for line in said}) == 1, f"{said}\n{output[-3000:]}"
 
 
-@check
-def words_by_the_runner_of_deepspeed(lab):
-    """No shell reads the words here, and srun takes off the quotes that DeepSpeed puts around a value with a blank."""
-    (lab.home / "train it's.py").write_text(RECORDER)
-    (lab.home / "equal").write_text("node01 slots=2\nnode02 slots=2\n")
-    variables = {name: value for name, value in VARIABLES.items() if name not in ("MLFLOW_TRACKING_TOKEN", "NCCL_ODD")} | {"UCX_NET_DEVICES": "a,b", "UCX_BLANK": "a b"}
-    setting = [word for name, value in variables.items() for word in ("--env", f"{name}={value}")]
-    # The login machine reaches no other by ssh.
-    runner = ["--launcher-arg=--launcher=slurm", "--launcher-arg=--no_ssh_check", "--master-addr", "node01"]
-    command = ["salloc", "-w", "node[01-02]", "-N2", "--ntasks-per-node=2", lab.binary, "--hostfile", lab.home / "equal", *runner, *setting, "--", lab.env / "bin/python", "train it's.py", *WORDS]
-    ran = lab.cluster.run(command, PATH=f"{lab.env}/bin:{PATH}", TMPDIR=lab.home)
-    came_whole(ran, lab.home / "seen", 4, WORDS, variables, numbered=False)
-    assert "hf_Abc" not in ran.stdout, ran.stdout[-3000:]
-
-
 def main():
     parser = Arguments(__doc__, "bin", "env", "names")
     parser.add_argument("--short", action="store_true", help="without a second cluster, a time limit and the slowest of the real runs")
@@ -475,7 +459,7 @@ def main():
     checks.finish()
 
 
-LONG = {*(f"{name}_does_not_train_alone" for name in ALONE if name != "torchrun"), "where_a_site_sets_slurm_up_otherwise", "torchrun_on_unequal_nodes", "submitit_with_a_task_a_gpu", "words_by_the_runner_of_deepspeed"}
+LONG = {*(f"{name}_does_not_train_alone" for name in ALONE if name != "torchrun"), "where_a_site_sets_slurm_up_otherwise", "torchrun_on_unequal_nodes", "submitit_with_a_task_a_gpu"}
 
 
 def run_on(cluster, checks, options):
