@@ -202,10 +202,12 @@ pub fn filled(text: &str, indent: usize, limit: usize) -> String {
 
 /// The pieces between which a line may break. `true`: a space precedes it.
 fn pieces(text: &str) -> impl Iterator<Item = (&str, bool)> {
+    const NEVER_FIRST: &str = "，。；：、！？）》」』”’,.;:!?)]}\"";
+    const NEVER_LAST: &str = "（《「『“‘([{";
     text.split_whitespace().flat_map(|word| {
         let mut cuts = vec![0];
         for ((_, before), (at, c)) in word.char_indices().zip(word.char_indices().skip(1)) {
-            if (is_wide(before) || is_wide(c)) && !is_closing(c) && !is_opening(before) {
+            if (is_wide(before) || is_wide(c)) && !NEVER_FIRST.contains(c) && !NEVER_LAST.contains(before) {
                 cuts.push(at);
             }
         }
@@ -216,14 +218,4 @@ fn pieces(text: &str) -> impl Iterator<Item = (&str, bool)> {
 
 fn is_wide(c: char) -> bool {
     c.width() == Some(2)
-}
-
-/// No line starts with one of these.
-fn is_closing(c: char) -> bool {
-    "，。；：、！？）》」』”’,.;:!?)]}\"".contains(c)
-}
-
-/// No line ends with one of these.
-fn is_opening(c: char) -> bool {
-    "（《「『“‘([{".contains(c)
 }

@@ -263,12 +263,6 @@ pub(crate) fn may_be_filled(key: &str) -> bool {
     RULES.iter().any(|rule| rule.key == key) || deepspeed_knows_auto(key)
 }
 
-/// The names right below a section whose "auto" a trainer fills.
-pub(crate) fn filled_below(section: &str) -> impl Iterator<Item = &'static str> {
-    let names = RULES.iter().filter_map(move |rule| rule.key.strip_prefix(section)?.strip_prefix('.'));
-    names.filter(|name| !name.contains('.'))
-}
-
 /// Keys whose "auto" `DeepSpeed` itself understands (accelerate refuses them all the same).
 fn deepspeed_knows_auto(key: &str) -> bool {
     match key {

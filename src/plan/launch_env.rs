@@ -98,7 +98,10 @@ impl EnvironmentInputs<'_> {
         if let Some(by) = &topology.devices.chosen_by
             && self.launcher != Launcher::Deepspeed
         {
-            environment.choose_devices(topology, by);
+            // By the names that the GPUs have here.
+            let nproc = topology.nproc_per_node.as_ref().map_or(usize::MAX, |sourced| sourced.value as usize);
+            let names: Vec<&str> = topology.devices.names.iter().flatten().map(String::as_str).take(nproc).collect();
+            environment.set(topology.devices.variable, names.join(","), by.to_string());
         }
         environment.threads(topology, host);
         if let Role::Task(task) = &topology.role {
@@ -213,13 +216,6 @@ impl Environment {
             let why = format!("{wanted} of {} GPUs ({}); ms-swift wants one GPU a process", devices.len(), nproc.from);
             self.set(vars::CUDA_VISIBLE_DEVICES, chosen, why);
         }
-    }
-
-    /// The GPUs of `--include`, by the names they have here.
-    fn choose_devices(&mut self, topology: &Topology, by: &Source) {
-        let nproc = topology.nproc_per_node.as_ref().map_or(usize::MAX, |sourced| sourced.value as usize);
-        let names = topology.devices.names.iter().flatten().take(nproc);
-        self.set(topology.devices.variable, names.cloned().collect::<Vec<_>>().join(","), by.to_string());
     }
 
     /// The variables that a console script reads which starts the ranks itself.

@@ -158,10 +158,12 @@ pub(crate) fn check_words(launcher: Launcher, context: &LaunchContext<'_>, argum
 /// Refuses options for the launcher that state ranks: zlaunch must know those itself.
 pub(crate) fn check_extra(launcher: Launcher, extra: &[OsString]) -> Vec<Problem> {
     let Some(spec) = existing::SPECS.iter().find(|spec| spec.launcher == launcher) else { return Vec::new() };
-    let problem = |(ours, theirs): (&str, Sourced<String>)| {
+    let args = spec.parse(extra);
+    let problem = |(ours, theirs): (&str, &str)| {
+        let theirs = args.text(theirs)?;
         let what = format!("`{}` changes the ranks, so zlaunch itself must be given it", theirs.from);
         let place = Place::option("--launcher-arg", theirs.spelling());
-        Problem::error(Rule::Launcher, what).at(place).fix(give(format!("--{ours}"), &theirs.value))
+        Some(Problem::error(Rule::Launcher, what).at(place).fix(give(format!("--{ours}"), &theirs.value)))
     };
-    spec.topology_options(extra).into_iter().map(problem).collect()
+    spec::RANK_OPTIONS.into_iter().zip(spec.rank_options).filter_map(problem).collect()
 }

@@ -174,7 +174,8 @@ impl Writer {
         let mut properties = Map::new();
         let recorded =
             key.strip_suffix(".params").into_iter().flat_map(|owner| schema::parameters(owner, None, self.version));
-        for name in recorded.map(|key| key.name()).chain(auto::filled_below(key)) {
+        let filled = auto::RULES.iter().filter_map(|rule| rule.key.strip_prefix(key)?.strip_prefix('.'));
+        for name in recorded.map(|key| key.name()).chain(filled.filter(|name| !name.contains('.'))) {
             let full = below(key, name);
             let is_filled = auto::may_be_filled(&full);
             let mut property = if is_filled { json!({}) } else { json!({"$ref": "#/$defs/concrete"}) };

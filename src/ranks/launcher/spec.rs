@@ -10,7 +10,7 @@ use crate::command::target::{base_name, is_python, is_script, of_python};
 use crate::host::Host;
 use crate::ranks::topology::RankFlags;
 
-const RANK_OPTIONS: [&str; 5] = ["nproc-per-node", "nnodes", "node-rank", "master-addr", "master-port"];
+pub(super) const RANK_OPTIONS: [&str; 5] = ["nproc-per-node", "nnodes", "node-rank", "master-addr", "master-port"];
 
 pub(crate) struct LauncherSpec {
     pub(crate) launcher: Launcher,
@@ -101,13 +101,6 @@ impl LauncherSpec {
             ..RankFlags::default()
         };
         (self.counts)(stated, args, host)
-    }
-
-    /// The options among these words that state ranks, each after the name of our own option for it.
-    pub(super) fn topology_options(&self, words: &[OsString]) -> Vec<(&'static str, Sourced<String>)> {
-        let args = self.parse(words);
-        let pairs = RANK_OPTIONS.into_iter().zip(self.rank_options);
-        pairs.filter_map(|(ours, theirs)| Some((ours, args.text(theirs)?))).collect()
     }
 
     pub(super) fn count_flag_words(&self, words: &[OsString]) -> usize {
