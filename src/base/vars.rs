@@ -54,7 +54,7 @@ vars! {
     FORCE_COLOR READ "colours even if the output is not a terminal, unless NO_COLOR says otherwise";
 
     ZLAUNCH_SHIM READ "0: turns the PATH shims off; a shim sets it for what it starts";
-    ZLAUNCH_SHIM_OF READ "set by a PATH shim: zlaunch runs the command unchanged unless it is a training with a config";
+    ZLAUNCH_SHIM_OF READ "set by a PATH shim: zlaunch runs the command unchanged unless it trains with a config";
 
     NPROC_PER_NODE READ_AND_SET "ranks on this machine, as ms-swift reads it; set for megatron";
     NNODES READ_AND_SET "number of machines; set for megatron";
@@ -159,7 +159,7 @@ vars! {
     "FLUX_ENCLOSING_ID, RAY_JOB_CONFIG_JSON_ENV_VAR, RAY_RAYLET_PID" READ "the shell of a Flux job, the driver of a Ray job, a task of Ray: reported, since nothing counts the machines";
     "SLURM_OVERLAP" READ "an `srun` inside a step shares its machines, so it does not wait for them";
     "SLURM_TRES_BIND, SLURM_GPU_BIND, SLURM_CPUS_PER_TASK, SRUN_CPUS_PER_TASK" SET "removed for zlaunch's own `srun`: its one task gets the whole machine";
-    "PET_RDZV_BACKEND, PET_RDZV_ENDPOINT, PET_RDZV_ID, PET_RDZV_CONF, PET_STANDALONE, PET_MODULE, PET_NO_PYTHON, PET_RUN_PATH" READ_AND_SET "torchrun's, for what zlaunch decides otherwise: reported and removed";
+    "PET_RDZV_BACKEND, PET_RDZV_ENDPOINT, PET_RDZV_ID, PET_RDZV_CONF, PET_STANDALONE, PET_MODULE, PET_NO_PYTHON, PET_RUN_PATH" READ_AND_SET "torchrun's, for things that zlaunch decides: reported and removed";
     "SWIFT_CONFIG_FILE" SET "the run file, as ms-swift sets it";
     "XFORMERS_IGNORE_FLASH_VERSION_CHECK, HF_HUB_ENABLE_HF_TRANSFER" SET "as axolotl sets them, by version";
     "TORCH_NCCL_AVOID_RECORD_STREAMS" SET "as llamafactory-cli sets it";
