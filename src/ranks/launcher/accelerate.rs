@@ -149,14 +149,14 @@ pub(super) fn run_file_problem(args: &Args, job: &Job, host: &Host) -> Option<Pr
         Err(fault) => return Some(fault.problem_in_run_file("YAML", &name)),
     };
     let Some(settings) = settings.as_object() else {
-        return refused("accelerate's config file has no settings", "make one: accelerate config");
+        return refused("accelerate's config file is empty", "make one: accelerate config");
     };
     let source = reading::text_if_any(&job.installed_file("accelerate/commands/config/config_args.py")?)?;
     let is_known = |key: &str| ["fp16", "dynamo_backend"].contains(&key) || source.contains(&format!("\n    {key}: "));
     if let Some(key) = settings.keys().find(|key| !is_known(key) && is_known("deepspeed_config"))
         && settings.get("compute_environment").is_none_or(|value| value == "LOCAL_MACHINE")
     {
-        return refused(&format!("accelerate refuses its config file: it has no setting `{key}`"), "drop it there");
+        return refused(&format!("accelerate refuses its config file: it has no setting `{key}`"), "remove it");
     }
     let types = reading::text_if_any(&job.installed_file("accelerate/utils/dataclasses.py")?)?;
     let is_type = |value: &Value| value.as_str().is_none_or(|kind| types.contains(&format!("= \"{kind}\"")));
@@ -173,8 +173,8 @@ pub(super) fn run_file_problem(args: &Args, job: &Job, host: &Host) -> Option<Pr
     }
     let is_option = |key: &str| SPEC.options.lines().any(|line| option_name(line) == key);
     let key = settings.get("deepspeed_config")?.as_object()?.keys().find(|key| !is_option(key))?;
-    let what = format!("accelerate does not read `{key}` of its deepspeed_config");
-    refused(&what, "drop it there").map(Problem::into_warning)
+    let what = format!("accelerate does not read `{key}` in deepspeed_config");
+    refused(&what, "remove it").map(Problem::into_warning)
 }
 
 /// Flags besides those about the ranks whose whole effect is known: on a variable, or none with DeepSpeed.

@@ -54,14 +54,14 @@ impl RemoteRunner {
             RemoteRunner::OpenMpi | RemoteRunner::Hydra | RemoteRunner::Mvapich
                 if words.iter().any(|word| word == ":") =>
             {
-                let what = "`mpirun` starts another program after the word `:`";
+                let what = "`mpirun` starts another program after a `:`";
                 let help = "drop it, or --launcher-arg=--launcher=pdsh";
                 Problem::error(Rule::Hosts, what).at("`:` in the command").fix(help).into()
             }
             // `SlurmRunner.get_cmd` starts `python -u SCRIPT`, whatever is to be run (0.14 to 0.19).
             RemoteRunner::Slurm if !matches!(context.job.target, Target::Script { .. }) => {
                 let target = context.job.target.name();
-                let what = format!("deepspeed's runner for Slurm starts scripts of Python only, not `{target}`");
+                let what = format!("DeepSpeed's Slurm runner only starts Python scripts, not `{target}`");
                 let problem = Problem::error(Rule::Launcher, what).at("--launcher-arg=--launcher=slurm");
                 let help = "in a Slurm job, drop --hostfile and --launcher-arg: zlaunch starts itself on each machine \
                             through srun";
@@ -77,9 +77,9 @@ impl RemoteRunner {
         if !asks_mpi || !context.job.python.as_ref()?.lacks("mpi4py/__init__.py", "mpi4py") {
             return None;
         }
-        let what = "deepspeed's runner for Open MPI, MVAPICH or Slurm sets neither RANK nor WORLD_SIZE, and mpi4py, by \
-                    which deepspeed finds them, is not installed: most trainers would fail, or train alone";
-        let help = "pip install mpi4py; or drop --hostfile, and start zlaunch with mpirun or in a Slurm job: it gives \
+        let what = "DeepSpeed's runner for Open MPI, MVAPICH or Slurm sets neither RANK nor WORLD_SIZE, and mpi4py, \
+                    which DeepSpeed then asks, is not installed: most trainers would fail, or train alone";
+        let help = "pip install mpi4py; or drop --hostfile, and start zlaunch with mpirun or in a Slurm job: it tells \
                     each rank its place";
         Some(Problem::warning(Rule::RanksByMpi, what).at("--launcher-arg=--launcher=…").fix(help))
     }
@@ -102,7 +102,7 @@ impl RemoteRunner {
 
 /// The line that DeepSpeed makes for the shells: `cd FOLDER; PYTHON -m … --master_addr=ADDRESS … SCRIPT ARGUMENTS`.
 fn read_by_shells(context: &LaunchContext<'_>, options: &Args, words: &[OsString]) -> Vec<Problem> {
-    let folder = Sourced::new(context.host.cwd.clone().into_os_string(), Source::Machine("the folder you are in"));
+    let folder = Sourced::new(context.host.cwd.clone().into_os_string(), Source::Machine("the current folder"));
     let python = Sourced::new(context.python(), Source::Machine("the interpreter"));
     let stated =
         [context.topology.master_addr.clone(), options.text("venv_script"), options.text("enable_each_rank_log")];
@@ -110,17 +110,17 @@ fn read_by_shells(context: &LaunchContext<'_>, options: &Args, words: &[OsString
     let problem = |word: &OsStr, place: Place, help: &str| {
         let word = word.display();
         let what =
-            format!("`{word}` would be read by the shell of every machine: deepspeed's runner does not quote it");
+            format!("`{word}` would be read by the shell on every machine: DeepSpeed's runner does not quote it");
         Problem::error(Rule::Hosts, what).at(place).fix(help)
     };
     let mut problems = Vec::new();
     for part in [folder, python].into_iter().chain(stated).filter(|part| !is_shell_safe(part.value.as_bytes())) {
-        let help = "use letters, digits and `_-./=:,@+` there, or a link with such a name";
+        let help = "use only letters, digits and `_-./=:,@+` there, or a link with such a name";
         problems.push(problem(&part.value, Place::from(&part.from), help));
     }
     if let Some(word) = changed_words(words).next() {
         let help =
-            "put it into a file, or drop --hostfile and start zlaunch on every machine: torchrun hands on any word";
+            "put it in a file, or drop --hostfile and start zlaunch on every machine: torchrun passes on any argument";
         problems.push(problem(word, Place::from("the command"), help));
     }
     problems
