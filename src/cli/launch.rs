@@ -140,7 +140,7 @@ fn given_twice(reader: &Reader) -> Vec<Problem> {
         let name = flag(option);
         let earlier = given.iter().find(|(earlier, other)| *earlier == name && *other != value);
         if let (Some((_, earlier)), ArgAction::Set) = (earlier, option.get_action()) {
-            let what = format!("`{name}` is given twice; `{value}` is used");
+            let what = format!("`{name}` is set twice; `{value}` is used");
             let problem = Problem::warning(Rule::GivenTwice, what).at(Place::option(&name, earlier));
             problems.push(problem.at(Place::option(&name, &value)).fix(drop_word(format_args!("{name} {earlier}"))));
         }

@@ -185,7 +185,7 @@ fn no_such_program(path: &str, exists: bool) -> Problem {
     if exists {
         return Problem::error(Rule::NotFound, format!("`{path}` is not a file that can be executed"))
             .at(path)
-            .fix(run(format!("chmod +x {path}")).remark("is it the right path? a script must be executable"))
+            .fix(run(format!("chmod +x {path}")).remark("check the path; a script must be executable"))
             .status(NOT_EXECUTABLE);
     }
     Problem::error(Rule::NotFound, format!("`{path}` does not exist")).at(path).fix("check the path").status(NOT_FOUND)

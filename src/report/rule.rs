@@ -81,7 +81,7 @@ rules! {
         Rehearsal "rehearsal" "The trainer itself refused the launch in a rehearsal.";
         Rank "rank" "A rank that zlaunch started failed, and the others were stopped.";
         Checkpoint "checkpoint" "A safetensors file of the model, or the index of its parts, cannot be read.";
-        Fit "fit" "The memory that a training needs cannot be estimated from what is known.";
+        Fit "fit" "The memory that a run needs cannot be estimated from what is known.";
         AutoTemplate "auto-template" "--deepspeed auto cannot choose: too little is known, or nothing fits.";
         Generate "generate" "The config that was asked for is impossible, or its file already exists.";
         Record "record"
@@ -92,13 +92,13 @@ rules! {
     }
     /// The launch goes on, and `--allow` silences it.
     Warning {
-        BehindTheCommand "behind-the-command"
+        AfterTheCommand "after-the-command"
             "-n or --dry-run comes after the command, so the trainer gets it and training starts.";
         GivenTwice "given-twice" "An option that takes one value is given twice; the last one is used.";
         UnknownVariable "unknown-variable"
             "A variable starts with ZLAUNCH_ but belongs to no option; it is probably misspelled.";
         TemplateDir "template-dir" "None of the folders in ZLAUNCH_TEMPLATE_DIR exists.";
-        OldSpelling "old-spelling" "A template is named by an old or another project's spelling, which still works.";
+        OldSpelling "old-spelling" "A template is named by an alias from an older release or another project, which still works.";
         NoSuchOption "no-such-option"
             "The script's own parser has no option for a config and would stop at once. transformers and \
              accelerate also find a config in the variables that `accelerate launch` sets.";
@@ -143,7 +143,7 @@ rules! {
         OutputWithoutEffect "output-without-effect"
             "--log-dir and --prefix are for ranks that zlaunch starts, itself or by torchrun.";
         MemoryShort "memory-short"
-            "The training needs more memory than the GPUs or the machine have, or leaves too little for gaps. \
+            "The run needs more memory than the GPUs or the machine have, or leaves too little for gaps. \
              `zlaunch fit` shows the details.";
     }
     Machine {

@@ -34,13 +34,13 @@ use answer::Answer;
 const PROGRAM: &str = include_str!("rehearse/rehearsal.py");
 
 const ABOUT: &str =
-    "The installed trainer runs on the CPU as rank 0 of all ranks, without weights or GPUs, up to deepspeed.initialize and \
+    "The installed trainer runs on the CPU as rank 0 of the whole job, without loading weights or using GPUs, up to deepspeed.initialize and \
     the first forward pass. Nothing is written or launched. All launch options work here: see `zlaunch --help`.
-Exit status: 1 if zlaunch or the trainer refuses the launch; 0 if it arrives, or gets as far as it can.
+Exit status: 1 if zlaunch or the trainer refuses the launch; 0 if it arrives, or if the rest needs a GPU, the network or more time.
 
 Examples:
-  zlaunch rehearse --nnodes 2 --nproc-per-node 8 --deepspeed zero3 -- swift sft --model Qwen/Qwen3-8B
-  zlaunch rehearse --nproc-per-node 8 -- swift sft --model Qwen/Qwen3-8B --deepspeed zero3 && sbatch job.sh";
+  zlaunch rehearse --nnodes 2 --nproc-per-node 8 --deepspeed zero3 -- swift sft --model Qwen/Qwen3-8B --dataset data.jsonl
+  zlaunch rehearse --nproc-per-node 8 -- swift sft --model Qwen/Qwen3-8B --dataset data.jsonl --deepspeed zero3 && sbatch job.sh";
 
 /// Seconds, long enough for a slow file system.
 const TIMEOUT: u32 = 300;
@@ -132,7 +132,7 @@ fn rehearse(
     host: &Host,
 ) -> Result<Answer, Vec<Problem>> {
     let Some(python) = plan.trainer.python.as_deref() else {
-        let what = format!("no Python is known that runs `{}`, so it cannot be rehearsed", plan.trainer.runs);
+        let what = format!("no Python was found that runs `{}`, so it cannot be rehearsed", plan.trainer.runs);
         let problem = Problem::error(Rule::NotFound, what).at(&plan.trainer.runs);
         return Err(problem.fix(fix::run("zlaunch doctor -- COMMAND")).into());
     };

@@ -36,7 +36,7 @@ fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) ->
     let no_config = own.map(|config| {
         NoConfig::new(
             format!("the script passes its own config to accelerate: DeepSpeedPlugin(hf_ds_config={})", shown(config)),
-            "drop hf_ds_config there: zlaunch passes the config in ACCELERATE_DEEPSPEED_CONFIG_FILE",
+            "remove hf_ds_config from the script: zlaunch passes the config in ACCELERATE_DEEPSPEED_CONFIG_FILE",
         )
     });
     Some(Job { no_config, ..Job::of(trainer, command) })
@@ -54,25 +54,25 @@ fn trains_with_hf(text: &str) -> bool {
 /// The "auto" values that accelerate fills (`Accelerator._prepare_deepspeed`). It refuses any other.
 pub fn source_of(key: &str) -> Option<&'static str> {
     match key {
-        "train_micro_batch_size_per_gpu" => Some("accelerate takes it from the dataloader"),
-        "gradient_accumulation_steps" => Some("accelerate takes it from Accelerator(gradient_accumulation_steps=…)"),
+        "train_micro_batch_size_per_gpu" => Some("accelerate reads it from the dataloader"),
+        "gradient_accumulation_steps" => Some("accelerate reads it from Accelerator(gradient_accumulation_steps=…)"),
         "train_batch_size" => Some("accelerate multiplies the others"),
         "gradient_clipping" => Some("accelerate sets 1.0"),
-        "fp16.enabled" | "bf16.enabled" => Some("accelerate takes it from Accelerator(mixed_precision=…)"),
+        "fp16.enabled" | "bf16.enabled" => Some("accelerate reads it from Accelerator(mixed_precision=…)"),
         "zero_optimization.reduce_bucket_size"
         | "zero_optimization.stage3_prefetch_bucket_size"
         | "zero_optimization.stage3_param_persistence_threshold" => {
-            Some("accelerate takes it from the hidden_size in model.config")
+            Some("accelerate reads it from the hidden_size in model.config")
         }
         "optimizer.params.lr" | "optimizer.params.weight_decay" => {
-            Some("accelerate takes it from the script's DummyOptim")
+            Some("accelerate reads it from the script's DummyOptim")
         }
         "scheduler.params.warmup_min_lr"
         | "scheduler.params.warmup_max_lr"
         | "scheduler.params.warmup_num_steps"
-        | "scheduler.params.total_num_steps" => Some("accelerate takes it from the script's DummyScheduler"),
+        | "scheduler.params.total_num_steps" => Some("accelerate reads it from the script's DummyScheduler"),
         "zero_optimization.stage3_gather_16bit_weights_on_model_save" => Some("accelerate sets false"),
-        _ if key.starts_with("zero_optimization.") => Some("accelerate takes it from its DeepSpeedPlugin"),
+        _ if key.starts_with("zero_optimization.") => Some("accelerate reads it from its DeepSpeedPlugin"),
         _ => None,
     }
 }

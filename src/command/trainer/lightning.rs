@@ -64,7 +64,7 @@ fn in_code(text: &str) -> Option<NoConfig> {
     let config = calls(text, "DeepSpeedStrategy").into_iter().find_map(|call| keyword(call, "config"))?;
     Some(NoConfig::new(
         format!("the script passes its own config to the strategy: DeepSpeedStrategy(config={})", shown(config)),
-        "write DeepSpeedStrategy() there: zlaunch passes the config in PL_DEEPSPEED_CONFIG_PATH",
+        "write DeepSpeedStrategy() in the script: zlaunch passes the config in PL_DEEPSPEED_CONFIG_PATH",
     ))
 }
 
@@ -79,20 +79,20 @@ fn other_strategy(text: &str, trainers: &[&str], words: &[OsString]) -> Option<N
     }
     let strategy = named.first().map_or("its default strategy".to_string(), |value| format!("strategy={value}"));
     Some(NoConfig::new(
-        format!("the script trains with {strategy}, which reads no DeepSpeed config"),
-        "write strategy=\"deepspeed\" there: zlaunch hands it the config in PL_DEEPSPEED_CONFIG_PATH",
+        format!("the script uses {strategy}, which reads no DeepSpeed config"),
+        "write strategy=\"deepspeed\" in the script: zlaunch passes the config in PL_DEEPSPEED_CONFIG_PATH",
     ))
 }
 
 /// The keys that are set where the config does not have them (`strategies/deepspeed.py`).
 fn source_of(key: &str) -> Option<&'static str> {
     match key {
-        "train_micro_batch_size_per_gpu" => Some("Lightning takes it from the dataloader, Fabric takes 1"),
+        "train_micro_batch_size_per_gpu" => Some("Lightning reads it from the dataloader, Fabric uses 1"),
         "gradient_accumulation_steps" => Some("Lightning sets it: accumulate_grad_batches of its Trainer"),
         "train_batch_size" => Some("DeepSpeed infers it"),
         "gradient_clipping" => Some("Lightning sets it: gradient_clip_val of its Trainer"),
         "fp16.enabled" | "bf16.enabled" => Some("Lightning sets it: precision of its Trainer"),
-        _ if key.starts_with("zero_optimization.") => Some("DeepSpeed takes its default"),
+        _ if key.starts_with("zero_optimization.") => Some("DeepSpeed uses its default"),
         _ => None,
     }
 }

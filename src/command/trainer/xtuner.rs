@@ -71,9 +71,9 @@ fn source_of(key: &str) -> Option<&'static str> {
         "gradient_accumulation_steps" => Some("xtuner sets it: optim_wrapper.accumulative_counts of its config"),
         "gradient_clipping" => Some("xtuner sets it: optim_wrapper.clip_grad.max_norm of its config, else 1.0"),
         "fp16.enabled" | "bf16.enabled" => Some("xtuner asks the GPU: bf16 where it can, else fp16"),
-        _ if key.starts_with("optimizer.params.") => Some("not used: xtuner brings the optimizer of its config"),
+        _ if key.starts_with("optimizer.params.") => Some("not used: xtuner uses the optimizer of its own config"),
         // DeepSpeed's models of the sections drop an "auto".
-        _ if key.starts_with("zero_optimization.") => Some("DeepSpeed takes its default"),
+        _ if key.starts_with("zero_optimization.") => Some("DeepSpeed uses its default"),
         _ => None,
     }
 }
