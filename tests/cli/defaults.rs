@@ -252,7 +252,7 @@ fn accelerates_own_settings_are_judged_like_a_config() {
         (format!("{usual}foo: 1\n"), "", "error: accelerate refuses its config file: it has no setting `foo`"),
         ("num_processes: 2\n".to_string(), "", "error: accelerate refuses its config file: `distributed_type`"),
         ("distributed_type: [\n".to_string(), "", "error: not YAML"),
-        (String::new(), "", "error: accelerate's config file has no settings"),
+        (String::new(), "", "error: accelerate's config file is empty"),
     ] {
         sandbox.file("acc.yaml", &yaml);
         let words = format!(

@@ -294,7 +294,7 @@ fn what_accelerate_refuses_is_nobodys() {
     assert_eq!(accelerate::source_of("optimizer.params.betas"), None);
     assert_eq!(
         accelerate::source_of("train_micro_batch_size_per_gpu"),
-        Some("accelerate takes it from the dataloader")
+        Some("accelerate reads it from the dataloader")
     );
 }
 
