@@ -48,14 +48,14 @@ const TIMEOUT: u32 = 300;
 /// Try a launch with the real trainer, on the CPU
 #[derive(Args)]
 #[command(
-    long_about = "用真正的训练器在 CPU 上预演一次启动，不需要权重",
+    long_about = "用真正的训练框架在 CPU 上预演一次启动，不需要权重",
     override_usage = "zlaunch rehearse [OPTIONS] -- COMMAND [ARGS]...",
     after_help = ABOUT,
-    after_long_help = "已安装的训练器在 CPU 上以所有 rank 中的 rank 0 运行，不需要权重和 GPU，直到 deepspeed.initialize 和第一次前向计算。不写入也不启动任何东西。启动的所有选项都可以用：见 `zlaunch --help`。\n退出码：zlaunch 或训练器拒绝这次启动时是 1；到达终点，或走到能走的最远处时是 0。"
+    after_long_help = "已安装的训练框架在 CPU 上作为整个作业的 rank 0 运行，不加载权重，不用 GPU，直到 deepspeed.initialize 和第一次前向计算。不写入也不启动任何东西。启动的所有选项都可以用：见 `zlaunch --help`。\n退出码：zlaunch 或训练框架拒绝这次启动时是 1；到达终点，或其余部分需要 GPU、网络或更多时间时是 0。"
 )]
 pub(crate) struct RehearseArgs {
     /// Let the trainer use the network for missing configs, tokenizers and datasets
-    #[arg(long, help_heading = "Rehearsal", long_help = "本地没有的配置、tokenizer 和数据集，允许训练器联网获取")]
+    #[arg(long, help_heading = "Rehearsal", long_help = "本地没有的配置、tokenizer 和数据集，允许训练框架联网获取")]
     online: bool,
     /// Stop after this many seconds; 300 by default
     #[arg(long, value_name = "SECONDS", help_heading = "Rehearsal", long_help = "最多运行这么多秒；默认 300")]
