@@ -174,11 +174,11 @@ fn not_found(word: &OsStr, host: &Host) -> Problem {
         (None, Some(package)) => Fixes::from(activate).or(run(format!("pip install {package}"))),
         (None, None) => Fixes::from(activate),
     };
-    let path = host.var_os(vars::PATH).unwrap_or_default();
-    Problem::error(Rule::NotFound, format!("`{name}` is not on PATH"))
-        .at(Place::variable(vars::PATH, path))
-        .fix(help)
-        .status(NOT_FOUND)
+    // The first folders tell which environment is active; modules add dozens.
+    let path = host.var_os(vars::PATH).unwrap_or_default().to_string_lossy();
+    let first = path.match_indices(':').nth(3).map_or(path.to_string(), |(at, _)| format!("{}:…", &path[..at]));
+    let place = Place::variable(vars::PATH, first);
+    Problem::error(Rule::NotFound, format!("`{name}` is not on PATH")).at(place).fix(help).status(NOT_FOUND)
 }
 
 fn no_such_program(path: &str, exists: bool) -> Problem {

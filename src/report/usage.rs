@@ -39,17 +39,16 @@ pub(crate) fn not_text(from: &str, value: &OsStr) -> Problem {
         .fix("use UTF-8 here; arguments after the command may be any bytes")
 }
 
-pub(crate) fn not_one_of(sourced: &Sourced<String>, known: &[&str]) -> Problem {
+pub(crate) fn not_one_of(given: &Sourced<String>, known: &[&str]) -> Problem {
     let all = match known.len() {
         count if count > 20 => format!("one of {} and {} more", known[..10].join(", "), count - 10),
         _ => format!("one of {}", known.join(", ")),
     };
-    let fixes = match word_meant(&sourced.value, known) {
-        Some(word) => give_as(&sourced.from, word).meaning(word).see(all),
+    let fixes = match word_meant(&given.value, known) {
+        Some(word) => give_as(&given.from, word).meaning(word).see(all),
         None => Fixes::from(all),
     };
-    let what = format!("invalid value `{}` for {}", sourced.value, sourced.from);
-    Problem::error(Rule::Usage, what).at(sourced).fix(fixes)
+    Problem::error(Rule::Usage, format!("invalid value `{}` for {}", given.value, given.from)).at(given).fix(fixes)
 }
 
 /// The known word that is nearest, or has it as its beginning or end.
