@@ -39,8 +39,8 @@ const ABOUT: &str =
 Exit status: 1 if zlaunch or the trainer refuses the launch; 0 if it arrives, or if the rest needs a GPU, the network or more time.
 
 Examples:
-  zlaunch rehearse --nnodes 2 --nproc-per-node 8 --deepspeed zero3 -- swift sft --model Qwen/Qwen3-8B --dataset data.jsonl
-  zlaunch rehearse --nproc-per-node 8 -- swift sft --model Qwen/Qwen3-8B --dataset data.jsonl --deepspeed zero3 && sbatch job.sh";
+  zlaunch rehearse --deepspeed zero3 -- swift sft --model Qwen/Qwen3-8B --dataset data.jsonl
+  zlaunch rehearse --nnodes 2 --nproc-per-node 8 --deepspeed zero3 -- python train.py && sbatch job.sh";
 
 /// Seconds, long enough for a slow file system.
 const TIMEOUT: u32 = 300;
