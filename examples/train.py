@@ -35,8 +35,8 @@ def main():
     try:
         import deepspeed
         import torch
-    except ImportError as missing:
-        say(f"{line}, not training: {missing}")
+    except ImportError:
+        say(f"{line} (install torch and deepspeed to train)")
         return
     say(line)
 

@@ -102,7 +102,7 @@ fn dashes_of_documents(words: &mut [OsString]) -> Option<Problem> {
         }
     }
     let first = first?;
-    Some(Problem::error(Rule::Usage, format!("`{first}` begins with a dash that is not `-`")).at(first))
+    Some(Problem::error(Rule::Usage, format!("`{first}` starts with a dash that is not `-`")).at(first))
 }
 
 /// The outer error is clap's.

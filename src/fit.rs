@@ -118,7 +118,7 @@ pub(crate) fn choose(
         return Err(cannot("the command names no model", fixes).into());
     }
     if inputs.needs_more() {
-        let why = "this training keeps more than one model or generates text, which zlaunch does not count";
+        let why = "this run keeps more than one model or generates text, which zlaunch does not count";
         return Err(cannot(why, name_one()).into());
     }
     let report = inputs.report(host)?;
@@ -128,7 +128,7 @@ pub(crate) fn choose(
         (Some(_), None) => {
             let would = remedies::sentences(&report.remedies);
             let help = if would.is_empty() { "a smaller model, or more GPUs" } else { &would };
-            refused("this training fits with no template", help.into())
+            refused("no template fits this run", help.into())
         }
     };
     let line = |TemplateRow { name, need, .. }: &TemplateRow| {
@@ -167,7 +167,7 @@ fn cluster(
     let one_machine = || RankFlags { nnodes: None, ..flags.clone() };
     let topology = topology.unwrap_or_else(|| Topology::decide(&one_machine(), &HostFlags::default(), true, host))?;
     let gpus = count(topology.nproc_per_node.as_ref()).ok_or_else(|| {
-        let what = "the command does not say how many GPUs it runs on";
+        let what = "the number of GPUs is not in the command";
         Problem::error(Rule::Usage, what).at("zlaunch fit").fix(give("--gpus", 8))
     })?;
     Ok(Cluster { nodes: nodes.or(count(topology.nnodes.as_ref())).unwrap_or(1), gpus })
@@ -248,7 +248,7 @@ impl<'a> FitInputs<'a> {
         let place = format!(
             "{params} parameters, {micro_batch} × {seq_len} tokens at once, {nodes} machines with {gpus} GPUs each"
         );
-        Err(Problem::error(Rule::Fit, "these numbers are too large for any training")
+        Err(Problem::error(Rule::Fit, "these numbers are too large for any run")
             .at(place)
             .fix(give("--micro-batch", 1).and(give("--seq-len", 2048)).and(give("--gpus", 8))))
     }
@@ -332,7 +332,7 @@ impl<'a> FitInputs<'a> {
         if tuner.is_none() && settings.tuner != Tuner::Full {
             assumed.push((false, format!("LoRA, the default of {}", self.trainer.map_or("", |trainer| trainer.name))));
         } else if tuner.is_none() && self.trainer.is_some() && of_console.is_none() {
-            assumed.push((true, "that all parameters are trained".to_string()));
+            assumed.push((true, "all parameters are trained".to_string()));
         }
         if seq_len.is_none() {
             let is_open = of_console.is_none_or(|trainer| trainer.model.training.seq_len.is_none());
@@ -347,20 +347,20 @@ impl<'a> FitInputs<'a> {
         let mut guess = |text: &str| assumed.push((true, text.to_string()));
         if settings.sequence_parallel > 1 {
             let ranks = settings.sequence_parallel;
-            guess(&format!("that each GPU has one of {ranks} parts of a sequence, which was not measured"));
+            guess(&format!("each GPU holds one of {ranks} parts of a sequence, which was not measured"));
         }
         if let Some(unread) = &self.unread {
-            guess(&format!("nothing about {}, which is not here", unread.spelling()));
+            guess(&format!("nothing about {}, which was not found", unread.spelling()));
         }
         if !settings.optimizer.is_measured() {
-            guess("the most an optimizer can need, because this one was not measured");
+            guess("the most that an optimizer can need, because this one was not measured");
         }
         let is_measured = self.trainer.is_some_and(|trainer| trainer.model.training.measured_losses);
         if algorithm.is_some_and(|algorithm| algorithm.is_counted) && !is_measured {
             guess("the loss as TRL computes it, where it was measured");
         }
         if self.needs_more() {
-            guess("one model, and no generated text: other models are extra");
+            guess("one model and no generated text: other models come on top");
         }
         assumed
     }

@@ -32,7 +32,7 @@ pub fn parse(text: &str) -> Result<Value, SyntaxError> {
         let mut seen = HashMap::new();
         for Key { object, path, line, column, .. } in keys(&text) {
             if let Some(first) = seen.insert((object, path.clone()), (line, column)) {
-                let what = format!("the key `{path}` appears twice, and trainers take the last one");
+                let what = format!("the key `{path}` appears twice, and trainers use the last one");
                 return Err(SyntaxError { line, column, what, help: "drop one of them", first: Some(first) });
             }
         }
@@ -281,7 +281,7 @@ fn without_comments(text: &str) -> Result<(String, usize), SyntaxError> {
     for (at, token) in tokens(text) {
         if token.starts_with("//") || token.starts_with("/*") {
             if token.starts_with("/*") && !(token.len() >= 4 && token.ends_with("*/")) {
-                return Err(fault_at(&text.as_bytes()[..at], "this comment has no end".to_string()));
+                return Err(fault_at(&text.as_bytes()[..at], "this comment is not closed".to_string()));
             }
             let blank: String = token.bytes().map(|b| if b == b'\n' { '\n' } else { ' ' }).collect();
             plain.replace_range(at..at + token.len(), &blank);

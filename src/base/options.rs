@@ -30,7 +30,7 @@ pub(crate) struct LaunchOptions {
 #[derive(Args)]
 #[command(next_help_heading = "Config")]
 pub(crate) struct ConfigOptions {
-    /// A template, a file, JSON, `-` or `auto`; `-` reads standard input, `auto` takes the fastest that fits; by default the
+    /// A template, a file, JSON, `-` or `auto`; `-` reads standard input, `auto` picks the fastest that fits; by default the
     /// trainer's own
     #[arg(long, value_name = "CONFIG")]
     pub(crate) deepspeed: Option<Given>,

@@ -70,7 +70,7 @@ impl<'a> Loader<'a> {
     fn value(&mut self, event: Event<'a>, place: (usize, usize), depth: usize) -> Result<Value, SyntaxError> {
         self.values += 1;
         if depth > DEEPEST || self.values > MOST_VALUES {
-            return Err(fault(place, "it is nested too deep or too large"));
+            return Err(fault(place, "it is nested too deeply or too large"));
         }
         let (anchor, value) = match event {
             Event::Scalar(text, style, anchor, tag) => {
@@ -145,7 +145,7 @@ impl<'a> Loader<'a> {
                     let mappings = list.into_iter().rev();
                     merged.extend(mappings.filter_map(|value| value.as_object().cloned()).flatten());
                 }
-                _ => return Err(fault(place, "`<<` wants a mapping")),
+                _ => return Err(fault(place, "`<<` needs a mapping")),
             }
         }
         // PyYAML puts merged keys first; an own key keeps its place among them.

@@ -119,7 +119,7 @@ fn batch_size(subject: &Subject, found: &mut Findings) {
     for key in SIZES.into_iter().filter(|_| !is_elastic(subject)) {
         let Some(value) = subject.get(key).filter(|value| !value.is_null() && *value != "auto") else { continue };
         if number(value).is_none_or(|size| size <= 0.0) {
-            let what = format!("`{key}` is {value}, but DeepSpeed wants a number above 0");
+            let what = format!("`{key}` is {value}, but DeepSpeed expects a number above 0");
             let meant = value.as_str().and_then(|text| text.trim().parse::<u32>().ok()).filter(|size| *size > 0);
             found.key(&[key], what, meant.map_or_else(|| set(key, 1), |number| set(key, number).safe()));
         }
@@ -131,21 +131,21 @@ fn batch_size(subject: &Subject, found: &mut Findings) {
         found.key(&[SEQUENCE], what, set(SEQUENCE, 1));
     }
     if triangle(subject).is_some_and(|sizes| sizes.judge(1.0) == Err(Wrong::Missing)) {
-        let what = format!("the config has neither `{GLOBAL}` nor `{MICRO}`");
+        let what = format!("the config sets neither `{GLOBAL}` nor `{MICRO}`");
         found.key(&[GLOBAL, MICRO], what, set(MICRO, if subject.is_hf() { "auto" } else { "1" }));
     }
 }
 
 fn batch_product(subject: &Subject, found: &mut Findings) {
     if subject.job.trainer.sets(MICRO) && subject.get(GLOBAL).is_some_and(Value::is_number) {
-        let what = format!("`{GLOBAL}` must be the product of the ranks and of what the trainer's own config says");
+        let what = format!("`{GLOBAL}` must be the ranks × the values in the trainer's own config");
         found.key(&[GLOBAL], what, unset(GLOBAL).remark("it is inferred")).severity = Severity::Warning;
     }
     let (Some(sizes), Some(ranks)) = (triangle(subject), ranks(subject)) else { return };
     let Err(Wrong::Product { global, micro, steps }) = sizes.judge(ranks) else { return };
     let inferred = |key: &str| if subject.get(key).is_none_or(Value::is_null) { ", inferred" } else { "" };
     let what = format!(
-        "`{GLOBAL}` is {global}, but {micro} (micro batch{}) × {steps} (accumulation steps{}) × {ranks} (ranks) make {}",
+        "`{GLOBAL}` is {global}, but {micro} (micro batch{}) × {steps} (accumulation steps{}) × {ranks} (ranks) is {}",
         inferred(MICRO),
         inferred(STEPS),
         micro * steps * ranks
@@ -167,7 +167,7 @@ fn batch_sequence(subject: &Subject, found: &mut Findings) {
     if subject.get(SEQUENCE).is_some()
         && let Some(ranks) = ranks(subject).filter(|ranks| ranks.fract() != 0.0)
     {
-        let what = format!("`{SEQUENCE}` does not divide the ranks: DeepSpeed computes with {ranks} of them");
+        let what = format!("`{SEQUENCE}` does not divide the ranks: DeepSpeed continues with {ranks} of them");
         found.key(&[SEQUENCE], what, format!("set {SEQUENCE} to a divisor of the ranks"));
     }
 }
@@ -176,6 +176,6 @@ fn batch_tensor(subject: &Subject, found: &mut Findings) {
     let key = "tensor_parallel.autotp_size";
     if let Some(size) = subject.get(key).and_then(number).filter(|size| *size > 1.0) {
         let what = format!("`{GLOBAL}` counts every rank, although groups of {size} read the same samples");
-        found.key(&[key], what, format!("the samples of a step are {GLOBAL} ÷ {size}"));
+        found.key(&[key], what, format!("a step has {GLOBAL} ÷ {size} samples"));
     }
 }

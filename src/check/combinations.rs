@@ -33,7 +33,7 @@ pub(super) const RULES: &[Check] = &[
     Check::row(Rule::GradientNorm, Severity::Error, When::Parse)
         .doc("compute_grad_norm false outside stages 1 and 2")
         .holds(|subject| subject.is_on(GRADIENT_NORM) == Some(false) && subject.stage_is(&[0, 3]))
-        .says(&[GRADIENT_NORM, STAGE], "`{key}` is false: that is for stages 1 and 2 only", || {
+        .says(&[GRADIENT_NORM, STAGE], "`{key}` is false, which only stages 1 and 2 allow", || {
             set(GRADIENT_NORM, true).into()
         }),
     Check::code(Rule::SumOfGradients, Severity::Error, When::Parse, sum_of_gradients)
@@ -45,11 +45,11 @@ pub(super) const RULES: &[Check] = &[
         .holds(|subject| {
             subject.stage_is(&[1, 2]) && subject.whole(GATHER_BUCKET).is_some_and(|size| size % 2.0 != 0.0)
         })
-        .says(&[GATHER_BUCKET], "`{key}` is {value}: stages 1 and 2 want an even number", || {
+        .says(&[GATHER_BUCKET], "`{key}` is {value}: stages 1 and 2 need an even number", || {
             set(GATHER_BUCKET, 200_000_000).into()
         }),
     Check::code(Rule::PartitionSize, Severity::Error, When::Start, partition_size)
-        .doc("zero_hpz_partition_size does not divide the ranks; a larger one is silently reduced"),
+        .doc("zero_hpz_partition_size does not divide the number of ranks; a larger one is silently reduced"),
     Check::code(Rule::TensorParallelSize, Severity::Error, When::Start, tensor_parallel_size)
         .doc("tensor_parallel.tp.tp_size is neither 1 nor autotp_size, or there are fewer ranks than autotp_size"),
     Check::code(Rule::HfArguments, Severity::Error, When::Start, hf_arguments).doc(
@@ -81,7 +81,7 @@ fn sum_of_gradients(subject: &Subject, found: &mut Findings) {
         (subject.is_on("compile.deepcompile") == Some(true), "DeepCompile"),
     ] {
         if with {
-            found.key(&[key], format!("`{key}` is \"sum\", which does not go with {why}"), set(key, "mean"));
+            found.key(&[key], format!("`{key}` is \"sum\", which cannot be combined with {why}"), set(key, "mean"));
         }
     }
 }
@@ -145,7 +145,7 @@ fn hf_arguments(subject: &Subject, found: &mut Findings) {
             found.at(&places[..1], what, drop_word(&sourced.from));
         } else if subject.stage_is(&[3]) && !before([4, 38, 0]) {
             let what = "transformers refuses `auto_find_batch_size` at stage 3";
-            found.at(places, what, drop_word(&sourced.from).or(give("--deepspeed", "zero2").remark("take stage 2")));
+            found.at(places, what, drop_word(&sourced.from).or(give("--deepspeed", "zero2").remark("use stage 2")));
         }
     }
     if let Some(sourced) = args.text("fsdp")

@@ -18,15 +18,15 @@ pub(super) const RULES: &[Check] = &[
         ineffective(found, WAITING);
         let mut keys = subject.keys().iter().filter(|key| key.path.starts_with("zero_optimization.stage3_"));
         if let Some(key) = keys.next().filter(|_| subject.stage_is(&[0, 1, 2])) {
-            let what = format!("`{}` and its like act at stage 3 only", key.path);
+            let what = format!("`{}` and similar keys only act at stage 3", key.path);
             found.key(&[&key.path], what, set(STAGE, 3).or("ignore this"));
         }
     })
     .doc("a key that does nothing until another one is set: aio and buffers without nvme, stage3_* below stage 3"),
     Check::code(Rule::ClippingIgnored, Severity::Warning, When::Silent, clipping_ignored)
-        .doc("--max_grad_norm is given, but a config without gradient_clipping clips at DeepSpeed's own default"),
+        .doc("--max_grad_norm is set, but a config without gradient_clipping clips at DeepSpeed's own default"),
     Check::code(Rule::DefaultClipping, Severity::Note, When::Silent, default_clipping)
-        .doc("without gradient_clipping, DeepSpeed clips at 1.0 since 0.19.3, and not at all before"),
+        .doc("without gradient_clipping, DeepSpeed clips at 1.0 from 0.19.3 on, and not at all before"),
     Check::row(Rule::NoZero, Severity::Note, When::Silent)
         .doc("without zero_optimization nothing is sharded: ZeRO is off")
         .holds(|subject| !subject.job.trainer.uses_accelerate() && subject.get("zero_optimization").is_none())
@@ -40,7 +40,7 @@ pub(super) const RULES: &[Check] = &[
     Check::code(Rule::LargeBucket, Severity::Note, When::Silent, large_bucket)
         .doc("buckets above DeepSpeed's default of 500,000,000 elements, and the memory they take"),
     Check::code(Rule::PinnedMemory, Severity::Note, When::Silent, pinned_memory)
-        .doc("offload locks its host memory by default since 0.19.5: ulimit -l must allow it"),
+        .doc("since 0.19.5, offload locks its host memory by default: ulimit -l must allow it"),
 ];
 
 /// A key that does nothing while a condition holds.
@@ -67,7 +67,7 @@ impl IneffectiveKey {
 }
 
 const UNUSED: &str = "DeepSpeed reads it but never uses it";
-const STAGE_3_ONLY: &str = "it acts at stage 3 only";
+const STAGE_3_ONLY: &str = "it only acts at stage 3";
 
 fn take_stage_3(_: &str) -> Fixes {
     set(STAGE, 3).into()
@@ -75,15 +75,15 @@ fn take_stage_3(_: &str) -> Fixes {
 
 const WITHOUT_EFFECT: &[IneffectiveKey] = &[
     key("zero_optimization.offload_param.device", |subject, _| below_3(subject) && subject.zero().param.is_off_gpu())
-        .why("parameters are offloaded at stage 3 only")
+        .why("parameters are only offloaded at stage 3")
         .fixed_by(take_stage_3),
     key("zero_optimization.offload_optimizer.device", |subject, _| {
         subject.stage_is(&[1, 2]) && subject.zero().optimizer == Device::Nvme
     })
-    .why("below stage 3 \"nvme\" means cpu: the NVMe is never used")
+    .why("below stage 3 \"nvme\" means cpu: the NVMe disk is never used")
     .fixed_by(|key| set(key, "cpu").or(set(STAGE, 3))),
     key("zero_optimization.round_robin_gradients", |subject, on| subject.stage_is(&[0, 3]) && truth(on) == Some(true))
-        .why("it acts at stages 1 and 2 only"),
+        .why("it only acts at stages 1 and 2"),
     key("activation_checkpointing", |subject, section| {
         subject.is_hf() && section.as_object().is_some_and(|section| section.values().any(schema::is_true))
     })
@@ -93,17 +93,17 @@ const WITHOUT_EFFECT: &[IneffectiveKey] = &[
         .why("the trainer overwrites it with the batch size of its own config")
         .fixed_by(|key| set(key, "auto").into()),
     key("gradient_accumulation_steps", |subject, _| subject.job.trainer.sets("gradient_accumulation_steps"))
-        .why("the trainer overwrites it with the steps of its own config")
+        .why("the trainer overwrites it with the accumulation steps of its own config")
         .fixed_by(|key| set(key, "auto").into()),
     key("gradient_clipping", |subject, _| subject.job.trainer.sets("gradient_clipping"))
         .why("the trainer overwrites it with the norm of its own config")
         .fixed_by(|key| set(key, "auto").into()),
     key("optimizer", |subject, _| subject.job.trainer.sets("optimizer.params.lr"))
-        .why("the trainer brings the optimizer of its own config"),
+        .why("the trainer uses the optimizer of its own config"),
     key("zero_optimization.contiguous_gradients", |subject, on| {
         subject.stage_is(&[1, 2]) && subject.offloads_optimizer() && truth(on) == Some(false)
     })
-    .why("with the optimizer in host memory it is always true at stages 1 and 2")
+    .why("with the optimizer in host memory it is always on at stages 1 and 2")
     .fixed_by(|key| set(key, true).into()),
     key("zero_optimization.allgather_partitions", |_, on| truth(on) == Some(false)).why(UNUSED),
     key("disable_allgather", |_, on| schema::is_true(on)).why(UNUSED),
@@ -122,9 +122,9 @@ const WAITING: &[IneffectiveKey] = &[
         let zero = subject.zero();
         truth(on) == Some(true) && (zero.optimizer, zero.param) != (Device::Nvme, Device::Nvme)
     })
-    .why("it acts only with optimizer and parameters on nvme"),
+    .why("it only acts with the optimizer and the parameters on nvme"),
     key("zero_optimization.offload_param.buffer_size", |subject, _| subject.zero().param != Device::Nvme)
-        .why("buffer_count, buffer_size and max_in_cpu act only with the parameters on nvme")
+        .why("buffer_count, buffer_size and max_in_cpu only act with the parameters on nvme")
         .fixed_by(|_| set("zero_optimization.offload_param.device", "nvme").or("ignore this")),
     key("aio", |subject, _| {
         let devices = [subject.zero().param, subject.zero().optimizer];
@@ -180,8 +180,8 @@ fn gathered_weights(subject: &Subject, found: &mut Findings) {
     // Adapters are always gathered.
     let tuner = ["tuner_type", "train_type", "finetuning_type"].iter().find_map(|name| subject.job.args.text(name));
     let is_full = tuner.is_some_and(|tuner| matches!(tuner.value.as_str(), "full" | "freeze"));
-    let what = "a full model is saved as ZeRO's shards (zero_to_fp32.py makes weights of them): \
-                `stage3_gather_16bit_weights_on_model_save` is not on";
+    let what = "a full model is saved as ZeRO's shards (zero_to_fp32.py turns them into weights): \
+                `stage3_gather_16bit_weights_on_model_save` is off";
     found.key(&[key], what, set(key, true)).severity = if is_full { Severity::Warning } else { Severity::Note };
 }
 

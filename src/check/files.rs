@@ -26,10 +26,10 @@ pub(super) const RULES: &[Check] = &[
              cannot see)",
     ),
     Check::code(Rule::PathMissing, Severity::Error, When::Start, path_missing)
-        .doc("a model, dataset or checkpoint that is written as a path (`/…`, `./…`, `../…`, `~/…`) is not there"),
+        .doc("a model, dataset or checkpoint written as a path (`/…`, `./…`, `../…`, `~/…`) does not exist"),
     Check::code(Rule::ModelUnreadable, Severity::Error, When::Start, model_unreadable).doc(
         "the model is a file, or a folder with a config.json that is not JSON (a warning for a script), or with \
-             none at all (a warning); or it is not here, and HF_HUB_OFFLINE keeps it from being downloaded",
+             none at all (a warning); or it is not on this machine, and HF_HUB_OFFLINE keeps it from being downloaded",
     ),
     Check::code(Rule::WeightsMissing, Severity::Error, When::Start, weights_missing)
         .doc("the model's folder has a tokenizer but no weights (LLaMA-Factory, ms-swift and TRL)"),
@@ -87,10 +87,10 @@ fn path_missing(subject: &Subject, found: &mut Findings) {
         let in_file = subject.job.place_in_run_file(&value, subject.host);
         let place = in_file.unwrap_or_else(|| Place::option(&option, &value));
         let (what, fix) = match expanded {
-            Some(expanded) => (format!("nothing expands the `~` in `{value}`"), give(option, expanded.display())),
+            Some(expanded) => (format!("the `~` in `{value}` is not expanded"), give(option, expanded.display())),
             None => (format!("`{value}` does not exist"), advice(&path)),
         };
-        let doubt = if certain { "" } else { ": the training ends there if the script reads it" };
+        let doubt = if certain { "" } else { ": the run fails if the script reads it" };
         found.at([place], what + doubt, fix).severity = Severity::error_if(certain);
     }
 }
@@ -121,18 +121,18 @@ fn model_unreadable(subject: &Subject, found: &mut Findings) {
     let Some(folder) = subject.model_folder() else {
         let path = subject.host.cwd.join(value);
         if path.is_file() {
-            let what = format!("the model `{value}` is a file, not a folder with a model");
+            let what = format!("the model `{value}` is a file, not a folder");
             found.at([Place::from(&model)], what, NAME_FOLDER).severity = severity;
         } else if !value.contains(['/', '$'])
             && !path.exists()
             && let Some(near) = nearest_in(&subject.host.cwd, value, Path::is_dir)
         {
-            let what = format!("there is no folder `{value}`, so a model of that name is looked for on the hub");
+            let what = format!("there is no folder `{value}`, so the trainer looks for this model on the hub");
             let fix = give_as(&model.from, &near).meaning(near);
             found.at([Place::from(&model)], what, fix).severity = Severity::Warning;
         } else if let Some(variable) = keeps_from_download(subject, value) {
-            let what = format!("`{value}` is not in the Hugging Face cache, and {variable} keeps it from being loaded");
-            let download = run(format!("hf download {value}")).remark("where there is a network");
+            let what = format!("`{value}` is not in the Hugging Face cache, and {variable} prevents the download");
+            let download = run(format!("hf download {value}")).remark("on a machine with network access");
             let place = Place::variable(variable, subject.host.var(variable).unwrap_or_default());
             found.at([Place::from(&model), place], what, download.or(unset_variable(variable))).severity = severity;
         }
@@ -187,7 +187,7 @@ fn weights_missing(subject: &Subject, found: &mut Findings) {
     };
     if is_model && !has("model.safetensors") && !has("model.safetensors.index.json") && !has_weights() {
         let what = format!("`{}` has a tokenizer but no weights", folder.display());
-        found.at([Place::from(&folder)], what, "download the model again, without leaving out its *.safetensors");
+        found.at([Place::from(&folder)], what, "download the model again, including its *.safetensors");
     }
 }
 
@@ -219,7 +219,7 @@ fn listed_datasets(subject: &Subject, found: &mut Findings) {
     let place = |name: &str| subject.job.place_in_run_file(name, subject.host).unwrap_or_else(|| Place::from(name));
     let info = reading::text_if_any(&file).and_then(|text| serde_json::from_str::<Value>(&text).ok());
     let Some(info) = info.as_ref().and_then(Value::as_object) else {
-        let what = format!("`{}` is missing or not JSON, so no dataset is known", file.display());
+        let what = format!("`{}` is missing or not JSON, so the trainer knows no datasets", file.display());
         found.at([place(names[0])], what, give("dataset_dir", "FOLDER"));
         return;
     };
@@ -237,7 +237,7 @@ fn listed_datasets(subject: &Subject, found: &mut Findings) {
             && is_missing(&data)
         {
             let what = format!("the dataset `{name}` is in `{}`, which does not exist", data.display());
-            found.at([place(name)], what, format!("mend its file_name in {}", file.display()));
+            found.at([place(name)], what, format!("fix its file_name in {}", file.display()));
         }
     }
 }
@@ -252,7 +252,7 @@ fn dataset_folder(subject: &Subject, found: &mut Findings) {
     let place = Place::option("--dataset_name", name);
     if path.is_file() && !is_called(&path, &["py"]) {
         let folder = path.parent().unwrap_or(&path).display();
-        let what = format!("`{name}` is a file, and TRL wants the folder that has the data, or a name of the hub");
+        let what = format!("`{name}` is a file, but TRL needs the folder with the data, or a dataset on the hub");
         found.at([place], what, give("--dataset_name", folder));
     } else {
         report_missing(name, &path, place, found);

@@ -34,7 +34,7 @@ fn is_unknown(key: &Key) -> bool {
 fn why_unknown(key: &Key, subject: &Subject) -> String {
     let path = &key.path;
     let why = match key.entry.map(|entry| entry.known()) {
-        Some(Known::Later(since)) => format!("does not know `{path}` yet: it came with {since}"),
+        Some(Known::Later(since)) => format!("does not know `{path}` yet: it was added in {since}"),
         Some(Known::Dropped(since)) => format!("no longer knows `{path}`: it was dropped in {since}"),
         Some(Known::Paused) => format!("does not read `{path}`, though older and newer versions do"),
         _ if matches!(subject.derived.judge, VersionMatch::Exact(_)) => {
@@ -80,7 +80,7 @@ fn between_versions(subject: &Subject, found: &mut Findings) {
         let (Some(one), Some(two)) = (key.entry, schema::find(path, newer)) else { continue };
         if one.known() != two.known() || one.fault(key.value) != two.fault(key.value) {
             let what = format!("`{path}` is judged as {deepspeed} would; DeepSpeed {newer} treats it differently");
-            found.key(&[path], what, "nothing to do, unless DeepSpeed refuses it");
+            found.key(&[path], what, "ignore this unless DeepSpeed refuses it");
         }
     }
 }
@@ -117,7 +117,7 @@ fn advice(key: &Key, subject: &Subject, are_many: bool) -> Fix {
     let dotted = key.path.trim_start_matches('/').replace(['/', ':'], ".");
     let elsewhere = || schema::named(name, subject.version()).find(reads);
     if let Some(entry) = schema::find(&dotted, subject.version()).filter(reads).or_else(elsewhere) {
-        let place = format!("its place is `{}`:", entry.key);
+        let place = format!("it belongs in `{}`:", entry.key);
         return rename(&key.path, entry.key, value(&entry)).lead(place).safe();
     }
     match nearest(name, schema::names_below(section)) {

@@ -105,11 +105,11 @@ pub fn stale_locks(locks: &[Lock], python: Option<&Python>) -> Vec<Problem> {
             minutes => (minutes / 60 / 24, "days"),
         };
         let what = format!(
-            "this lock is {count} {unit} old: a rank of {torch} that needs {} waits until the file is gone",
+            "this lock is {count} {unit} old: a rank of {torch} that needs {} waits until the file is removed",
             folder.display()
         );
         let remove = run(shell::text(&["rm".into(), "-r".into(), folder.into()]));
-        Problem::warning(Rule::StaleLock, what).at(path).fix(remove.remark("if nobody compiles there"))
+        Problem::warning(Rule::StaleLock, what).at(path).fix(remove.remark("if nothing is compiling there"))
     };
     stale.map(problem).collect()
 }
@@ -128,7 +128,7 @@ fn is_shared(kind: &str) -> bool {
 
 pub fn shared_nvme(key: &str, path: &Path, kind: Option<&str>) -> Option<Problem> {
     let kind = kind.filter(|kind| is_shared(kind))?;
-    let what = format!("`{}` is on {kind}: slow, and other jobs may empty it", path.display());
+    let what = format!("`{}` is on {kind}: it is slow, and other jobs may delete its files", path.display());
     Some(Problem::warning(Rule::NvmeFolder, what).at(key).fix("give every job its own folder, on a local disk"))
 }
 
@@ -156,7 +156,7 @@ pub fn no_compiler(compiler: bool, ninja: bool, needed: bool) -> Option<Problem>
         (false, false) => ("c++ and no ninja", format!("{compile}; {build}")),
     };
     let what = format!(
-        "no {names} on PATH: DeepSpeed compiles its operators (cpu_adam, fused_adam, …) when a run first needs them"
+        "no {names} on PATH: DeepSpeed compiles its operators (cpu_adam, fused_adam, …) when they are first needed"
     );
     let problem = Problem::warning(Rule::NoCompiler, what).at(Place::bare_variable(vars::PATH)).fix(help);
     Some(Problem { severity: Severity::error_if(needed), ..problem })

@@ -18,7 +18,7 @@ pub(super) const RULES: &[Check] = &[
         .holds(|subject| subject.stage_is(&[0]) && subject.offloads_optimizer())
         .says(
             &["zero_optimization.offload_optimizer", STAGE],
-            "the optimizer is set to {device}, but ZeRO is off: the first step fails with \"param is on cuda and \
+            "the optimizer is on {device}, but ZeRO is off: the first step fails with \"param is on cuda and \
              must be cpu\"",
             || set(STAGE, 2).into(),
         ),
@@ -30,13 +30,13 @@ pub(super) const RULES: &[Check] = &[
     Check::code(Rule::NvmeBuffers, Severity::Warning, When::Step, nvme_buffers)
         .doc("offload_param.buffer_size is smaller than the shard of a square weight of the model"),
     Check::row(Rule::PartialOffload, Severity::Error, When::Parse)
-        .doc("offload_optimizer.ratio below 1 is for stage 3 only")
+        .doc("offload_optimizer.ratio below 1 only works at stage 3")
         // With pydantic 1, DeepSpeed's check had no effect.
         .holds(|subject| {
             let in_part = subject.get(RATIO).and_then(schema::real).is_some_and(|ratio| ratio < 1.0);
             in_part && subject.stage_is(&[0, 1, 2]) && !subject.is_before([0, 15, 0])
         })
-        .says(&[RATIO, STAGE], "`{key}` is {value}: the optimizer can be offloaded in part at stage 3 only", || {
+        .says(&[RATIO, STAGE], "`{key}` is {value}: the optimizer can only be offloaded in part at stage 3", || {
             set(RATIO, 1).into()
         }),
 ];

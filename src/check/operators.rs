@@ -137,8 +137,8 @@ fn first_compile(subject: &Subject, found: &mut Findings) {
     }
     let (is, them) = if names.len() == 1 { ("is", "it") } else { ("are", "them") };
     let (names, folder) = (names.join(" and "), folder.display());
-    let start = "at start, once, in a minute or more, and the others wait";
+    let start = "at start, once; this takes a minute or more, and the other ranks wait";
     let what = format!("{names} {is} not built yet: the first rank compiles {them} {start}");
-    let compilers = "the compilers it takes (c++, ninja, nvcc with GPUs)";
-    found.key(&keys, what, format!("`zlaunch doctor` finds {compilers}; it stays in {folder}"));
+    let compilers = "the compilers it needs (c++, ninja, and nvcc for GPUs)";
+    found.key(&keys, what, format!("`zlaunch doctor` looks for {compilers}; the result is kept in {folder}"));
 }

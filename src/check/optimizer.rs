@@ -27,7 +27,7 @@ pub(super) const RULES: &[Check] = &[
     Check::row(Rule::TrainerOptimizer, Severity::Warning, When::Start)
         .doc("a trainer with its own optimizer (xtuner), offloaded to host memory: DeepSpeed refuses all but its own")
         .holds(|subject| subject.job.trainer.sets("optimizer.params.lr") && forces_own(subject))
-        .says(&[OFFLOAD], "the trainer's own optimizer is refused, unless it is DeepSpeedCPUAdam", || {
+        .says(&[OFFLOAD], "the trainer's own optimizer is refused unless it is DeepSpeedCPUAdam", || {
             set("zero_force_ds_cpu_optimizer", false).into()
         }),
     Check::row(Rule::ClientOptimizer, Severity::Note, When::Start)
@@ -57,12 +57,12 @@ pub(super) const RULES: &[Check] = &[
     Check::code(Rule::SchedulerParameter, Severity::Error, When::Start, scheduler_parameter)
         .doc("a scheduler parameter that is unknown, missing, or must be a whole number above 0"),
     Check::row(Rule::LogarithmicWarmup, Severity::Note, When::Silent)
-        .doc("DeepSpeed's warmup is logarithmic unless warmup_type is given")
+        .doc("DeepSpeed's warmup is logarithmic unless warmup_type is set")
         .holds(|subject| {
             let warms_up = subject.text("scheduler.type").is_some_and(|name| name.starts_with("Warmup"));
             warms_up && subject.get("scheduler.params.warmup_type").is_none()
         })
-        .says(&["scheduler.type"], "the warmup is logarithmic where `warmup_type` is not given", || {
+        .says(&["scheduler.type"], "the warmup is logarithmic because `warmup_type` is not set", || {
             set("scheduler.params.warmup_type", "linear").into()
         }),
     // For transformers the section is an optimizer, for DeepSpeed it is not.
@@ -150,7 +150,7 @@ fn optimizer_type(subject: &Subject, found: &mut Findings) {
     if let Some((_, since, _)) = release(&name.to_ascii_lowercase()) {
         let deepspeed = subject.deepspeed();
         let what = if subject.is_before(*since) {
-            format!("{deepspeed} has no optimizer `{name}`: it came with {}", Version(*since))
+            format!("{deepspeed} has no optimizer `{name}`: it was added in {}", Version(*since))
         } else {
             format!("{deepspeed} no longer has the optimizer `{name}`")
         };
@@ -271,7 +271,7 @@ fn scheduler_parameter(subject: &Subject, found: &mut Findings) {
         && names.contains(&"warmup_num_steps")
         && !subject.is_before([0, 19, 3])
     {
-        let what = format!("`{key}` is {steps}, but {name} wants a whole number above 0");
+        let what = format!("`{key}` is {steps}, but {name} expects a whole number above 0");
         found.key(&[key], what, set(key, 100));
     }
 }

@@ -77,7 +77,7 @@ fn initial_scale(subject: &Subject, found: &mut Findings) {
     let Some(power) = subject.get(key).filter(|_| is_enabled(subject, "fp16")) else { return };
     let is_power = power.is_boolean() || schema::is_whole(power) || power.as_f64().is_some_and(|power| power < 1024.0);
     if !is_power && (power != "auto" || subject.is_plain()) {
-        let what = format!("`{key}` is {power}, but DeepSpeed wants a number");
+        let what = format!("`{key}` is {power}, but DeepSpeed expects a number");
         found.key(&[key], what, set(key, 16));
     }
 }

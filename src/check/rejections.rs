@@ -55,7 +55,7 @@ fn argument(subject: &Subject, found: &mut Findings) {
     // argparse reads no options after it.
     let dashes = reading.words.iter().position(|word| word == "--").filter(|_| !reading.parser.mapping);
     if dashes.is_some_and(|at| at + 1 < reading.words.len()) {
-        let what = format!("{} reads no option behind `--`", versions.first());
+        let what = format!("{} reads no options after `--`", versions.first());
         let severity = Severity::error_if(reading.tolerant.is_some() && versions.certain());
         found.at([Place::option("--", "")], what, move_to_front("--")).severity = severity;
     }
@@ -155,7 +155,7 @@ fn report_rejection(
         },
         Rejection::Ambiguous(names) => {
             let listed: Vec<String> = names.iter().take(4).map(|name| format!("--{name}")).collect();
-            let what = format!("the trainer refuses `{option}`: it may mean {}", listed.join(" or "));
+            let what = format!("the trainer refuses `{option}`: it could mean {}", listed.join(" or "));
             let fix = match suggestion(&name, &reading.parser, versions) {
                 Some(new) => rename_option(option, format_args!("--{new}")),
                 None => say("write the whole name"),
@@ -255,7 +255,7 @@ fn text_for_number(subject: &Subject, found: &mut Findings) {
         let (wanted, fix, is_certain) = if parser.takes(name, ArgType::is_number) {
             // A script may convert the values itself.
             let is_certain = ALWAYS_USED.split(' ').any(|used| used == name) && job.version().is_some();
-            ("a number and converts nothing", give(name, number_meant(text)), is_certain)
+            ("a number and does not convert it", give(name, number_meant(text)), is_certain)
         } else if parser.takes(name, ArgType::is_mapping) && parser.has(name, &parser.versions(job.python.as_ref())) {
             ("a mapping", drop_word(name), false)
         } else if hf_bool(text).is_none() && parser.takes(name, |it| matches!(it, ArgType::Bool { .. })) {
@@ -264,7 +264,7 @@ fn text_for_number(subject: &Subject, found: &mut Findings) {
             continue;
         };
         let place = job.place_in_run_file(name, subject.host).unwrap_or_else(|| Place::option(name, text));
-        let what = format!("`{name}` is the text `{text}` to the trainer, which wants {wanted}");
+        let what = format!("the trainer reads `{name}` as the string `{text}`, but needs {wanted}");
         found.at([place], what, fix).severity = Severity::error_if(is_certain);
     }
 }

@@ -23,7 +23,7 @@ pub(super) const RULES: &[Check] = &[
     })
     .doc("a number out of range, or a word that is not one of the choices"),
     Check::code(Rule::OddValue, Severity::Warning, When::Silent, odd_value)
-        .doc("a value of the wrong type where DeepSpeed does not check: the text \"false\" counts as true"),
+        .doc("a value of the wrong type that DeepSpeed does not check: the string \"false\" counts as true"),
 ];
 
 fn judge(subject: &Subject, found: &mut Findings, kind: ValueFault) {
@@ -31,7 +31,7 @@ fn judge(subject: &Subject, found: &mut Findings, kind: ValueFault) {
         let Some(entry) = key.entry else { continue };
         let (path, wanted) = (&key.path, entry.wanted());
         let value = if found.are_many() { key.value.to_string() } else { as_typed(key.value, &(subject.place)(path)) };
-        let what = format!("`{path}` is {value}, but DeepSpeed wants {wanted}");
+        let what = format!("`{path}` is {value}, but DeepSpeed expects {wanted}");
         found.key(&[path], what, advice(key, &entry)).severity = subject.severity_of_keys();
     }
 }
@@ -96,13 +96,13 @@ type Unlisted = (&'static str, &'static str, for<'a> fn(&Subject<'a>) -> Option<
 
 const UNLISTED: &[Unlisted] = &[
     // `wall_clock_breakdown | flops_profiler.enabled`
-    (CLOCK, "wants true or false", |subject| only_object(subject, CLOCK, FLOPS)),
-    (FLOPS, "wants true or false", |subject| only_object(subject, FLOPS, CLOCK)),
-    ("optimizer.params", "wants an object", |subject| optimizer_params(subject).filter(|params| !params.is_object())),
+    (CLOCK, "expects true or false", |subject| only_object(subject, CLOCK, FLOPS)),
+    (FLOPS, "expects true or false", |subject| only_object(subject, FLOPS, CLOCK)),
+    ("optimizer.params", "expects an object", |subject| optimizer_params(subject).filter(|params| !params.is_object())),
     ("optimizer.params.max_grad_norm", "compares it with 0", |subject| {
         optimizer_params(subject)?.get("max_grad_norm").filter(|norm| number(norm).is_none())
     }),
-    ("bfloat16", "wants an object", |subject| {
+    ("bfloat16", "expects an object", |subject| {
         let is_read = subject.get("bf16").is_none_or(Value::is_null);
         subject.get("bfloat16").filter(|section| is_read && **section == "auto")
     }),
@@ -112,7 +112,7 @@ const UNLISTED: &[Unlisted] = &[
             .filter(|size| schema::is_true(size) && **size != "auto" && number(size).is_none())
     }),
     // With `"zero_optimization": true`, this key is ZeRO's bucket size.
-    ("allgather_size", "wants a whole number, 0 or more", |subject| {
+    ("allgather_size", "expects a whole number, 0 or more", |subject| {
         subject.get("zero_optimization").filter(|zero| **zero == Value::Bool(true))?;
         let entry = schema::find("zero_optimization.allgather_bucket_size", subject.version())?;
         subject.get("allgather_size").filter(|size| **size != "auto" && entry.fault(size).is_some())

@@ -32,7 +32,7 @@ pub(super) const RULES: &[Check] = &[
     Check::code(Rule::IncompleteRanks, Severity::Error, When::Start, incomplete_ranks)
         .doc("RANK, LOCAL_RANK and WORLD_SIZE without MASTER_ADDR or MASTER_PORT: the ranks cannot meet"),
     Check::code(Rule::NohupUndone, Severity::Warning, When::Silent, nohup_undone)
-        .doc("nohup in front of torchrun before torch 2.10, which handles SIGHUP anyway and ends"),
+        .doc("nohup with torchrun before torch 2.10, which handles SIGHUP anyway and exits"),
     Check::code(Rule::ExtensionsFolder, Severity::Warning, When::Start, extensions_folder)
         .doc("a TORCH_EXTENSIONS_DIR that cannot be created or written: the first compilation fails"),
 ];
@@ -49,7 +49,7 @@ fn dead_variable(subject: &Subject, found: &mut Findings) {
     let (old, new) = ALLOCATOR_CONF;
     let torch = subject.package("torch").filter(|torch| torch.is_before(NEW_ALLOCATOR_CONF));
     if let (Some(value), None, Some(torch)) = (subject.variable(new), subject.variable(old), torch) {
-        let what = format!("torch {torch} does not read `{new}`: it came with 2.9");
+        let what = format!("torch {torch} does not read `{new}`: it was added in 2.9");
         let fix = unset_variable(new).and(set_variable(old, value.to_string_lossy()));
         found.at([Place::variable(new, value)], what, fix);
     }
@@ -65,7 +65,7 @@ fn allocator_conf(subject: &Subject, found: &mut Findings) {
     let Some(value) = subject.variable(name) else { return };
     let wrong = value.to_str().and_then(wrong_item);
     if let Some(item) = wrong.filter(|_| name == old || !subject.has_before("torch", NEW_ALLOCATOR_CONF)) {
-        let what = format!("`{item}` in {name} is not name:value, and torch stops on it");
+        let what = format!("`{item}` in {name} is not name:value, and torch fails on it");
         let fixes = set_variable(name, "expandable_segments:True").or(unset_variable(name));
         // A template serves more than one torch, and not every one stops.
         found.at([Place::variable(name, value)], what, fixes).severity =
@@ -114,9 +114,9 @@ fn max_connections(subject: &Subject, found: &mut Findings) {
 
 /// (switch, its value, the variable that has no effect then, reason)
 const NCCL: &[(&str, &str, &str, &str)] = &[
-    ("NCCL_IB_DISABLE", "1", "NCCL_IB_HCA", "InfiniBand is off, so no adapter is used"),
-    ("NCCL_IB_DISABLE", "1", "NCCL_IB_GID_INDEX", "InfiniBand is off, so no index is used"),
-    ("NCCL_P2P_DISABLE", "1", "NCCL_P2P_LEVEL", "peer-to-peer is off, so no level is used"),
+    ("NCCL_IB_DISABLE", "1", "NCCL_IB_HCA", "InfiniBand is off, so the adapter is not used"),
+    ("NCCL_IB_DISABLE", "1", "NCCL_IB_GID_INDEX", "InfiniBand is off, so the index is not used"),
+    ("NCCL_P2P_DISABLE", "1", "NCCL_P2P_LEVEL", "peer-to-peer is off, so the level is not used"),
     ("NCCL_NET_GDR_LEVEL", "0", "NCCL_NET_GDR_READ", "GPUDirect is off, so reading through it is off too"),
     ("NCCL_IB_DISABLE", "1", "NCCL_NET_GDR_LEVEL", "InfiniBand is off, and GPUDirect RDMA needs it"),
 ];
@@ -131,12 +131,12 @@ fn nccl_contradiction(subject: &Subject, found: &mut Findings) {
     }
     if subject.host.var("NCCL_NET") == Some("IB") && subject.host.var("NCCL_IB_DISABLE") == Some("1") {
         let places = [Place::variable("NCCL_NET", "IB"), Place::variable("NCCL_IB_DISABLE", "1")];
-        let what = "NCCL is told to use InfiniBand and not to use it";
+        let what = "these tell NCCL to use InfiniBand and not to use it";
         found.at(places, what, unset_variable("NCCL_IB_DISABLE"));
     }
     let name = "NCCL_SOCKET_IFNAME";
     if subject.topology.is_some_and(Topology::has_several_nodes) && subject.host.var(name) == Some("lo") {
-        let what = "no other machine is reached through `lo`";
+        let what = "`lo` does not reach other machines";
         found.at([Place::variable(name, "lo")], what, unset_variable(name));
     }
 }
@@ -148,7 +148,7 @@ fn env_file_unread(subject: &Subject, found: &mut Findings) {
     let path = subject.host.cwd.join(name);
     if !by_runner && path.is_file() {
         let what = format!("nothing reads `{name}` here: only DeepSpeed's runner does, for several machines");
-        found.at([Place::from(&path)], what, set_variable("NAME", "VALUE").remark("for each of its lines"));
+        found.at([Place::from(&path)], what, set_variable("NAME", "VALUE").remark("for each line in it"));
     }
 }
 
@@ -165,7 +165,7 @@ fn incomplete_ranks(subject: &Subject, found: &mut Findings) {
                 "this is a rank (RANK, LOCAL_RANK, WORLD_SIZE), but {name} is not set: it cannot meet the others"
             );
             let example = if name == vars::MASTER_ADDR { "HOST" } else { "29500" };
-            let anew = give("--nnodes", 1).remark("to start ranks anew here");
+            let anew = give("--nnodes", 1).remark("to start new ranks here");
             found.at([Place::bare_variable(name)], what, set_variable(name, example).or(anew));
         }
     }
@@ -179,7 +179,7 @@ fn nohup_undone(subject: &Subject, found: &mut Findings) {
         && by_torchrun
         && let Some(torch) = subject.package("torch").filter(|torch| torch.is_before([2, 10, 0]))
     {
-        let what = format!("SIGHUP is ignored here (nohup), but torchrun of torch {torch} handles it anyway and ends");
+        let what = format!("SIGHUP is ignored here (nohup), but torchrun of torch {torch} handles it anyway and exits");
         found.at([Place::from("SIGHUP")], what, give("--launcher", "local").or("use `setsid` instead of `nohup`"));
     }
 }
@@ -188,7 +188,7 @@ fn extensions_folder(subject: &Subject, found: &mut Findings) {
     let Some(folder) = subject.host.path(vars::TORCH_EXTENSIONS_DIR).filter(|_| subject.runs_here()) else { return };
     if folder.starts_with("/proc") || folder.starts_with("/sys") || !can_be_written(&folder) {
         let (name, shown) = (vars::TORCH_EXTENSIONS_DIR, folder.display());
-        let what = format!("`{shown}` cannot be made or written, and DeepSpeed's operations are compiled there");
+        let what = format!("`{shown}` cannot be created or written, and DeepSpeed compiles its operators there");
         let fixes = set_variable(name, "/tmp/torch_extensions").or(unset_variable(name));
         found.at([Place::variable(name, &folder)], what, fixes);
     }

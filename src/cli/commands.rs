@@ -19,7 +19,7 @@ pub const EXIT_STATUS: &str =
     "Exit status: 125 zlaunch refused, 126 not executable, 127 not found; anything else is the trainer's.
 `check`: 1 if there is an error (with --strict: a warning), else 0. `rehearse`: 1 if refused. `fit`: 1 if nothing fits.";
 
-pub const EXAMPLE: &str = "zlaunch --deepspeed zero3_offload -- swift sft --model Qwen/Qwen3-8B --tuner_type full";
+pub const EXAMPLE: &str = "zlaunch --deepspeed zero3_offload -- swift sft --model Qwen/Qwen3-8B --dataset data.jsonl";
 
 pub fn command(tools: &Tools) -> Command {
     let after_help = format!("{ABOUT_VARIABLES}\n{EXIT_STATUS}\n\nExamples:\n  {EXAMPLE}");

@@ -61,11 +61,11 @@ pub(crate) fn did_you_mean(reader: &Reader, command: &[OsString]) -> Option<Prob
     // The sub-command, an option and words of the command that were meant.
     let (what, mode, option, program): (_, _, &[&str], &[&str]) = match path.extension().and_then(OsStr::to_str) {
         _ if word == "--" => ("here twice", mode, &[], &[]),
-        _ if ["-", "–", "—"].contains(&word) => ("not the `--` in front of a command", mode, &[], &[]),
-        _ if parts.len() > 1 => ("one word: leave out the quotes", mode, &[], &parts),
+        _ if ["-", "–", "—"].contains(&word) => ("not the `--` before a command", mode, &[], &[]),
+        _ if parts.len() > 1 => ("one word: drop the quotes", mode, &[], &parts),
         Some("json") if alone => ("a config, not a command", "check", &[], &[word]),
         Some("json") => ("a config, not a command", mode, &["--deepspeed", word], &[]),
-        Some("yaml" | "yml") => ("a run file, which needs its trainer in front", mode, &[], &[console, usual, word]),
+        Some("yaml" | "yml") => ("a run file, which goes after the trainer", mode, &[], &[console, usual, word]),
         Some("sh") if path.is_file() => ("a script that cannot be executed", mode, &[], &["bash", word]),
         _ if word == "version" && alone => ("an option", "", &["--version"], &[]),
         _ if word.split_once('=').is_some_and(|(name, _)| vars::is_name(name) || repeated == "--set") && is_split => {

@@ -13,7 +13,8 @@ use crate::base::options;
 use crate::host::{Host, terminal};
 use crate::report::Language;
 
-const EXAMPLES: &str = "  zlaunch --deepspeed zero3_offload -- swift sft --model Qwen/Qwen3-8B
+const EXAMPLES: &str = "  zlaunch --deepspeed zero3_offload -- \\
+    swift sft --model Qwen/Qwen3-8B --dataset data.jsonl
   zlaunch -n --deepspeed zero2 -- python train.py  # only show it
 ";
 

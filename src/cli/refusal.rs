@@ -109,7 +109,7 @@ pub(super) fn unknown_option(given: &str, at: usize, words: &mut Vec<OsString>, 
     let text = words[at].to_string_lossy().into_owned();
     if given.split_once(' ').is_some_and(|(name, _)| launch_option(name.trim_start_matches('-')).is_some()) {
         words.splice(at..=at, text.split_whitespace().map(OsString::from));
-        return refused(": leave out the quotes");
+        return refused(": drop the quotes");
     }
     let meant = meant(given, &name, place, &of_place);
     let takes_value = match &meant {

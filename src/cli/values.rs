@@ -38,7 +38,7 @@ pub(crate) fn text(given: &Given) -> Result<String, Problem> {
     text.ok_or_else(|| report::not_text(&given.from.to_string(), &given.value))
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "as the others")]
+#[expect(clippy::unnecessary_wraps, reason = "like the others")]
 pub(crate) fn path(given: &Given) -> Result<PathBuf, Problem> {
     Ok(PathBuf::from(&given.value))
 }
@@ -89,7 +89,7 @@ pub(super) fn on_or_off(given: &Given) -> Result<bool, Problem> {
         _ => None,
     };
     let refuse = |text: &Sourced<String>| {
-        let what = format!("`{}` is neither on nor off", text.value);
+        let what = format!("`{}` is neither true nor false", text.value);
         Problem::error(Rule::Usage, what).at(text).fix(give_as(&text.from, "1"))
     };
     parse(given, read, refuse)

@@ -58,7 +58,7 @@ impl ArgumentClass {
         let of = match (&installed, nearest) {
             (Some(text), _) if certain => format!("{name} {text}"),
             (Some(text), Some(nearest)) => format!("{name} {}; {text} is installed", nearest.version()),
-            _ => format!("{name} {newest}; no version was found here"),
+            _ => format!("{name} {newest}; no installed version was found"),
         };
         Some(RecordedDefault { value, of, certain })
     }

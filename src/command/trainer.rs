@@ -169,18 +169,18 @@ pub(crate) fn not_found(word: &OsStr, host: &Host) -> Problem {
         (None, Some(package)) => Fixes::from(activate).or(run(format!("pip install {package}"))),
         (None, None) => Fixes::from(activate),
     };
-    let path = host.var_os(vars::PATH).unwrap_or_default();
-    Problem::error(Rule::NotFound, format!("`{name}` is not on PATH"))
-        .at(Place::variable(vars::PATH, path))
-        .fix(help)
-        .status(NOT_FOUND)
+    // The first folders tell which environment is active; modules add dozens.
+    let path = host.var_os(vars::PATH).unwrap_or_default().to_string_lossy();
+    let first = path.match_indices(':').nth(3).map_or(path.to_string(), |(at, _)| format!("{}:…", &path[..at]));
+    let place = Place::variable(vars::PATH, first);
+    Problem::error(Rule::NotFound, format!("`{name}` is not on PATH")).at(place).fix(help).status(NOT_FOUND)
 }
 
 fn no_such_program(path: &str, exists: bool) -> Problem {
     if exists {
         return Problem::error(Rule::NotFound, format!("`{path}` is not a file that can be executed"))
             .at(path)
-            .fix(run(format!("chmod +x {path}")).remark("is it the right path? a script must be executable"))
+            .fix(run(format!("chmod +x {path}")).remark("check the path; a script must be executable"))
             .status(NOT_EXECUTABLE);
     }
     Problem::error(Rule::NotFound, format!("`{path}` does not exist")).at(path).fix("check the path").status(NOT_FOUND)

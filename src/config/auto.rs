@@ -77,7 +77,7 @@ pub(crate) fn resolve(context: &FillContext, place: impl Fn(&str) -> Place) -> (
             let kept = take_out(config, open, trainer);
             if !kept {
                 let LeftAuto { key, why } = &*open;
-                let what = format!("`{key}` is \"auto\", and plain DeepSpeed does not fill it: {why}");
+                let what = format!("`{key}` is \"auto\", which plain DeepSpeed does not fill in: {why}");
                 let example = RULES.iter().find(|rule| rule.key == key).and_then(|rule| rule.plain).unwrap_or("VALUE");
                 let found = Problem::error(Rule::Auto, what).at(place(key)).fix(set(key, example));
                 problems.push(found.when(noticed(key, context)));
@@ -109,7 +109,7 @@ impl Resolved {
             return Ok(());
         }
         let answer = if fills_alone(trainer) && rule.plain.is_none() {
-            Err(Unfilled::deferred("nobody fills it"))
+            Err(Unfilled::deferred("nothing fills it in"))
         } else if trainer.fills_auto() {
             Err(Unfilled::deferred("the trainer does not"))
         } else {
@@ -121,7 +121,7 @@ impl Resolved {
                 let argument = if arguments.len() == 1 { arguments.pop() } else { None };
                 self.fills.push(Fill { key, value, from, argument });
             }
-            Err(Unfilled::Deferred(_)) if trainer.args_set_in_script() => leave("the script's own code says it"),
+            Err(Unfilled::Deferred(_)) if trainer.args_set_in_script() => leave("set in the script"),
             Err(Unfilled::Deferred(why)) => leave(&why),
             Err(Unfilled::Unsupported) => return Err(nobody_fills(key, place(key), context)),
             Err(Unfilled::Invalid(problem)) => return Err(problem),
@@ -158,7 +158,7 @@ fn mismatch(rule: &AutoRule, value: &Value, place: Place, computed: &FilledValue
     let typed = as_typed(value, &place);
     let differs = format!("`{key}` is {typed} in the config, but the trainer");
     let names: Vec<String> = defaults.iter().map(|default| format!("--{}", default.argument)).collect();
-    let not_given = format!("{} {} not given", names.join(" and "), if names.len() == 1 { "is" } else { "are" });
+    let not_given = format!("{} {} not set", names.join(" and "), if names.len() == 1 { "is" } else { "are" });
     let found =
         match (computed.arguments.iter().find_map(Source::doubt), defaults.iter().find_map(|default| default.unless)) {
             (Some(doubt), _) => {
@@ -168,9 +168,9 @@ fn mismatch(rule: &AutoRule, value: &Value, place: Place, computed: &FilledValue
             _ if defaults.is_empty() => {
                 Problem::error(Rule::Mismatch, format!("{differs} computes {wanted} from {doc}"))
             }
-            (_, None) => Problem::error(Rule::Mismatch, format!("{differs} takes {wanted} by default: {not_given}")),
+            (_, None) => Problem::error(Rule::Mismatch, format!("{differs} defaults to {wanted} ({not_given})")),
             (_, Some(unless)) => {
-                let what = format!("{differs} takes {wanted} unless {unless}: {not_given}");
+                let what = format!("{differs} defaults to {wanted} unless {unless} ({not_given})");
                 Problem::warning(Rule::DefaultMismatch, what)
             }
         };
@@ -185,7 +185,7 @@ fn mismatch_fixes(key: &str, value: &Value, typed: &str, wanted: &Value, default
     let text = value.as_str().and_then(|text| serde_json::from_str::<Value>(text.trim()).ok());
     let unquoted = text.filter(Value::is_number);
     if let Some(number) = unquoted.as_ref().filter(|number| *number == wanted) {
-        return set_json(key, number).remark("numbers have no quotes").safe().or(set(key, "auto"));
+        return set_json(key, number).remark("write numbers without quotes").safe().or(set(key, "auto"));
     }
     let is_taken = unquoted.is_some() || !value.is_array() && !value.is_string();
     let other = match defaults {
@@ -198,7 +198,7 @@ fn mismatch_fixes(key: &str, value: &Value, typed: &str, wanted: &Value, default
             }
             .into()
         }
-        _ => Fixes::from("make both sides equal"),
+        _ => Fixes::from("make the two equal"),
     };
     set(key, "auto").or(other)
 }
@@ -249,7 +249,7 @@ fn nobody_fills(key: &str, place: Place, context: &FillContext) -> Problem {
 }
 
 pub(crate) fn filled_by_nobody(key: &str, place: Place) -> Problem {
-    let what = format!("`{key}` cannot be \"auto\": neither zlaunch nor the trainer fills that key");
+    let what = format!("`{key}` cannot be \"auto\": neither zlaunch nor the trainer fills in that key");
     Problem::error(Rule::Auto, what).at(place).fix(unset(key).or(set(key, "VALUE")))
 }
 

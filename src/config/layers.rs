@@ -71,8 +71,8 @@ pub fn with_layers<'t>(template: &'t Template, layers: &Layers, host: &Host) -> 
         unset(config.to_mut(), SCHEMA_LINE);
     }
     if !config.is_object() {
-        let problem = Problem::error(Rule::Patch, "after the patch the config is not a JSON object").at("--patch");
-        problems.push(problem.fix("an operation with the path \"\" replaces the whole config: give it a path"));
+        let problem = Problem::error(Rule::Patch, "the patched config is not a JSON object").at("--patch");
+        problems.push(problem.fix("an operation with the path \"\" replaces the whole config; give it a path"));
     }
     if config.get("$zlaunch").is_some() {
         let problem = Problem::error(Rule::Set, "`$zlaunch` cannot be set here: it belongs to a template file");

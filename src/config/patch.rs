@@ -54,7 +54,7 @@ pub fn operate(config: &mut Value, operations: Value, place: impl Into<Place>) -
             .at(place.clone())
             .fix("`zlaunch templates NAME` shows the config it is applied to; paths start with `/`")
     };
-    let too_large = "the config becomes too large or too deep";
+    let too_large = "the patched config is too large or too deeply nested";
     let before = config.clone();
     let (last, mut room) = (operations.len().max(1), MOST_PLACED);
     for (number, operation) in (1..).zip(operations) {
@@ -63,9 +63,9 @@ pub fn operate(config: &mut Value, operations: Value, place: impl Into<Place>) -
         }
         json_patch::patch(config, &[operation]).map_err(|why| {
             let what = match why.kind {
-                PatchErrorKind::TestFailed => "its `test` does not hold",
-                PatchErrorKind::InvalidFromPointer => "there is nothing at its `from`",
-                PatchErrorKind::InvalidPointer => "there is nothing at its `path`",
+                PatchErrorKind::TestFailed => "its `test` fails",
+                PatchErrorKind::InvalidFromPointer => "its `from` does not exist",
+                PatchErrorKind::InvalidPointer => "its `path` does not exist",
                 PatchErrorKind::CannotMoveInsideItself => "it moves a value into itself",
                 _ => "it cannot be applied",
             };

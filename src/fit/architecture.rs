@@ -90,19 +90,19 @@ pub fn read(config: &Value, params: Option<(u64, String)>) -> Option<Weights> {
     let model_type = text.get("model_type").or(config.get("model_type")).and_then(Value::as_str).unwrap_or_default();
     let mut assumed = Vec::new();
     let architecture = Architecture::of(model_type).or_else(|| {
-        assumed.push(format!("the architecture `{model_type}` counts like llama"));
+        assumed.push(format!("the architecture `{model_type}` is counted like llama"));
         Architecture::of("llama")
     })?;
     let (weights, is_mixed) = ModelConfig { text, whole: config, architecture }.count()?;
     if is_mixed {
-        assumed.push("adapters and activations as if all layers were of the kind that most are".to_string());
+        assumed.push("adapters and activations as if all layers were of the most common kind".to_string());
     }
     if is_part && params.is_none() {
         let whole = config.get("model_type").and_then(Value::as_str).unwrap_or("this model");
         assumed.push(format!("only the language model of {whole} is counted"));
     }
     if config.get("vision_config").is_some() {
-        assumed.push("images as the tokens they become; the vision tower's own computation is extra".to_string());
+        assumed.push("images as the tokens they become; the vision tower's own computation comes on top".to_string());
     }
     let dtype = [text, config].iter().find_map(|section| section.get("dtype").or(section.get("torch_dtype"))?.as_str());
     let weights = Weights { assumed, dtype: dtype.and_then(Dtype::named), ..weights };

@@ -147,9 +147,9 @@ impl<'a> Scenario<'a> {
         let (candidate, _) = self.first_fit()?;
         let faster: Vec<&str> = self.order.iter().copied().take_while(|name| *name != candidate.name).collect();
         let mut why = if faster.is_empty() {
-            "the fastest, and it fits".to_string()
+            "the fastest template that fits".to_string()
         } else {
-            format!("the first that fits after {}", faster.join(", "))
+            format!("{} {} not fit", faster.join(", "), if faster.len() == 1 { "does" } else { "do" })
         };
         if candidate.strategy.offloads() {
             // As a common guide says; not measured here.

@@ -190,7 +190,7 @@ impl FitReport {
                 None => format!("{line}\n"),
             };
         }
-        painted + &wrapped("a row is the fullest moment of a step", 0, width)
+        painted + &wrapped("each row is the peak within a step", 0, width)
     }
 
     fn table_of(&self, with_parts: bool) -> TextTable {
@@ -235,13 +235,13 @@ impl FitReport {
     fn recommendation(&self) -> String {
         let line = match (&self.recommended, &self.gpu_memory) {
             (Some(chosen), _) => {
-                let most = format!(", up to a micro batch of {}", chosen.largest_micro_batch);
+                let most = format!(" (micro batch up to {})", chosen.largest_micro_batch);
                 let most = if self.is_real() { most } else { String::new() };
                 return format!("use {}: {}{most}", chosen.template, chosen.why);
             }
-            (None, None) => "the memory of the GPUs is not known here: --gpu-memory 80GiB",
+            (None, None) => "the memory of the GPUs is unknown: --gpu-memory 80GiB",
             _ if self.may_fit_with_offload() => {
-                "nothing fits on the GPUs alone, and the memory of the host is not known: --host-memory 1TiB"
+                "nothing fits on the GPUs alone, and the host memory is unknown: --host-memory 1TiB"
             }
             _ if self.remedies.is_empty() => {
                 "nothing fits; LoRA, shorter sequences or more of these GPUs would not be enough"
@@ -258,7 +258,7 @@ impl FitReport {
             Verdict::Fits if !self.is_real() => "fits".to_string(),
             Verdict::Fits => {
                 let (_, most) = self.named.unwrap_or_default();
-                format!("fits, up to a micro batch of {most}")
+                format!("fits (micro batch up to {most})")
             }
             Verdict::Tight => "is tight: nothing is left for gaps between allocations".to_string(),
             Verdict::Not => {
@@ -275,7 +275,7 @@ impl FitReport {
             Verdict::Unknown if row.unknown.is_empty() => "may fit: its optimizer was not measured".to_string(),
             Verdict::Unknown => {
                 let of: Vec<&str> = row.unknown.iter().map(|kind| kind.words().1).collect();
-                format!("may fit: the memory of {} is not known", of.join(" and "))
+                format!("may fit: the memory of {} is unknown", of.join(" and "))
             }
         };
         format!("{} {words}", row.name)
@@ -294,10 +294,10 @@ impl FitReport {
         let only = |row: &&TemplateRow| row.verdict == Verdict::Fits && row.plain != Verdict::Fits;
         let rows: Vec<&str> = self.rows.iter().filter(only).map(|row| row.name.as_str()).collect();
         let with = match (&self.allocator.said, self.allocator.is_ours()) {
-            (Some(said), _) => format!(", as with {said}"),
+            (Some(said), _) => format!(", with {said}"),
             (None, true) if rows.is_empty() => String::new(),
             (None, true) => format!("; only with expandable segments, which zlaunch sets: {}", rows.join(", ")),
-            (None, false) => ", as without expandable segments".to_string(),
+            (None, false) => ", without expandable segments".to_string(),
         };
         let own = other.first().map_or(String::new(), |row| {
             let said = row.allocator.said.as_deref().unwrap_or_default();

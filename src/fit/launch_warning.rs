@@ -107,7 +107,7 @@ impl<'a> JudgedConfig<'a> {
                 } else {
                     (row.need.host, "of host memory on each machine")
                 };
-                let problem = needs(bytes, &format!("{place}: this training {runs} out of memory"));
+                let problem = needs(bytes, &format!("{place}: this run {runs} out of memory"));
                 if is_certain {
                     return Some(problem.fix(self.would_fit(host)));
                 }

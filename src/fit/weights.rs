@@ -58,7 +58,7 @@ pub(crate) fn find(args: &TrainingArgs, lookup: &ModelLookup, host: &Host) -> Re
         (Some(params), None, _) => Ok(of_size(params.value, params.from.to_string())),
         (None, Some(weights), _) => Ok(weights),
         (None, None, Some(name)) => match size_in_name(&name.value) {
-            Some(size) if lookup.trusts_names => Ok(of_size(size, "its name; its files are not here".to_string())),
+            Some(size) if lookup.trusts_names => Ok(of_size(size, "by its name; no files found".to_string())),
             _ => {
                 let what = format!("`{}` is neither a folder nor in the Hugging Face or ModelScope cache", name.value);
                 let download = Fixes::from("download it first (its config.json is enough)");
@@ -81,7 +81,7 @@ fn of_local_model(name: &Sourced<String>, lookup: &ModelLookup, host: &Host) -> 
     });
     let of_headers = headers.clone().map(|(params, from)| of_size(params, from));
     architecture::read(&config, headers).or(of_headers).map(Some).ok_or_else(|| {
-        let what = "the size of the model cannot be computed from this config";
+        let what = "the model's size cannot be computed from this config";
         Problem::error(Rule::Fit, what).at(&file).fix(give("--params", "8B"))
     })
 }

@@ -15,7 +15,7 @@ use crate::host::Host;
 use crate::report::Problem;
 use crate::request::{self, Format, Launch};
 
-pub(crate) const NOT_JUDGED: &str = "without a command, batch sizes, what \"auto\" becomes and what depends on the trainer or the ranks are not checked";
+pub(crate) const NOT_JUDGED: &str = "batch sizes, \"auto\" values and whatever depends on the trainer or the number of ranks are not checked without a command";
 
 pub(crate) fn json(problems: &[Problem]) -> Value {
     serde_json::json!({"version": 1, "diagnostics": diagnostics_json(problems), "not_judged": NOT_JUDGED})

@@ -37,6 +37,7 @@ pub struct Plan {
 
 pub(crate) struct TrainerFacts {
     pub(crate) name: &'static str,
+    pub(crate) package: Option<&'static str>,
     pub(crate) version: Option<String>,
     /// Names the recorded version that stands in for one that is not recorded.
     pub(crate) stand_in: Option<String>,

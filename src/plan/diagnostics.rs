@@ -42,7 +42,7 @@ impl Diagnostics {
         }
         let is_given = |flag: &str| flags.iter().any(|given| given == flag);
         self.errors.retain(|error| !(is_given("--nproc-per-node") && error.asks_for_gpu_count));
-        self.warnings.retain(|warning| !(is_given("--dry-run") && warning.rule == Rule::BehindTheCommand));
+        self.warnings.retain(|warning| !(is_given("--dry-run") && warning.rule == Rule::AfterTheCommand));
     }
 
     pub(super) fn sort_findings(&mut self, output: Output) {

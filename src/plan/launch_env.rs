@@ -213,7 +213,7 @@ impl Environment {
         let cuda = topology.devices.variable == vars::CUDA_VISIBLE_DEVICES;
         if cuda && wanted < devices.len() && !topology.ranks_exist() {
             let chosen = devices[..wanted].join(",");
-            let why = format!("{wanted} of {} GPUs ({}); ms-swift wants one GPU a process", devices.len(), nproc.from);
+            let why = format!("{wanted} of {} GPUs ({}): ms-swift needs one per process", devices.len(), nproc.from);
             self.set(vars::CUDA_VISIBLE_DEVICES, chosen, why);
         }
     }

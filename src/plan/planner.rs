@@ -213,7 +213,7 @@ impl Planner<'_> {
         let mut context = FillContext::new(job, topology, &config, &host_of_template);
         context.no_fill = *no_fill;
         if self.understood.launcher_takes_config() && !no_fill {
-            context.by_launcher = Some("accelerate launch fills it");
+            context.by_launcher = Some("accelerate launch fills it in");
         }
         let places = Places::new(&config, &template, layers, host);
         let (mut resolved, problems) = auto::resolve(&context, |key| places.of(key));
@@ -345,7 +345,7 @@ impl Planner<'_> {
             && !self.understood.launcher_takes_config()
         {
             for (name, value) in job.config_variables(path) {
-                environment.set(name, value, format!("hands the config to {}", job.target.name()));
+                environment.set(name, value, format!("passes the config to {}", job.target.name()));
             }
         }
         let context = self.launch_context(&topology);
@@ -478,6 +478,7 @@ impl Planner<'_> {
         let distribution = job.trainer.distribution.zip(version.as_ref());
         TrainerFacts {
             name: job.trainer.name,
+            package: job.trainer.distribution,
             stand_in: distribution.and_then(|(distribution, version)| parser::stand_in(distribution, version)),
             version,
             python: job.python.as_ref().map(|python| python.program.clone()),

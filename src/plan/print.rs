@@ -54,10 +54,10 @@ impl Plan {
             rows.extend(config.chosen.clone().map(|why| ("", why)));
             rows.push(("", format!("→ {}", self.short(config.file.path.as_os_str()))));
             if let Some((path, _)) = &config.run_file {
-                rows.push(("", format!("→ {} (the run file, naming it)", self.short(path.as_os_str()))));
+                rows.push(("", format!("→ {} (the run file that names it)", self.short(path.as_os_str()))));
             }
         }
-        let TrainerFacts { name, version, stand_in, python, runs, reads } = &self.trainer;
+        let TrainerFacts { name, version, stand_in, python, runs, reads, .. } = &self.trainer;
         let version = version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
         let python = python.as_ref().map(|python| format!(", {}", self.short(python.as_os_str()))).unwrap_or_default();
         rows.push(("trainer", format!("{name}{version}: {runs}{python}")));
@@ -83,7 +83,7 @@ impl Plan {
         }
         let by = match self.launcher {
             Launcher::Direct => "no launcher".to_string(),
-            Launcher::Prefix(name) => format!("by zlaunch behind {name}"),
+            Launcher::Prefix(name) => format!("started by zlaunch after {name}"),
             launcher => launcher.to_string(),
         };
         format!("{}, {by}", topology.in_words())

@@ -60,9 +60,9 @@ impl Plan {
         let folder = folder(asked, job, host)?;
         let text = |word: &OsStr| {
             word.to_str().map(str::to_string).ok_or_else(|| {
-                Problem::error(Rule::Record, "this is not UTF-8 text, so it cannot be recorded")
+                Problem::error(Rule::Record, "this is not UTF-8, so it cannot be recorded")
                     .at(word.to_string_lossy().into_owned())
-                    .fix(Fixes::from("use plain text").or(drop_word(&asked.from)))
+                    .fix(Fixes::from("use UTF-8").or(drop_word(&asked.from)))
             })
         };
         let words =
@@ -128,13 +128,13 @@ fn folder(asked: &Sourced<PathBuf>, job: &Job, host: &Host) -> Result<PathBuf, P
     if asked.value.as_os_str().is_empty() {
         return Err(Problem::error(Rule::Record, "the name of the folder for the launch record is empty")
             .at(Place::option(asked.from.to_string(), "''"))
-            .fix(give("--record", "DIR").lead("is the variable set that should name it?")));
+            .fix(give("--record", "DIR").lead("check that the variable that names it is set")));
     }
     if asked.value.as_os_str() != "auto" {
         return Ok(host.absolute(&asked.value));
     }
     let output = job.args.text("output_dir").ok_or_else(|| {
-        Problem::error(Rule::Record, "the command has no `--output_dir` for the record to go to")
+        Problem::error(Rule::Record, "the command has no `--output_dir` for the record")
             .at(Place::option(asked.from.to_string(), "auto"))
             .fix(give("--record", "DIR"))
     })?;
@@ -206,7 +206,7 @@ pub(crate) fn read(folder: &Path) -> Result<Value, Problem> {
         let what = format!("this record has version {version}, but this zlaunch reads version {VERSION}");
         return Err(Problem::error(Rule::Record, what)
             .at(&*path)
-            .fix("compare it with the zlaunch that wrote it: its version is in `zlaunch`"));
+            .fix("use the zlaunch that wrote it; its version is in the field `zlaunch`"));
     }
     Ok(content)
 }

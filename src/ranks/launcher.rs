@@ -76,17 +76,17 @@ fn requested(asked: &Sourced<Launcher>, job: &Job, topology: &Topology) -> Resul
     let drop_launcher = |why: &str| drop_word("--launcher").remark(why);
     let (what, fixes): (&str, Fixes) = match (&topology.role, asked.value) {
         (_, launcher) if topology.pool.is_some() && launcher != Launcher::Deepspeed => (
-            "only deepspeed's runner reads a hostfile",
+            "only DeepSpeed's own launcher reads a hostfile",
             give("--launcher", "deepspeed").or("start zlaunch on every machine without --hostfile"),
         ),
         // srun runs zlaunch on each machine, which then starts the launcher that was asked for.
         (Role::Shell { .. }, Launcher::Srun | Launcher::Torchrun | Launcher::Deepspeed) => return Ok(Launcher::Srun),
         (_, Launcher::Srun) => (
-            "this is not the shell of a job on several machines, from which srun could start",
-            drop_launcher("inside a step zlaunch finds its place itself").into(),
+            "srun can only start from the shell of a job on several machines",
+            drop_launcher("inside a step, zlaunch works out its place itself").into(),
         ),
         (Role::Shell { .. }, _) => (
-            "this shell runs on one machine of the job only",
+            "this shell runs on only one machine of the job",
             drop_launcher("zlaunch starts itself on each of them").or(alone()),
         ),
         (Role::Rank { .. } | Role::Task(_), Launcher::Direct) => return Ok(Launcher::Direct),
@@ -122,10 +122,10 @@ fn starts_ranks_itself(job: &Job) -> Problem {
         _ => (
             "starts ranks itself".to_string(),
             drop_word("--launcher and --trainer")
-                .remark("without launcher options of its own, zlaunch runs the script inside"),
+                .remark("if it has no launcher options of its own, zlaunch runs its script"),
         ),
     };
-    let what = format!("`{program}` {starts}: a launcher in front would start them twice");
+    let what = format!("`{program}` {starts}: another launcher would start them twice");
     Problem::error(Rule::Launcher, what).at(program).fix(fix)
 }
 
@@ -161,7 +161,7 @@ pub(crate) fn check_extra(launcher: Launcher, extra: &[OsString]) -> Vec<Problem
     let args = spec.parse(extra);
     let problem = |(ours, theirs): (&str, &str)| {
         let theirs = args.text(theirs)?;
-        let what = format!("`{}` changes the ranks, so zlaunch itself must be given it", theirs.from);
+        let what = format!("`{}` changes the ranks, so it must be an option of zlaunch", theirs.from);
         let place = Place::option("--launcher-arg", theirs.spelling());
         Some(Problem::error(Rule::Launcher, what).at(place).fix(give(format!("--{ours}"), &theirs.value)))
     };

@@ -140,7 +140,7 @@ impl Topology {
         if u64::from(machines) * u64::from(each) <= MAX_RANKS {
             return None;
         }
-        let what = format!("{machines} machines with {each} ranks each are more than {MAX_RANKS} ranks");
+        let what = format!("{machines} machines with {each} ranks each is more than {MAX_RANKS} ranks");
         let fix = give("--nnodes", 2).and(give("--nproc-per-node", 8));
         Some(Problem::error(Rule::Ranks, what).at(nnodes).at(nproc).fix(fix))
     }

@@ -17,7 +17,7 @@ use crate::base::shell;
 use crate::base::source::Sourced;
 
 pub(crate) fn would_overwrite_an_input(out: &Sourced<PathBuf>, file: &Path) -> Problem {
-    let what = format!("the resolved config would overwrite `{}`, which this launch reads", file.display());
+    let what = format!("the resolved config would overwrite `{}`, an input of this launch", file.display());
     Problem::error(Rule::ConfigOut, what)
         .at(&out.clone().map(|path| path.display().to_string()))
         .fix(give_as(&out.from, "resolved.json"))
@@ -57,16 +57,16 @@ pub(crate) fn folder_not_ours(folder: &Path) -> Problem {
 
 /// `folder` is used instead of the cache, because others can change `part` of it.
 pub(crate) fn cache_not_ours(part: &Path, folder: &Path) -> Problem {
-    let what = format!("others can change `{}`, so resolved configs are kept elsewhere", part.display());
+    let what = format!("other users can change `{}`, so resolved configs are kept elsewhere", part.display());
     let chmod = run(shell::text(&["chmod".into(), "go-w".into(), part.into()]));
-    Problem::warning(Rule::CacheNotOurs, what).at(folder).fix(chmod.or("set XDG_CACHE_HOME to a folder of yours"))
+    Problem::warning(Rule::CacheNotOurs, what).at(folder).fix(chmod.or("set XDG_CACHE_HOME to a folder you own"))
 }
 
 pub(crate) fn port_in_use(port: &Sourced<u16>) -> Problem {
     let other = give_as(&port.from, "PORT").remark("the same on every machine");
     Problem::error(Rule::Port, format!("port {} on this machine is already in use", port.value))
         .at(port)
-        .fix(drop_word(&port.from).remark("one machine takes a free port").or(other))
+        .fix(drop_word(&port.from).remark("a single machine picks a free port").or(other))
 }
 
 pub(crate) fn cannot_execute(program: &OsStr, why: &io::Error) -> Problem {
@@ -87,8 +87,8 @@ const OTHER_LAUNCHER: &str = "`ulimit -a` shows the limits of this session; --la
 
 pub(crate) fn cannot_start_ranks(rank: u32, count: u32, why: &io::Error) -> Problem {
     let help = match why.kind() {
-        io::ErrorKind::WouldBlock => "`ulimit -u` limits the processes of a user, pids.max those of a container",
-        io::ErrorKind::OutOfMemory => "there is no memory left on this machine",
+        io::ErrorKind::WouldBlock => "`ulimit -u` limits a user's processes, pids.max a container's",
+        io::ErrorKind::OutOfMemory => "this machine is out of memory",
         _ => OTHER_LAUNCHER,
     };
     Problem::error(Rule::Ranks, format!("rank {rank} of {count} cannot be started: {why}"))
@@ -123,7 +123,7 @@ pub(crate) fn rank_failed(rank: usize, ending: ExitStatus, several: bool) -> Pro
         .at(format!("rank {rank}"))
         .fix(match ending.signal() {
             Some(9) => "`dmesg` shows whether the system ran out of memory",
-            _ => "its own output says why; --launcher torchrun --log-dir DIR keeps the ranks' output apart",
+            _ => "see its output above; --launcher torchrun --log-dir DIR writes each rank's output to its own files",
         })
         .status(u8::try_from(status).unwrap_or(REFUSED))
 }
@@ -132,7 +132,7 @@ pub(crate) fn processes_are_left(processes: &[Pid]) -> Problem {
     let numbers = processes.iter().map(Pid::to_string).collect::<Vec<_>>().join(", ");
     Problem::error(Rule::Rank, "processes that the ranks started are still there, and SIGKILL does not end them")
         .at(numbers)
-        .fix("they hang in the kernel, perhaps in a driver or a file system: `dmesg` may say where")
+        .fix("they hang in the kernel, perhaps in a driver or a file system: see `dmesg`")
 }
 
 pub(crate) fn cannot_print(why: &io::Error) -> Problem {

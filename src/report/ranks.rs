@@ -10,12 +10,12 @@ use super::rule::Rule;
 use crate::base::source::{Source, Sourced};
 
 pub(crate) fn hosts_of_the_command(sourced: &str, program: &str) -> Problem {
-    let what = format!("the command already starts with `{program}`, which has its own options for that");
+    let what = format!("the command already starts with `{program}`, which has its own options for this");
     Problem::error(Rule::Hosts, what).at(sourced).fix(format!("give it to `{program}`, or drop `{program}`"))
 }
 
 pub(crate) fn value_cannot_travel(name: &str) -> Problem {
-    Problem::error(Rule::Hosts, "deepspeed's runner only passes on variables that are one line of text")
+    Problem::error(Rule::Hosts, "DeepSpeed's runner only passes on variables that are one line of text")
         .at(Place::bare_variable(name))
         .fix(unset_variable(name).or("set it on the machines"))
 }
@@ -30,11 +30,11 @@ pub(crate) fn secrets_may_be_local<'a>(path: &Path, names: impl Iterator<Item = 
 
 pub(crate) fn ranks_without_effect(from: &Source, program: &str, starts_ranks: bool) -> Problem {
     let help = if starts_ranks {
-        "its own launcher decides here: give the option to it, or drop the launcher's options"
+        "its own launcher decides this: give it the option, or drop the launcher's options"
     } else {
-        "--launcher torchrun starts it several times; --trainer hf or deepspeed says what it is"
+        "use --launcher torchrun to start it several times, or --trainer hf or deepspeed if it is a training command"
     };
-    Problem::warning(Rule::RanksWithoutEffect, format!("`{program}` runs once, unchanged: {from} has no effect"))
+    Problem::warning(Rule::RanksWithoutEffect, format!("`{program}` runs once, unchanged, so {from} has no effect"))
         .at(from)
         .fix(help)
 }
@@ -60,7 +60,7 @@ pub(crate) fn config_may_be_local(path: &Path, machines: usize, kind: &str) -> P
 }
 
 pub(crate) fn bad_environment_line(place: &str, line: &str) -> Problem {
-    Problem::error(Rule::Hosts, format!("deepspeed's runner stops at `{line}`: every line must be NAME=VALUE"))
+    Problem::error(Rule::Hosts, format!("DeepSpeed's runner stops at `{line}`: every line must be NAME=VALUE"))
         .at(place)
         .fix("remove blank lines and comments")
 }

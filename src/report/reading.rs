@@ -96,7 +96,7 @@ pub(crate) fn read_text(path: &Path) -> Result<String, Problem> {
         let fault = fault_at(&why.as_bytes()[..why.utf8_error().valid_up_to()], String::new());
         Problem::error(Rule::File, "this byte is not UTF-8 text")
             .at(Place::line(path, (fault.line, fault.column)))
-            .fix("is this the right file? save it as UTF-8")
+            .fix("save it as UTF-8, or check that this is the right file")
     })
 }
 
@@ -116,7 +116,7 @@ pub(crate) fn unreadable_file(path: &Path, why: &io::Error) -> Problem {
         io::ErrorKind::NotFound => "does not exist".to_string(),
         io::ErrorKind::PermissionDenied => "cannot be read: permission denied".to_string(),
         // `/proc/kmsg`
-        io::ErrorKind::WouldBlock => "cannot be read: it has no end".to_string(),
+        io::ErrorKind::WouldBlock => "cannot be read: it never ends".to_string(),
         _ => format!("cannot be read: {why}"),
     };
     Problem::error(Rule::File, format!("`{}` {what}", path.display()))
@@ -131,9 +131,9 @@ pub(crate) fn not_a_file(path: &Path) -> Problem {
 }
 
 fn too_large(path: &Path, size: u64) -> Problem {
-    Problem::error(Rule::File, format!("`{}` has {size} bytes: too large for a config", path.display()))
+    Problem::error(Rule::File, format!("`{}` is {size} bytes, which is too large for a config", path.display()))
         .at(path)
-        .fix(format!("zlaunch reads at most {LARGEST_FILE} bytes; is this the right file?"))
+        .fix(format!("zlaunch reads at most {LARGEST_FILE} bytes; check that this is the right file"))
 }
 
 pub(crate) fn not_an_object(place: impl fmt::Display) -> Problem {

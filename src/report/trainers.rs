@@ -14,16 +14,16 @@ use crate::base::source::Sourced;
 /// `known`: sub-commands of the program.
 pub(crate) fn no_way_to_hand_over(spec: &Sourced<String>, command: &str, known: &[&str], right_order: Fix) -> Problem {
     let (program, word) = command.split_once(' ').unwrap_or((command, ""));
-    let help = match nearest(word, known.iter().copied()) {
-        Some(near) => meant(format_args!("{program} {near}")),
+    let unknown = format!("zlaunch does not know how `{command}` takes a DeepSpeed config");
+    let (what, help) = match nearest(word, known.iter().copied()) {
+        Some(near) => (format!("`{program}` has no sub-command `{word}`"), meant(format_args!("{program} {near}"))),
         None if !known.is_empty() && !right_order.is_command() => {
-            say(format!("give the config to `{program} {}`, with its arguments on the command line", known[0]))
+            let words = format!("give the config to `{program} {}`, with its arguments on the command line", known[0]);
+            (unknown, say(words))
         }
-        None => right_order,
+        None => (unknown, right_order),
     };
-    Problem::error(Rule::HandOver, format!("zlaunch does not know how `{command}` takes a DeepSpeed config"))
-        .at(spec)
-        .fix(help)
+    Problem::error(Rule::HandOver, what).at(spec).fix(help)
 }
 
 pub(crate) fn takes_no_config(spec: &Sourced<String>, why: &str, help: &str) -> Problem {
@@ -32,17 +32,17 @@ pub(crate) fn takes_no_config(spec: &Sourced<String>, why: &str, help: &str) -> 
 
 /// `reads`: the package that reads the script's options.
 pub(crate) fn script_has_no_option(spec: &Sourced<String>, script: &str, reads: &str, option: &str) -> Problem {
-    let what = format!("`{script}` has no option `--{option}`, and {reads} refuses what it does not know");
+    let what = format!("`{script}` has no option `--{option}`, and {reads} refuses unknown options");
     Problem::warning(Rule::NoSuchOption, what)
         .at(spec)
-        .fix("--trainer in_code hands the config to transformers' Trainer without an option, --trainer accelerate to a loop with Accelerator()")
+        .fix("--trainer in_code passes the config to transformers' Trainer without an option, --trainer accelerate to a loop with Accelerator()")
 }
 
 pub(crate) fn two_configs(flag: &Sourced<String>, own: &Sourced<String>) -> Problem {
     Problem::warning(Rule::TwoConfigs, format!("`{}` is used, not the command's own `{}`", flag.value, own.value))
         .at(flag)
         .at(own)
-        .fix(drop_word(flag.spelling()).remark("to resolve the command's own").or(drop_word(own.spelling())))
+        .fix(drop_word(flag.spelling()).remark("to use the command's own").or(drop_word(own.spelling())))
 }
 
 /// `keys`: those that differ.
@@ -98,7 +98,7 @@ impl fmt::Display for Wanted<'_> {
             Wanted::Int => f.write_str("an integer"),
             Wanted::Number => f.write_str("a number"),
             Wanted::Text => f.write_str("a value"),
-            Wanted::Mapping => f.write_str("a mapping, which an argument cannot be"),
+            Wanted::Mapping => f.write_str("a mapping, which cannot be an argument"),
             Wanted::OneOf(choices) if choices.len() > SHOWN => {
                 write!(f, "one of {} and {} more", choices[..SHOWN].join(", "), choices.len() - SHOWN)
             }
@@ -148,7 +148,7 @@ pub(crate) fn argument_of_wrong_type(option: &str, value: &str, wanted: Wanted) 
         Some(meant) => give(option, meant),
         None => give(option, wanted.example(option)).remark("for example"),
     };
-    let what = format!("the trainer refuses `{place}`: it wants {wanted}");
+    let what = format!("the trainer refuses `{place}`: it expects {wanted}");
     Problem::error(Rule::Argument, what).at(place).fix(fix)
 }
 
@@ -158,7 +158,7 @@ pub(crate) fn argument_without_value(option: &str, wanted: Wanted) -> Problem {
         Wanted::Int | Wanted::Number => fix.see(format!("{option}=VALUE for a value that starts with `-`")),
         _ => fix.into(),
     };
-    Problem::error(Rule::Argument, format!("the trainer refuses `{option}` without a value: it wants {wanted}"))
+    Problem::error(Rule::Argument, format!("the trainer refuses `{option}` without a value: it expects {wanted}"))
         .at(Place::option(option, ""))
         .fix(fixes)
 }

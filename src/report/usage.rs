@@ -16,39 +16,39 @@ pub(crate) fn nothing_to_launch(subcommand: &str, config: &str) -> Problem {
     Problem::error(Rule::Usage, "there is no command to launch")
         .at(format!("{zlaunch} [OPTIONS] [--] COMMAND [ARGS]..."))
         .fix(
-            run(format!("{zlaunch} --deepspeed {config} -- swift sft --model Qwen/Qwen3-8B"))
-                .see("`zlaunch -h` is an overview"),
+            run(format!("{zlaunch} --deepspeed {config} -- swift sft --model Qwen/Qwen3-8B --dataset data.jsonl"))
+                .see("`zlaunch -h` prints an overview"),
         )
 }
 
 /// Behind a `\` that should end a line.
 pub(crate) fn only_a_space() -> Problem {
-    let what = "the command ends with a word that is only a space, so what follows on the next line is no part of it";
-    Problem::error(Rule::Usage, what).at("` `").fix("take away the space behind the last `\\`")
+    let what = "the command ends with a space after a `\\`, so the next line is not part of it";
+    Problem::error(Rule::Usage, what).at("` `").fix("remove the space after the last `\\`")
 }
 
 /// `line`: the command line with the option in front.
 pub(crate) fn dry_run_behind(word: &str, line: &str) -> Problem {
-    let what = format!("`{word}` comes after the command, so the trainer gets it and training starts");
-    Problem::warning(Rule::BehindTheCommand, what).at(word).fix(run(line))
+    let what = format!("`{word}` comes after the command, so it goes to the trainer and training starts");
+    Problem::warning(Rule::AfterTheCommand, what).at(word).fix(run(line))
 }
 
 pub(crate) fn not_text(from: &str, value: &OsStr) -> Problem {
     Problem::error(Rule::Usage, format!("the value of `{from}` is not UTF-8 text"))
         .at(Place::option(from, value.to_string_lossy()))
-        .fix("use plain text here; arguments after the command may be any bytes")
+        .fix("use UTF-8 here; arguments after the command may be any bytes")
 }
 
-pub(crate) fn not_one_of(sourced: &Sourced<String>, known: &[&str]) -> Problem {
+pub(crate) fn not_one_of(given: &Sourced<String>, known: &[&str]) -> Problem {
     let all = match known.len() {
         count if count > 20 => format!("one of {} and {} more", known[..10].join(", "), count - 10),
         _ => format!("one of {}", known.join(", ")),
     };
-    let fixes = match word_meant(&sourced.value, known) {
-        Some(word) => give_as(&sourced.from, word).meaning(word).see(all),
+    let fixes = match word_meant(&given.value, known) {
+        Some(word) => give_as(&given.from, word).meaning(word).see(all),
         None => Fixes::from(all),
     };
-    Problem::error(Rule::Usage, format!("`{}` does not know `{}`", sourced.from, sourced.value)).at(sourced).fix(fixes)
+    Problem::error(Rule::Usage, format!("invalid value `{}` for {}", given.value, given.from)).at(given).fix(fixes)
 }
 
 /// The known word that is nearest, or has it as its beginning or end.
@@ -117,7 +117,7 @@ pub(crate) fn unknown_subject(words: &str, nearest: Option<&str>, containing: &[
     // A word that is a part of others is not a typo.
     let nearest = nearest.filter(|near| containing.is_empty() || containing.contains(near));
     let help = match containing {
-        [] => "`zlaunch explain` lists what can be explained".to_string(),
+        [] => "`zlaunch explain` lists what it can explain".to_string(),
         [one] if nearest.is_none() => format!("did you mean `{one}`?"),
         _ => format!("names that contain it: {}", containing[..containing.len().min(12)].join(", ")),
     };
@@ -136,7 +136,7 @@ pub(crate) fn missing_argument(name: &str, command: &str, usage: &str) -> Proble
 }
 
 pub(crate) fn unexpected_argument(word: &str, command: &str, usage: &str) -> Problem {
-    Problem::error(Rule::Usage, format!("`{word}` is not understood here")).at(command).fix(run(usage))
+    Problem::error(Rule::Usage, format!("unexpected argument `{word}`")).at(command).fix(run(usage))
 }
 
 pub(crate) fn would_overwrite(path: &Path) -> Problem {
@@ -152,7 +152,7 @@ pub(crate) fn contradicting_options(one: &str, two: &str, help: &str) -> Problem
 pub(crate) fn nothing_to_fit() -> Problem {
     Problem::error(Rule::Usage, "no model is given").at("zlaunch fit").fix(
         run("zlaunch fit --params 8B --gpu H100x8")
-            .or(run("zlaunch fit --gpus 8 -- swift sft --model Qwen/Qwen3-8B").remark("with the training command")),
+            .or(run("zlaunch fit --gpus 8 -- swift sft --model Qwen/Qwen3-8B").remark("for a training command")),
     )
 }
 
@@ -173,11 +173,11 @@ fn without_unit(given: &Sourced<String>, unit: &str) -> Problem {
 }
 
 pub(crate) fn unknown_card(name: &Sourced<String>, nearest: Option<&str>) -> Problem {
-    let memory = give("--gpus", 8).and(give("--gpu-memory", "80GiB")).remark("its memory instead of its name");
+    let memory = give("--gpus", 8).and(give("--gpu-memory", "80GiB")).remark("give its memory instead of its name");
     let fixes = match nearest {
         _ if name.value.trim().parse::<u32>().is_ok() => give("--gpus", name.value.trim()).meaning("--gpus").into(),
         Some(nearest) => give("--gpu", nearest).meaning(nearest).or(memory),
         None => memory.into(),
     };
-    Problem::error(Rule::Usage, format!("zlaunch does not know a GPU named `{}`", name.value)).at(name).fix(fixes)
+    Problem::error(Rule::Usage, format!("unknown GPU `{}`", name.value)).at(name).fix(fixes)
 }

@@ -238,7 +238,7 @@ impl<'a> UnderstoodLaunch<'a> {
             return None;
         }
         let (word, name) = (&spec.value, job.trainer.name);
-        let what = format!("`{word}` is a config of {name}'s package, and the package is not found here");
+        let what = format!("`{word}` is a config from {name}'s package, which was not found");
         let problem = || Problem::error(Rule::Template, what).at(spec).fix("give the path of the JSON file");
         Some(job.blocker.clone().unwrap_or_else(problem))
     }
@@ -276,7 +276,7 @@ impl<'a> UnderstoodLaunch<'a> {
         let (program, line) = (base_name(first), self.right_order());
         let places = self.several_machines(trainer::is_console(first));
         if !places.is_empty() {
-            let what = format!("zlaunch does not know `{program}`, so it cannot place it on several machines");
+            let what = format!("zlaunch does not recognize `{program}`, so it cannot start it on several machines");
             let problem = Problem::error(Rule::NotUnderstood, what);
             return vec![places.into_iter().fold(problem, Problem::at).fix(line)];
         }
@@ -284,7 +284,8 @@ impl<'a> UnderstoodLaunch<'a> {
         if self.job.blocker.is_some() {
             return Vec::new();
         }
-        let what = format!("`{program}` is not a training command that zlaunch knows: it runs unchanged and unchecked");
+        let what =
+            format!("zlaunch does not recognize `{program}` as a training command: it runs unchanged and unchecked");
         vec![Problem::warning(Rule::NotUnderstood, what).at(program).fix(line)]
     }
 
@@ -347,16 +348,16 @@ impl<'a> UnderstoodLaunch<'a> {
         let error = |what: String| Problem::error(Rule::Prefix, what);
         Some(match &prefix.barrier {
             Some(Barrier::Container(name)) => {
-                error(format!("zlaunch cannot look into the container that `{name}` starts"))
+                error(format!("zlaunch cannot see into the container that `{name}` starts"))
                     .at(*name)
                     .fix(run(order).remark("run zlaunch inside, in an image that has it"))
             }
             Some(Barrier::Option(option)) => {
-                let changes = "the command runs in another folder or without the variables that zlaunch reads";
+                let changes = "the command runs in another folder, or without variables that zlaunch reads";
                 error(format!("with `{option}` {changes}")).at(option).fix(run(order))
             }
             Some(Barrier::Without(name, needed)) => {
-                error(format!("`{name}` without {needed} drops the variables that zlaunch reads"))
+                error(format!("`{name}` without {needed} drops variables that zlaunch reads"))
                     .at(*name)
                     .fix(run(format!("{name} {needed}")).remark("to keep them").or(run(order)))
             }
@@ -365,7 +366,7 @@ impl<'a> UnderstoodLaunch<'a> {
             None => {
                 let name = prefix.own_python?;
                 let what =
-                    format!("`{name}` brings its own Python: what depends on installed packages was not checked");
+                    format!("`{name}` brings its own Python, so checks that depend on installed packages were skipped");
                 Problem::warning(Rule::PackagesNotSeen, what).at(name).fix(run(order))
             }
         })
@@ -384,7 +385,7 @@ impl<'a> UnderstoodLaunch<'a> {
         let program = if is_python(&command[0]) { of_python(&command[1..]).map_or(0, |(_, used)| used) } else { 0 };
         if let Some(at) = (program + 1..command.len()).find(starts) {
             let words = [&command[..at], &launch.words_with(&[], &command[at..])].concat();
-            return run(shell::text(&words)).lead("if it starts a training, put zlaunch after it:");
+            return run(shell::text(&words)).lead("if it starts a training run, put zlaunch after it:");
         }
         // The sub-command that trains.
         let needed = match base_name(&command[0]) {
@@ -404,10 +405,8 @@ impl<'a> UnderstoodLaunch<'a> {
         {
             return run(format_args!("{} train.py", python.to_string_lossy())).lead("name the script:");
         }
-        say(
-            "put zlaunch in front of the training command inside it, or let the shims do that (zlaunch shims install); \
-             --trainer hf or deepspeed says that it is a training itself",
-        )
+        say("put zlaunch before the training command inside it, or let the shims do that (zlaunch shims install); \
+             use --trainer hf or deepspeed if it is a training command itself")
     }
 }
 

@@ -28,7 +28,7 @@ Exit status: 1 if there is an error (with --strict: or a warning), else 0.
 Examples:
   zlaunch check ds_config.json
   zlaunch check --fix ds_config.json
-  zlaunch check --deepspeed zero3 -- swift sft --model Qwen/Qwen3-8B";
+  zlaunch check --deepspeed zero3 -- swift sft --model Qwen/Qwen3-8B --dataset data.jsonl";
 
 /// Report problems with a launch or a config
 #[derive(Args)]
@@ -62,13 +62,13 @@ impl Tool for CheckArgs {
         let mut launch = launch::read(self.launch, &mut reader);
         (launch.output.check, launch.output.fix) = (true, self.fix);
         if launch.command.is_empty() && !has_config {
-            let of_command = run("zlaunch check --deepspeed zero2 -- swift sft --model Qwen/Qwen3-8B");
+            let other = run("zlaunch check --deepspeed zero2 -- swift sft --model Qwen/Qwen3-8B --dataset data.jsonl");
             let problem = Problem::error(Rule::Usage, "there is nothing to check").at("zlaunch check");
-            reader.problems.push(problem.fix(run("zlaunch check ds_config.json").or(of_command)));
+            reader.problems.push(problem.fix(run("zlaunch check ds_config.json").or(other)));
         }
         let configs = launch.command.iter().all(|word| is_config(word, &launch.search, reader.host));
         if self.fix && !configs {
-            let what = "`--fix` mends the files of configs, not a command";
+            let what = "`--fix` only edits config files";
             let problem = Problem::error(Rule::Usage, what).at("--fix").fix(run("zlaunch check --fix ds_config.json"));
             reader.problems.push(problem);
         }

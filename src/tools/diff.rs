@@ -37,8 +37,8 @@ const ABOUT: &str =
 Examples:
   zlaunch diff zero2 zero3
   zlaunch diff zero3 ds_config.json
-  zlaunch diff zero3 --deepspeed zero3 -- swift sft --model Qwen/Qwen3-8B
-  zlaunch diff record --deepspeed zero3 -- swift sft --model Qwen/Qwen3-8B";
+  zlaunch diff zero3 --deepspeed zero3 -- swift sft --model Qwen/Qwen3-8B --dataset data.jsonl
+  zlaunch diff record --deepspeed zero3 -- swift sft --model Qwen/Qwen3-8B --dataset data.jsonl";
 
 /// Compare two configs key by key, or a record with a launch
 #[derive(Args)]

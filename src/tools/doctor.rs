@@ -22,7 +22,7 @@ const ABOUT: &str =
 
 Examples:
   zlaunch doctor
-  zlaunch doctor --deepspeed zero3 -- swift sft --model Qwen/Qwen3-8B";
+  zlaunch doctor --deepspeed zero3 -- swift sft --model Qwen/Qwen3-8B --dataset data.jsonl";
 
 /// Report what zlaunch sees on this machine
 #[derive(Args)]

@@ -127,7 +127,7 @@ fn unknown(word: &str, search: &Search) -> Problem {
 
 fn subjects(search: &Search) -> String {
     const FIRST: &str =
-        "zlaunch explain WORD: a name, the last part of a key, or a part of a name, which lists those that have it";
+        "zlaunch explain WORD: a name, the last part of a key, or part of a name, which lists every match";
     let mut text = wrapped(FIRST, 0, width());
     for topic in Topic::LISTED {
         text += &format!("\n{}\n", topic.names()[0]);

@@ -34,13 +34,13 @@ use answer::Answer;
 const PROGRAM: &str = include_str!("rehearse/rehearsal.py");
 
 const ABOUT: &str =
-    "The installed trainer runs on the CPU as rank 0 of all ranks, without weights or GPUs, up to deepspeed.initialize and \
+    "The installed trainer runs on the CPU as rank 0 of the whole job, without loading weights or using GPUs, up to deepspeed.initialize and \
     the first forward pass. Nothing is written or launched. All launch options work here: see `zlaunch --help`.
-Exit status: 1 if zlaunch or the trainer refuses the launch; 0 if it arrives, or gets as far as it can.
+Exit status: 1 if zlaunch or the trainer refuses the launch; 0 if it arrives, or if the rest needs a GPU, the network or more time.
 
 Examples:
-  zlaunch rehearse --nnodes 2 --nproc-per-node 8 --deepspeed zero3 -- swift sft --model Qwen/Qwen3-8B
-  zlaunch rehearse --nproc-per-node 8 -- swift sft --model Qwen/Qwen3-8B --deepspeed zero3 && sbatch job.sh";
+  zlaunch rehearse --deepspeed zero3 -- swift sft --model Qwen/Qwen3-8B --dataset data.jsonl
+  zlaunch rehearse --nnodes 2 --nproc-per-node 8 --deepspeed zero3 -- python train.py && sbatch job.sh";
 
 /// Seconds, long enough for a slow file system.
 const TIMEOUT: u32 = 300;
@@ -48,14 +48,14 @@ const TIMEOUT: u32 = 300;
 /// Try a launch with the real trainer, on the CPU
 #[derive(Args)]
 #[command(
-    long_about = "用真正的训练器在 CPU 上预演一次启动，不需要权重",
+    long_about = "用真正的训练框架在 CPU 上预演一次启动，不需要权重",
     override_usage = "zlaunch rehearse [OPTIONS] -- COMMAND [ARGS]...",
     after_help = ABOUT,
-    after_long_help = "已安装的训练器在 CPU 上以所有 rank 中的 rank 0 运行，不需要权重和 GPU，直到 deepspeed.initialize 和第一次前向计算。不写入也不启动任何东西。启动的所有选项都可以用：见 `zlaunch --help`。\n退出码：zlaunch 或训练器拒绝这次启动时是 1；到达终点，或走到能走的最远处时是 0。"
+    after_long_help = "已安装的训练框架在 CPU 上作为整个作业的 rank 0 运行，不加载权重，不用 GPU，直到 deepspeed.initialize 和第一次前向计算。不写入也不启动任何东西。启动的所有选项都可以用：见 `zlaunch --help`。\n退出码：zlaunch 或训练框架拒绝这次启动时是 1；到达终点，或其余部分需要 GPU、网络或更多时间时是 0。"
 )]
 pub(crate) struct RehearseArgs {
     /// Let the trainer use the network for missing configs, tokenizers and datasets
-    #[arg(long, help_heading = "Rehearsal", long_help = "本地没有的配置、tokenizer 和数据集，允许训练器联网获取")]
+    #[arg(long, help_heading = "Rehearsal", long_help = "本地没有的配置、tokenizer 和数据集，允许训练框架联网获取")]
     online: bool,
     /// Stop after this many seconds; 300 by default
     #[arg(long, value_name = "SECONDS", help_heading = "Rehearsal", long_help = "最多运行这么多秒；默认 300")]
@@ -132,7 +132,7 @@ fn rehearse(
     host: &Host,
 ) -> Result<Answer, Vec<Problem>> {
     let Some(python) = plan.trainer.python.as_deref() else {
-        let what = format!("no Python is known that runs `{}`, so it cannot be rehearsed", plan.trainer.runs);
+        let what = format!("no Python was found that runs `{}`, so it cannot be rehearsed", plan.trainer.runs);
         let problem = Problem::error(Rule::NotFound, what).at(&plan.trainer.runs);
         return Err(problem.fix(fix::run("zlaunch doctor -- COMMAND")).into());
     };

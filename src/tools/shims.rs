@@ -36,7 +36,7 @@ const SHIM: &str = include_str!("../../shims/shim.sh");
 
 const USAGE: &str = "zlaunch shims install|remove|list [DIR]";
 
-/// Install shims that put zlaunch into existing scripts
+/// Install shims that add zlaunch to existing scripts
 #[derive(Args)]
 #[command(long_about = "安装 shim，现有脚本无需改动", override_usage = USAGE)]
 pub(crate) struct ShimsArgs {
@@ -123,7 +123,7 @@ fn list(folder: &Path, host: &Host) -> Result<u8, Vec<Problem>> {
     });
     let table = TextTable::of_pairs(0, rows);
     if table.lines.is_empty() {
-        err(&format!("no shims in {}; `zlaunch shims install` puts them there\n", folder.display()));
+        err(&format!("no shims in {}; `zlaunch shims install` installs them\n", folder.display()));
     }
     out(&table.to_string())
 }
@@ -134,7 +134,7 @@ fn advice(folder: &Path, host: &Host) -> Vec<u8> {
     let real = |program: PathBuf| fs::canonicalize(program).ok();
     let is_active = first.and_then(real).is_some_and(|first| Some(first) == real(folder.join(LAUNCHERS[0])));
     let is_found = host.find_program(OsStr::new("zlaunch")).is_some() || folder.join("zlaunch").is_file();
-    let without = "; zlaunch itself is not on PATH: until it is, they run the real programs unchanged";
+    let without = "; zlaunch itself is not on PATH: until it is, the shims run the real programs unchanged";
     let note = if is_found { "" } else { without };
     let mut text = format!("{} shims in {}{note}\n", names().len(), folder.display()).into_bytes();
     if is_active {

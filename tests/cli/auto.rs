@@ -326,7 +326,7 @@ fn a_trainer_that_fills_auto_itself_is_left_its_keys() {
     let why = |key: &str| left.iter().find(|it| it["key"] == key).and_then(|it| it["why"].as_str()).unwrap_or_default();
     assert!(why("train_micro_batch_size_per_gpu").contains("train_dataloader.batch_size"), "{left:?}");
     assert!(why("bf16.enabled").contains("GPU") && why("gradient_clipping").contains("max_norm"), "{left:?}");
-    assert!(why("zero_optimization.reduce_bucket_size").contains("DeepSpeed takes its default"), "{left:?}");
+    assert!(why("zero_optimization.reduce_bucket_size").contains("DeepSpeed uses its default"), "{left:?}");
     // Nobody fills this one, and DeepSpeed would compare the text with a number.
     assert!(plan["config"].get("train_batch_size").is_none(), "{}", plan["config"]);
     assert_eq!(plan["fills"], serde_json::json!([]));

@@ -240,7 +240,7 @@ fn accelerates_own_settings_are_judged_like_a_config() {
         (format!("{usual}mixed_precision: bf16\n"), "--fp16 true", ""),
         (format!("{usual}mixed_precision: bf16\n"), "--bf16 false", "error: `bf16.enabled` is true"),
         ("distributed_type: [\n".to_string(), "", "error: not YAML"),
-        (String::new(), "", "error: accelerate's config file has no settings"),
+        (String::new(), "", "error: accelerate's config file is empty"),
     ] {
         sandbox.file("acc.yaml", &yaml);
         let words = format!(

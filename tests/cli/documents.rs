@@ -284,7 +284,19 @@ fn the_description_and_the_address_are_those_of_cargo_toml() {
         for address in text.lines().filter_map(|line| line.trim().strip_prefix("- repo: ")) {
             assert_eq!(address, env!("CARGO_PKG_REPOSITORY"), "{document}");
         }
+        for tag in text.lines().filter_map(|line| line.trim().strip_prefix("rev: ")) {
+            assert_eq!(tag, concat!("v", env!("CARGO_PKG_VERSION")), "{document}: the tag of this release");
+        }
     }
+}
+
+/// Readers have little time: what a user reads is the README and docs/*.md.
+#[test]
+fn the_pages_for_users_stay_short() {
+    let is_page = |name: &String| name == ENGLISH || name.starts_with("docs/") && name.matches('/').count() == 1;
+    let words: usize =
+        documents().iter().filter(|name| is_page(name)).map(|name| read(name).split_whitespace().count()).sum();
+    assert!((8_000..=16_000).contains(&words), "{words} words");
 }
 
 #[test]

@@ -158,7 +158,7 @@ fn half_a_place_is_refused_with_what_is_missing() {
         (
             &[("SLURM_JOB_ID", "7"), ("SLURM_JOB_NUM_NODES", "2"), ("SLURM_NODEID", "0")],
             &["--node-rank", "1", "--master-addr", "n1"],
-            &["2 machines need the address and port of the first one"],
+            &["2 machines need the address and port of the first"],
         ),
     ] {
         let sandbox = with(variables);
@@ -407,7 +407,7 @@ fn a_batch_script_is_started_on_every_machine() {
     ]);
     let run = Run::of(sandbox.command(ZERO3.iter().chain(SWIFT)).env("PATH", sandbox.bin()));
     assert_eq!(run.status, Some(127), "{run:?}");
-    assert!(run.stderr.contains("no `srun` on PATH"), "{run:?}");
+    assert!(run.stderr.contains("`srun`, which reaches them, is not on PATH"), "{run:?}");
     sandbox.program("srun");
     sandbox.launch(ZERO3, SWIFT).succeeded();
     let argv = sandbox.recorded();
@@ -496,7 +496,9 @@ fn a_hostfile_goes_to_deepspeeds_runner() {
         sandbox.file("hosts", text);
         sandbox.launch(&["--hostfile", "hosts", "--include", include], &command).refused(&["no machine `", help]);
     }
-    sandbox.launch(&["--hostfile", "hosts", "--launcher", "torchrun"], &command).refused(&["only deepspeed's runner"]);
+    sandbox
+        .launch(&["--hostfile", "hosts", "--launcher", "torchrun"], &command)
+        .refused(&["only DeepSpeed's own launcher"]);
 }
 
 #[test]
@@ -594,13 +596,13 @@ fn launchers_in_the_shell_of_a_job() {
         "{plan}"
     );
     for asked in ["direct", "local"] {
-        sandbox.launch(&["--launcher", asked], SCRIPT).refused(&["on one machine of the job only", "drop --launcher"]);
+        sandbox.launch(&["--launcher", asked], SCRIPT).refused(&["on only one machine of the job", "drop --launcher"]);
     }
     // A site's variable gives way where it cannot be followed, and to commands that are none of ours.
     for asked in ["local", "srun", "torchrun"] {
         sandbox.var("ZLAUNCH_LAUNCHER", asked);
         assert_eq!(sandbox.plan(&[], SCRIPT)["launcher"], "srun", "{asked}");
-        sandbox.launch(&[], &["true"]).refused(&["does not know `true`", "SLURM_JOB_NUM_NODES=2"]);
+        sandbox.launch(&[], &["true"]).refused(&["does not recognize `true`", "SLURM_JOB_NUM_NODES=2"]);
         assert_eq!(sandbox.plan(&[], &["swift", "export"])["launcher"], "direct", "{asked}");
     }
     let mut inside = step(&[]);
@@ -608,7 +610,7 @@ fn launchers_in_the_shell_of_a_job() {
     assert_eq!(inside.plan(&[], SCRIPT)["launcher"], "torchrun");
     let srun: Vec<&str> = ["srun"].iter().chain(SCRIPT).copied().collect();
     inside.program("srun");
-    inside.launch(ZERO3, &srun).refused(&["an `srun` inside a step waits"]);
+    inside.launch(ZERO3, &srun).refused(&["`srun` inside a step waits"]);
     let tasks = step(&[("SLURM_STEP_TASKS_PER_NODE", "4(x2)")]);
     tasks.launch(&["--launcher", "torchrun"], SCRIPT).refused(&["4 tasks run on this machine", "--ntasks-per-node=1"]);
 }
@@ -678,7 +680,7 @@ fn what_a_scheduler_does_not_tell_can_be_given_by_flags() {
         assert_eq!(topology(&sandbox.plan(&said, SCRIPT)), json!([2, 1, 4, 8, "h0", 1234]));
     }
     let odd = step(&[("SLURM_STEP_NODELIST", "n[2-1]")]);
-    odd.launch(&[], SCRIPT).refused(&["not a host list", "--node-rank"]);
+    odd.launch(&[], SCRIPT).refused(&["not a Slurm host list", "--node-rank"]);
     assert_eq!(topology(&odd.plan(&said, SCRIPT)), json!([2, 1, 4, 8, "h0", 1234]));
     // The number of processes does not say what RANK counts.
     let pod = with(&[("RANK", "1"), ("WORLD_SIZE", "2"), ("MASTER_ADDR", "m"), ("MASTER_PORT", "1234")]);
@@ -697,7 +699,7 @@ fn a_hostfile_is_not_for_ranks_that_exist() {
     assert_eq!(sandbox.plan(&[], SCRIPT)["launcher"], "direct");
     let plain = with(&[]);
     plain.file("hosts", "h0 slots=4\n");
-    plain.launch(&["--hostfile", "hosts"], &["true"]).refused(&["does not know `true`", "--hostfile hosts"]);
+    plain.launch(&["--hostfile", "hosts"], &["true"]).refused(&["does not recognize `true`", "--hostfile hosts"]);
     plain.launch(&["--hostfile", "hosts", "--nnodes", "3"], SCRIPT).refused(&["--nnodes 3", "--include"]);
     plain.launch(&["--hostfile", "hosts"], &["deepspeed", "x.py"]).refused(&["give it to `deepspeed`"]);
     plain.launch(&["--include", "localhost:0"], &["torchrun", "x.py"]).refused(&["give it to `torchrun`"]);

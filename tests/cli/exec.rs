@@ -312,7 +312,7 @@ fn config_out_never_overwrites_an_input() {
     ] {
         let options: Vec<&str> = mine.iter().chain(more).chain(&["--config-out", out]).copied().collect();
         let path = format!("--config-out {out}");
-        sandbox.launch(&options, command).refused(&["would overwrite", "which this launch reads", &path]);
+        sandbox.launch(&options, command).refused(&["would overwrite", "an input of this launch", &path]);
     }
     for (name, text) in files {
         assert_eq!(fs::read_to_string(sandbox.cwd().join(name)).unwrap(), text);

@@ -273,7 +273,7 @@ fn a_command_says_what_it_trains() {
         (&8.into(), &true.into())
     );
     let grpo = report("swift rlhf --rlhf_type grpo --model m");
-    assert!(grpo["assumed"].to_string().contains("other models are extra"), "{}", grpo["assumed"]);
+    assert!(grpo["assumed"].to_string().contains("other models come on top"), "{}", grpo["assumed"]);
     let kto = report("swift rlhf --rlhf_type kto --model m");
     assert!(kto["assumed"].to_string().contains("as TRL computes it"), "{}", kto["assumed"]);
     let long = report("swift sft --model m --max_length 4096 --sequence_parallel_size 4");
@@ -373,7 +373,7 @@ fn what_cannot_be_known_is_asked_for() {
     fit(&sandbox, &["--params", "8B", "--gpus", "1", "--dtype", "bfloat1"]).refused(&["did you mean `bfloat16`"]);
     let run = fit(&sandbox, &["--params", "8B", "--gpus", "1"]);
     run.succeeded();
-    assert!(run.stdout.contains("not known here: --gpu-memory 80GiB"), "{}", run.stdout);
+    assert!(run.stdout.contains("unknown: --gpu-memory 80GiB"), "{}", run.stdout);
 }
 
 #[test]
@@ -385,7 +385,7 @@ fn impossible_sizes_are_refused() {
         &["--params", "8B", "--gpus", "8", "--seq-len", most, "--micro-batch", most],
         &["--params", "8B", "--gpus", "8", "--nnodes", most],
     ] {
-        fit(&sandbox, words).refused(&["too large for any training", "--seq-len 2048"]);
+        fit(&sandbox, words).refused(&["too large for any run", "--seq-len 2048"]);
     }
     sandbox.file("wide/config.json", QWEN3_8B.replace("4096", "4611686018427387904"));
     fit(&sandbox, &["--model", "wide", "--gpus", "8"]).refused(&["cannot be computed", "--params 8B"]);
@@ -427,7 +427,7 @@ fn the_host_memory_of_a_launch_is_that_of_this_machine() {
     let command = swift("m", &[]);
     assert_eq!(sandbox.plan(&options, &command)["template"]["name"], "zero3_offload");
     let little = [&options[..], &["--host-memory", "1GiB"]].concat();
-    sandbox.launch(&little, &command).refused(&["fits with no template", "on the host"]);
+    sandbox.launch(&little, &command).refused(&["no template fits this run", "on the host"]);
 }
 
 /// Stage 3 gathers parameters, and pairs of answers have logits of many sizes.
@@ -478,7 +478,7 @@ fn auto_refuses_with_the_table_when_it_cannot_know() {
     sandbox.launch(AUTO, &["swift", "sft", "--tuner_type", "full"]).refused(&["names no model", "--model"]);
     sandbox.launch(AUTO, &["swift", "rlhf", "--rlhf_type", "grpo", "--model", "m"]).refused(&["more than one model"]);
     sandbox.var("ZLAUNCH_GPU_MEMORY", "8GiB");
-    sandbox.launch(AUTO, &swift("m", &[])).refused(&["this training fits with no template", "QLoRA"]);
+    sandbox.launch(AUTO, &swift("m", &[])).refused(&["no template fits this run", "QLoRA"]);
     assert!(!sandbox.executed());
 }
 

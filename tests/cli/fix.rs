@@ -130,7 +130,7 @@ fn what_is_not_sure_is_left_alone() {
     );
     sandbox
         .run(["check", "--fix", "--deepspeed", "ds.json", "--", "swift", "sft"])
-        .refused(&["`--fix` mends the files of configs"]);
+        .refused(&["`--fix` only edits config files"]);
 }
 
 #[test]
@@ -155,15 +155,15 @@ fn the_line_is_shown_with_a_mark() {
 fn every_mistake_of_json_has_a_help_of_its_own() {
     let sandbox = Sandbox::new();
     for (text, help) in [
-        ("{'a': 1}", "write \"…\" around"),
-        ("{“a”: 1}", "write \"…\" around"),
-        ("{\"a\": 1 # x\n}", "write // in front"),
+        ("{'a': 1}", "use double quotes around"),
+        ("{“a”: 1}", "use double quotes around"),
+        ("{\"a\": 1 # x\n}", "start a comment with //"),
         ("{\"a\": NaN}", "write another number"),
         ("{\"a\": True}", "write it in lowercase"),
-        ("{\"a\": 1 \"b\": 2}", "put a comma behind"),
+        ("{\"a\": 1 \"b\": 2}", "add a comma after"),
         ("a:\n  b: 2\n", "a DeepSpeed config is JSON"),
-        ("{a: 1}", "put the name between"),
-        ("{\"a\": 1,, }", "leave it out"),
+        ("{a: 1}", "put double quotes around the key"),
+        ("{\"a\": 1,, }", "drop it"),
     ] {
         sandbox.file("ds.json", text);
         let run = sandbox.run(["check", "ds.json"]);

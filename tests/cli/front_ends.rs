@@ -714,7 +714,7 @@ fn a_version_that_was_not_recorded_is_judged_by_the_nearest_with_warnings() {
     assert_eq!(plan["config"]["train_micro_batch_size_per_gpu"], "auto");
     let said = &plan["diagnostics"][0];
     assert_eq!((&said["severity"], &said["rule"]), (&json!("warning"), &json!("argument")));
-    let known = "(known from ms-swift 3.0.0 on; 2.6.1 is installed)";
+    let known = "(known for ms-swift 3.0.0 and later; 2.6.1 is installed)";
     assert!(said["message"].as_str().unwrap().ends_with(known), "{said}");
 }
 

@@ -110,5 +110,5 @@ fn zlaunch_is_put_behind_the_program_not_behind_its_interpreter() {
     let sandbox = Sandbox::new();
     let swift = sandbox.bin().join("swift");
     let run = sandbox.launch(&["--deepspeed", "zero2"], &["python", swift.to_str().unwrap(), "export"]);
-    run.refused(&["takes a DeepSpeed config", "put zlaunch in front of the training command"]);
+    run.refused(&["takes a DeepSpeed config", "put zlaunch before the training command"]);
 }

@@ -465,7 +465,7 @@ fn logs_and_prefixes_are_torchruns() {
     let asked =
         |more: &[&str]| sandbox.launch(&[LOCAL, &["--nproc-per-node", "2"], more].concat(), &["python", "x.py"]);
     for flags in [&["--log-dir", "logs"][..], &["--prefix"]] {
-        asked(flags).refused(&["log folders and prefixes are torchrun's", flags[0], "--launcher torchrun"]);
+        asked(flags).refused(&["log folders and prefixes need torchrun", flags[0], "--launcher torchrun"]);
     }
     // One process needs no launcher, unless its output is asked for. A variable for a whole site does not ask.
     let launcher = |sandbox: &Sandbox, options: &[&str]| sandbox.plan(options, &["python", "x.py"])["launcher"].clone();
@@ -476,7 +476,7 @@ fn logs_and_prefixes_are_torchruns() {
     assert_eq!(launcher(&sandbox, &["--nproc-per-node", "2", "--prefix"]), "torchrun");
     fs::remove_dir_all(sandbox.site().join("torch")).unwrap();
     let options = ["--nproc-per-node", "2", "--log-dir", "logs"];
-    sandbox.launch(&options, &["python", "x.py"]).refused(&["log folders and prefixes are torchrun's", "--log-dir"]);
+    sandbox.launch(&options, &["python", "x.py"]).refused(&["log folders and prefixes need torchrun", "--log-dir"]);
 }
 
 #[test]

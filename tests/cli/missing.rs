@@ -67,11 +67,7 @@ fn a_path_that_is_not_there_is_refused_where_it_was_written() {
         &["swift", "sft", "--model", "./modle"],
         &["`./modle` does not exist", "--> --model ./modle", "/cwd/model`?"],
     );
-    refused(
-        &sandbox,
-        &["python", "train.py", "--model_name_or_path=~/model"],
-        &["nothing expands the `~`", "/home/model"],
-    );
+    refused(&sandbox, &["python", "train.py", "--model_name_or_path=~/model"], &["is not expanded", "/home/model"]);
     accepted(&sandbox, &["swift", "sft", "--model=~/model", "--dataset", "AI/x#100", "--output_dir", "./new"]);
     let warned =
         sandbox.launch(&[&["check"], ZERO2].concat(), &["python", "train.py", "--resume_from_checkpoint", "./no"]);
@@ -95,8 +91,12 @@ fn gpus_that_are_not_there_are_refused() {
     let mut sandbox = Sandbox::new();
     for (list, says, help) in [
         ("0,1,1", "`1` is in the list twice: torch sees no GPU", "CUDA_VISIBLE_DEVICES=0,1 (each GPU once)"),
-        ("a,b", "`a` is not a GPU, and the list ends there", "CUDA_VISIBLE_DEVICES=0,1 (numbers, or GPU-…"),
-        ("0,x", "torch sees only the GPU before it", "CUDA_VISIBLE_DEVICES=0,1 (numbers, or GPU-…"),
+        (
+            "a,b",
+            "`a` is not a GPU, and the list ends there",
+            "CUDA_VISIBLE_DEVICES=0,1 (comma-separated numbers, or GPU-…",
+        ),
+        ("0,x", "torch sees only the GPU before it", "CUDA_VISIBLE_DEVICES=0,1 (comma-separated numbers, or GPU-…"),
     ] {
         sandbox.var("CUDA_VISIBLE_DEVICES", list);
         refused(&sandbox, SWIFT, &["error[visible-devices]", says, help]);
@@ -152,7 +152,7 @@ fn configs_are_checked_without_a_command() {
     sandbox.file("odd.json", r#"{"zero_optimization": {"stage": 2}, "no_such_key": 1}"#);
     let check = |words: &[&str]| sandbox.run([&["check"], words].concat());
     for (words, status, says) in [
-        (&["good.json"][..], 0, "are not checked\n0 errors, 0 warnings, 0 notes"),
+        (&["good.json"][..], 0, "are not checked without a command\n0 errors, 0 warnings, 0 notes"),
         (&["zero3_offload"], 0, "0 errors, 0 warnings"),
         (&["--deepspeed", "zero2"], 0, "0 errors, 0 warnings"),
         (&["good.json", "bad.json"], 1, "bad.json:1:36"),

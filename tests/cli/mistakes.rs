@@ -160,8 +160,8 @@ fn what_was_meant_can_be_pasted() {
 fn words_with_spaces_are_not_what_was_meant() {
     let sandbox = Sandbox::new();
     let quoted = sandbox.run(["-n", "--deepspeed zero3", "--", "swift", "sft"]);
-    quoted.refused(&["leave out the quotes", "  help: zlaunch -n --deepspeed zero3 -- swift sft\n"]);
-    sandbox.run(["-n", "--deepspeed", "zero3", " "]).refused(&["take away the space behind the last `\\`"]);
+    quoted.refused(&["drop the quotes", "  help: zlaunch -n --deepspeed zero3 -- swift sft\n"]);
+    sandbox.run(["-n", "--deepspeed", "zero3", " "]).refused(&["remove the space after the last `\\`"]);
 }
 
 #[test]
@@ -183,12 +183,7 @@ fn files_that_are_almost_right() {
             "--deepspeed ours.json -- swift sft",
             "write \"$zlaunch\"",
         ),
-        (
-            "ours.json",
-            r#""zero_optimization": {"stage": 2}"#,
-            "--deepspeed ours.json -- swift sft",
-            "put { in front of it",
-        ),
+        ("ours.json", r#""zero_optimization": {"stage": 2}"#, "--deepspeed ours.json -- swift sft", "add { before it"),
     ] {
         sandbox.file(name, text);
         sandbox.run(words.split(' ')).refused(&[&format!("  help: {help}")]);
@@ -236,7 +231,7 @@ fn a_key_that_set_wrote_is_not_unset() {
         sandbox.run(words)
     };
     for (set, help) in [
-        ("stage=3", "its place is `zero_optimization.stage`: --set zero_optimization.stage=3\n"),
+        ("stage=3", "it belongs in `zero_optimization.stage`: --set zero_optimization.stage=3\n"),
         (
             "zero_optimization.overlap_com=true",
             "did you mean `overlap_comm`? --set zero_optimization.overlap_comm=true\n",
@@ -252,12 +247,12 @@ fn a_key_that_set_wrote_is_not_unset() {
             "drop --set zero_optimization.reduce_bucket_size=1.5 (the default is 500000000)\n",
         ),
         ("zero.stage=3", "did you mean `zero_optimization`? --set zero_optimization.stage=3\n"),
-        ("/zero_optimization/stage=3", "its place is `zero_optimization.stage`: --set zero_optimization.stage=3\n"),
+        ("/zero_optimization/stage=3", "it belongs in `zero_optimization.stage`: --set zero_optimization.stage=3\n"),
         ("bf16=True", "--set bf16.enabled=true\n"),
         ("zero_optimization.stage=3,bf16.enabled=true", "--set zero_optimization.stage=3 --set bf16.enabled=true\n"),
         (
             "reduce_bucket_size=200M",
-            "its place is `zero_optimization.reduce_bucket_size`: --set zero_optimization.reduce_bucket_size=200000000\n",
+            "it belongs in `zero_optimization.reduce_bucket_size`: --set zero_optimization.reduce_bucket_size=200000000\n",
         ),
         (
             "zero_optimization.reduce_buckt_size=2e8",

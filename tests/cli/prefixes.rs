@@ -92,7 +92,7 @@ fn a_config_of_a_package_elsewhere_is_read_there() {
 fn where_zlaunch_cannot_go_the_right_order_is_shown() {
     let sandbox = with_tools();
     for (prefix, why) in [
-        ("docker run --gpus all image", "cannot look into the container"),
+        ("docker run --gpus all image", "cannot see into the container"),
         ("env -i PATH=/bin", "`env -i`"),
         ("env -C /tmp", "`env -C`"),
         ("sudo", "without -E"),
@@ -121,7 +121,8 @@ fn a_check_says_what_it_cannot_see() {
     assert!(check(&behind("nice", SWIFT)).contains("0 errors, 0 warnings"));
     let unknown = sandbox.run(["check", "--", "bash", "train.sh"]).stdout;
     assert!(
-        unknown.contains("warning[not-understood]: `bash`") && unknown.contains("0 errors, 1 warning"),
+        unknown.contains("warning[not-understood]: zlaunch does not recognize `bash`")
+            && unknown.contains("0 errors, 1 warning"),
         "{unknown}"
     );
     let odd = sandbox.run(["check", "--", "uv", "run", "--no-such-option", "x", "swift", "sft"]).stdout;

@@ -160,7 +160,10 @@ fn any_command_runs_as_it_is() {
     sandbox.executable("cwd/job.sh", "#!/bin/sh\nprintf '%s,' \"$@\"; exit 3\n");
     let run = sandbox.run(["./job.sh", "a b", "--deepspeed", "zero2"]);
     assert_eq!((run.status, run.stdout.as_str()), (Some(3), "a b,--deepspeed,zero2,"));
-    assert!(run.stderr.starts_with("warning[not-understood]: `job.sh` is not a training"), "{run:?}");
+    assert!(
+        run.stderr.starts_with("warning[not-understood]: zlaunch does not recognize `job.sh` as a training"),
+        "{run:?}"
+    );
     sandbox.launch(ZERO2, &["./job.sh"]).refused(&["`job.sh` takes a DeepSpeed config", "--trainer hf"]);
     let plan = sandbox.plan(&["--nproc-per-node", "2"], &["some-tool", "sft", "run.yaml"]);
     assert_eq!((&plan["launcher"], &plan["diagnostics"][0]["rule"]), (&"direct".into(), &"not-found".into()));

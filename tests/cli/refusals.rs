@@ -216,7 +216,7 @@ fn a_word_that_is_only_a_space_is_told() {
     let words =
         "check --deepspeed zero2 --nproc-per-node 2 -- swift sft --model a/b --torch_dtype bfloat16 --dataset c/d";
     let run = sandbox.run(words.split(' ').chain([" "]));
-    assert!(run.stdout.contains("error[argument]: the command ends with a word that is only a space"), "{run:?}");
+    assert!(run.stdout.contains("error[argument]: the command ends with a space after a `\\`"), "{run:?}");
 }
 
 /// What is not in the cache cannot be loaded where the hub is not asked.

@@ -65,7 +65,7 @@ fn it_arrives_with_the_planned_config() {
         "model       Qwen3ForCausalLM, 8,190,735,360 parameters, 21,823,488 of them trained\n",
         "dataset     300 rows\n",
         "DeepSpeed   arrived with the planned config\n",
-        "first step  the shapes of the forward pass fit\n",
+        "first step  the shapes in the forward pass match\n",
         "arrived: rank 0 of 2 in ",
     ] {
         assert!(run.stdout.contains(said), "{said}: {}", run.stdout);
@@ -83,8 +83,9 @@ fn a_key_that_arrives_with_another_value_is_shown() {
     let run = rehearsed(&telling(&initialized("{}")), &[]);
     run.succeeded();
     assert!(
-        run.stdout
-            .contains("warning[rehearsal]: deepspeed.initialize of Qwen3ForCausalLM gets another config than planned")
+        run.stdout.contains(
+            "warning[rehearsal]: deepspeed.initialize of Qwen3ForCausalLM gets a different config than planned"
+        )
     );
     assert!(run.stdout.contains("  --> zero_optimization.stage: 2 planned, null arrived\n"), "{}", run.stdout);
 }
@@ -97,7 +98,7 @@ fn a_refusal_is_shown_with_its_place() {
     let run = rehearsed(&telling(&refused), &[]);
     assert_eq!(run.status, Some(1), "{run:?}");
     for said in [
-        "error: swift refuses this launch: ValueError: no gradient_accumulation_steps:\n",
+        "error: ms-swift rejected this launch: ValueError: no gradient_accumulation_steps:\n",
         "  --> - one\n  --> - two\n  --> swift/arguments/sft_args.py:12, in __post_init__\n",
         "  help: zlaunch explain gradient_accumulation_steps\n",
         "\nrefused: rank 0 of 2 in ",
@@ -109,10 +110,10 @@ fn a_refusal_is_shown_with_its_place() {
 #[test]
 fn what_the_pretence_cannot_do_is_no_refusal() {
     for (event, says) in [
-        ("limit", "note: rehearsed up to the trainer; the rest cannot be tried without a GPU: RuntimeError: no\n"),
+        ("limit", "note: rehearsed up to the trainer; the rest needs a GPU: RuntimeError: no\n"),
         (
             "unsure",
-            "note: rehearsed up to the trainer; what then fails may be the rehearsal's own fault: RuntimeError: no\n",
+            "note: rehearsed up to the trainer; the next failure may come from the rehearsal itself: RuntimeError: no\n",
         ),
         (
             "network",
@@ -123,14 +124,14 @@ fn what_the_pretence_cannot_do_is_no_refusal() {
         let run = rehearsed(&telling(&told), &[]);
         run.succeeded_silently();
         assert!(run.stdout.contains(says), "{}", run.stdout);
-        assert!(run.stdout.contains("\ncame as far as it can: rank 0 of 2 in "), "{}", run.stdout);
+        assert!(run.stdout.contains("\nincomplete") && run.stdout.contains(": rank 0 of 2 in "), "{}", run.stdout);
     }
     let died = sandbox(&format!("cat <<END\n{STARTED}\nEND\necho a last word >&2\nkill -9 $$"));
     let run = rehearsed(&died, &[]);
     run.succeeded();
     assert!(run.stdout.contains("then the process ended: signal: 9 (SIGKILL): a last word\n"), "{}", run.stdout);
     let ended = rehearsed(&telling(r#"{"event": "end", "why": "itself"}"#), &[]);
-    assert!(ended.stdout.contains("never called deepspeed.initialize"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("ended without calling deepspeed.initialize"), "{}", ended.stdout);
 }
 
 #[test]

@@ -43,7 +43,7 @@ fn plain_words_pass_and_what_a_shell_would_change_is_refused() {
         odd.iter().chain(&["a|b", ">x", "<x", "(", ")", "#", "100%", "%n %h", "two\nlines", "a\tb", "{a,b}", "=ls"])
     {
         let run = sandbox.launch(&[HOSTS, &["-n"]].concat(), &[SCRIPT, &["--a", word]].concat());
-        run.refused(&["would be read by the shell of every machine", "--> the command", "drop --hostfile"]);
+        run.refused(&["would be read by the shell on every machine", "--> the command", "drop --hostfile"]);
     }
     // DeepSpeed quotes no script, whatever is in it.
     sandbox.launch(HOSTS, &["python", "train it.py"]).refused(&["`train it.py` would be read by the shell"]);
@@ -107,14 +107,14 @@ fn what_deepspeed_does_not_quote_is_refused() {
         (&["--launcher-arg=--venv_script=a; b"], "--venv_script"),
         (&["--launcher-arg=--enable_each_rank_log=a b"], "--enable_each_rank_log"),
     ] {
-        sandbox.launch(&[HOSTS, options].concat(), SCRIPT).refused(&["shell of every machine", place]);
+        sandbox.launch(&[HOSTS, options].concat(), SCRIPT).refused(&["shell on every machine", place]);
     }
     let folder = sandbox.path("cwd/a b");
     fs::create_dir(&folder).unwrap();
     let words = ["--hostfile", "../hosts", "--", "python", "x.py"];
     let output = output(sandbox.command(words).current_dir(&folder));
     assert_eq!(output.status.code(), Some(125), "{output:?}");
-    assert!(String::from_utf8_lossy(&output.stderr).contains("the folder you are in"), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("the current folder"), "{output:?}");
 }
 
 #[test]

@@ -34,7 +34,7 @@ fn a_value_is_filled_where_nothing_changes_it() {
     let words = "--learning_rate 1e-5";
     for (script, reads) in [
         (format!("{HEAD}{PARSED}print(args.learning_rate)\n"), "HfArgumentParser → TrainingArguments"),
-        (String::new(), "own.py: nothing that reads arguments is seen"),
+        (String::new(), "own.py: no argument parsing found"),
     ] {
         let plan = plan(&sandbox, RATE, &script, words);
         assert_eq!(plan["config"]["optimizer"]["params"]["lr"], 1e-5, "{script}");
@@ -61,16 +61,16 @@ fn what_is_doubtful_stays_auto_with_the_reason() {
             ),
             "own.py:7 may set learning_rate",
         ),
-        (argparse(option, "learning_rate=a.learning_rate"), "own.py reads its arguments by argparse"),
+        (argparse(option, "learning_rate=a.learning_rate"), "own.py reads its arguments with argparse"),
         (
             format!("{HEAD}class Mine(TrainingArguments):\n    learning_rate: str = '1'\nHfArgumentParser(Mine)\n"),
             "own.py:5 may set learning_rate",
         ),
         (format!("{HEAD}HfArgumentParser(Own)\n"), "own.py does not show what becomes of --learning_rate"),
-        (format!("{HEAD}{PARSED}args = TrainingArguments('out')\n"), "own.py:5 writes its arguments itself"),
-        ("import fire\nfire.Fire(main)\n".to_string(), "own.py reads its arguments by fire"),
+        (format!("{HEAD}{PARSED}args = TrainingArguments('out')\n"), "own.py:5 sets its arguments in code"),
+        ("import fire\nfire.Fire(main)\n".to_string(), "own.py reads its arguments with fire"),
         ("from somewhere import main\nmain()\n".to_string(), "zlaunch cannot see how own.py reads its arguments"),
-        (format!("{HEAD}args = TrainingArguments('out')\n"), "own.py:4 writes its arguments itself"),
+        (format!("{HEAD}args = TrainingArguments('out')\n"), "own.py:4 sets its arguments in code"),
     ] {
         let plan = plan(&sandbox, RATE, &script, "--learning_rate 1e-5");
         assert_eq!(left(&plan, "optimizer.params.lr").as_deref(), Some(why), "{script}");
@@ -102,7 +102,7 @@ fn switches_are_read_as_the_script_declares_them() {
     assert_eq!(bf16(&format!("{HEAD}{on}"), "--bf16 --no_bf16"), "auto");
     let fire =
         plan(&sandbox, &[], "import fire\nfire.Fire(main)\n", "--per_device_train_batch_size 0x2 --max_grad_norm None");
-    assert_eq!(left(&fire, "gradient_clipping").as_deref(), Some("own.py reads its arguments by fire"));
+    assert_eq!(left(&fire, "gradient_clipping").as_deref(), Some("own.py reads its arguments with fire"));
 }
 
 #[test]
@@ -238,7 +238,7 @@ fn an_option_that_the_parser_would_refuse_is_told() {
         found.map(|it| it["message"].as_str().unwrap().to_string())
     };
     let options = "import argparse\nfrom elsewhere import Trainer\nparser = argparse.ArgumentParser()\nparser.add_argument('--lr')\n";
-    let says = "`own.py` has no option `--deepspeed`, and argparse refuses what it does not know";
+    let says = "`own.py` has no option `--deepspeed`, and argparse refuses unknown options";
     assert_eq!(warned(&format!("{options}Trainer(parser.parse_args())\n")).as_deref(), Some(says));
     for more in [
         "parser.add_argument('--deepspeed')\n",
@@ -298,5 +298,5 @@ fn arguments_made_in_code_take_the_config_by_variables() {
     sandbox.file("own.py", format!("{HEAD}Trainer(args=TrainingArguments('o', deepspeed='ds.json'))\n"));
     sandbox
         .launch(&["--nproc-per-node", "2", "--deepspeed", "zero3"], &["python", "own.py"])
-        .refused(&["the script names its config itself: deepspeed='ds.json'"]);
+        .refused(&["the script sets its own config: deepspeed='ds.json'"]);
 }

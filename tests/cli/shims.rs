@@ -274,7 +274,7 @@ fn shim_folders_may_have_any_name() {
         sandbox.run(["shims", action, ""]).refused(&["zlaunch shims"]);
     }
     assert_eq!(fs::read_dir(sandbox.cwd()).unwrap().count(), files);
-    sandbox.run(["shims", "install", "a", "b"]).refused(&["`b` is not understood"]);
+    sandbox.run(["shims", "install", "a", "b"]).refused(&["unexpected argument `b`"]);
 }
 
 #[test]

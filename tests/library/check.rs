@@ -60,13 +60,13 @@ fn the_three_batch_sizes_of_eight_ranks() {
     let product = |global: u32, micro: u32, all: u32| {
         format!(
             "`train_batch_size` is {global}, but {micro} (micro batch, inferred) × 1 (accumulation steps, inferred) × 8 \
-             (ranks) make {all}"
+             (ranks) is {all}"
         )
     };
-    assert_eq!(said([0, 0, 4]), [format!("the config has neither `{}` nor `{}`", KEYS[0], KEYS[1])]);
+    assert_eq!(said([0, 0, 4]), [format!("the config sets neither `{}` nor `{}`", KEYS[0], KEYS[1])]);
     assert_eq!(said([60, 0, 0]), [product(60, 7, 56)]);
     assert_eq!(said([4, 0, 0]), [product(4, 0, 0)]);
-    assert_eq!(said([-8, 1, 0]), ["`train_batch_size` is -8, but DeepSpeed wants a number above 0"]);
+    assert_eq!(said([-8, 1, 0]), ["`train_batch_size` is -8, but DeepSpeed expects a number above 0"]);
 }
 
 #[test]

@@ -39,7 +39,7 @@ fn common(answers: impl Iterator<Item = String>) -> String {
 }
 
 fn is_known(model: &Weights) -> bool {
-    !model.assumed.iter().any(|assumed| assumed.contains("counts like llama"))
+    !model.assumed.iter().any(|assumed| assumed.contains("is counted like llama"))
 }
 
 /// Bytes of a step on one GPU.

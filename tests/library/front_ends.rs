@@ -281,13 +281,13 @@ fn what_accelerate_refuses_is_nobodys() {
         trainer.source_of_auto(key).unwrap_or_default()
     };
     assert_eq!(source("accelerate", "optimizer.params.betas"), "");
-    assert_eq!(source("accelerate", "train_micro_batch_size_per_gpu"), "accelerate takes it from the dataloader");
+    assert_eq!(source("accelerate", "train_micro_batch_size_per_gpu"), "accelerate reads it from the dataloader");
     assert_eq!(source("accelerate", "gradient_clipping"), "accelerate sets 1.0");
     // The first row that names a key counts.
     let [gathers, overlaps] = ["stage3_gather_16bit_weights_on_model_save", "overlap_comm"]
         .map(|key| source("accelerate", &format!("zero_optimization.{key}")));
-    assert_eq!((gathers, overlaps), ("accelerate sets false", "accelerate takes it from its DeepSpeedPlugin"));
-    assert_eq!(source("lightning", "zero_optimization.overlap_comm"), "DeepSpeed takes its default");
+    assert_eq!((gathers, overlaps), ("accelerate sets false", "accelerate reads it from its DeepSpeedPlugin"));
+    assert_eq!(source("lightning", "zero_optimization.overlap_comm"), "DeepSpeed uses its default");
     assert_eq!((source("xtuner", "train_batch_size"), source("hf", "train_batch_size")), ("", ""));
 }
 

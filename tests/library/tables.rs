@@ -139,7 +139,7 @@ fn tables() -> Vec<Table> {
         Table::new("shorthands", "| name | what it is |", shorthands()),
         Table::new("front ends", "| command | `--trainer` | what runs |", front_ends()),
         Table::new("recorded trainers", "| package | from | to | versions read |", recorded_trainers()),
-        Table::new("prefixes", "| in front | |", prefixes),
+        Table::new("prefixes", "| wrapper | |", prefixes),
         Table::new("auto", "| key | becomes | compared |", rules),
         Table::new("check", "| rule | | says |", checks),
         Table::new("variables", "| variable | zlaunch | for |", variables),
@@ -152,7 +152,7 @@ fn tables() -> Vec<Table> {
 /// Every document for readers.
 fn documents() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let entries = ["", "docs"].iter().flat_map(|folder| std::fs::read_dir(root.join(folder)).unwrap());
+    let entries = ["", "docs", "docs/dev"].iter().flat_map(|folder| std::fs::read_dir(root.join(folder)).unwrap());
     let paths = entries.map(|entry| entry.unwrap().path());
     paths.filter(|path| path.extension().is_some_and(|it| it == "md")).collect()
 }

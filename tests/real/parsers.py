@@ -32,7 +32,7 @@ AUTO = {
     "fp16": {"enabled": "auto"}, "bf16": {"enabled": "auto"}, "zero_optimization": {"stage": 3, "reduce_bucket_size": "auto", "stage3_prefetch_bucket_size": "auto"},
 }
 # What the trainer refuses behind its parser (a package that is not installed, a file that is not there) is another reason.
-OF_PARSER = re.compile(r" has no (option|argument) |: it wants |: it may mean | without a value")
+OF_PARSER = re.compile(r" has no (option|argument) |: it expects |: it could mean | without a value")
 # ms-swift ends without one.
 DATASET = ["--dataset", "AI-ModelScope/alpaca-gpt4-data-en"]
 
@@ -170,7 +170,7 @@ def try_next(checks, options):
 KEYS = ["train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps", "gradient_clipping", "optimizer.params.lr", "optimizer.params.betas", "optimizer.params.eps",
         "optimizer.params.weight_decay", "scheduler.params.warmup_min_lr", "scheduler.params.warmup_max_lr", "scheduler.params.warmup_num_steps", "fp16.enabled", "bf16.enabled",
         "zero_optimization.reduce_bucket_size", "zero_optimization.stage3_prefetch_bucket_size"]
-# ms-swift takes it from the model and the machine.
+# ms-swift reads it from the model and the machine.
 NOT_KNOWN = {("swift", key) for key in ("fp16.enabled", "bf16.enabled")}
 # What is asked for, how zlaunch is told, and the arguments that are given.
 CLASSES = {

@@ -51,7 +51,7 @@ def types(options):
 def documented(options):
     """Every script of the document; a refusal shows its sentences."""
     with installed(options) as folder:
-        asserted = ["assert ds['zero_optimization']['overlap_comm'] is True and 'steps_per_print' not in ds", "assert plan['topology']['world_size'] == 8 and report", "import json; json.dumps([ds, plan, report])"]
+        asserted = ["assert ds['zero_optimization']['overlap_comm'] is True and 'steps_per_print' not in ds", "assert plan['topology']['world_size'] == 8 and report and zlaunch.__version__.count('.') == 2", "import json; json.dumps([ds, plan, report])"]
         printed = run(sys.executable, "-c", "\n".join([*shown(), *asserted]), env={**os.environ, "PYTHONPATH": str(folder)}).stdout
         assert "error[wrong-value]: `zero_optimization.stage` is 4" in printed, printed
 

@@ -7,17 +7,17 @@
 
 Each function calls the executable installed with this package and returns its JSON. Keyword arguments are command-line options:
 `nproc_per_node=8` is `--nproc-per-node 8`, True is a switch, a list repeats the option, a dict is `KEY=VALUE` for each item, and None is
-left out. Where the command line would refuse, these functions raise `Refused`.
+ignored. Where the command line would refuse, these functions raise `Refused`.
 """
 import json
 import os
 import shlex
 import subprocess
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Sequence, Union
 
 from ._executable import places
 
-__all__ = ["Refused", "config", "fit", "plan"]
+__all__ = ["Refused", "__version__", "config", "fit", "plan"]
 
 Path = Union[str, "os.PathLike[str]"]
 Value = Union[None, bool, int, float, Path, Sequence[Path], Mapping[str, Any]]
@@ -35,6 +35,17 @@ class Refused(Exception):
         super().__init__(text)
         self.diagnostics = diagnostics
         self.status = status
+
+
+__version__: str
+# Not for type checkers, for which every name would exist.
+if not TYPE_CHECKING:
+
+    def __getattr__(name):
+        """`__version__` is the executable's, asked for when it is read."""
+        if name == "__version__":
+            return _run(["--version"]).stdout.split()[-1]
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def config(
@@ -71,10 +82,10 @@ def plan(command: Union[str, Sequence[Path]], **options: Value) -> Dict[str, Any
 
 
 def fit(command: Union[str, Sequence[Path]] = (), **options: Value) -> Dict[str, Any]:
-    """Whether a training fits: the memory each template needs, and which one to use. `docs/memory.md` lists the options."""
-    behind = ["--", *_words(command)] if command else []
+    """Whether a run fits: the memory each template needs, and which one to use. `docs/memory.md` lists the options."""
+    after = ["--", *_words(command)] if command else []
     # 1: nothing fits, which is an answer.
-    answer: Dict[str, Any] = _ask(["fit", "--format=json", *_options(**options), *behind], {0, 1})
+    answer: Dict[str, Any] = _ask(["fit", "--format=json", *_options(**options), *after], {0, 1})
     return answer
 
 
@@ -105,13 +116,17 @@ def _text(option: str, item: Any) -> str:
     return json.dumps(item) if option == "set" else str(item)
 
 
-def _ask(words: List[str], answers: "set[int]", environment: Optional[Mapping[str, str]] = None) -> Any:
-    """The JSON that the executable prints, if it ends with one of these statuses."""
+def _run(words: List[str], environment: Optional[Mapping[str, str]] = None) -> "subprocess.CompletedProcess[str]":
     looked = places()
     program = next((program for program in looked if os.access(program, os.X_OK) and os.path.isfile(program)), None)
     if program is None:
         raise FileNotFoundError(f"the executable of zlaunch is not installed: {', '.join(looked)}\nhelp: pip install --force-reinstall zlaunch")
-    asked = subprocess.run([program, *words], env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, encoding="utf-8", errors="replace")
+    return subprocess.run([program, *words], env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, encoding="utf-8", errors="replace")
+
+
+def _ask(words: List[str], answers: "set[int]", environment: Optional[Mapping[str, str]] = None) -> Any:
+    """The JSON that the executable prints, if it ends with one of these statuses."""
+    asked = _run(words, environment)
     if asked.returncode in answers:
         return json.loads(asked.stdout)
     try:

@@ -81,10 +81,10 @@ impl<'p> Versions<'p> {
         let doubtful = self.all().find(|found| !found.certain);
         doubtful.map_or_else(String::new, |Neighbours { distribution, installed, versions, .. }| match installed {
             Some(text) if Version::parse(text) < versions[0] => {
-                format!("known from {distribution} {} on; {text} is installed", versions[0])
+                format!("known for {distribution} {} and later; {text} is installed", versions[0])
             }
-            Some(text) => format!("known up to {distribution} {}; {text} is installed", versions[1]),
-            None => format!("in every known version of {distribution}; none was found here"),
+            Some(text) => format!("known for {distribution} up to {}; {text} is installed", versions[1]),
+            None => format!("in every known version of {distribution}; no installed version was found"),
         })
     }
 }
@@ -95,8 +95,8 @@ pub(crate) fn stand_in(distribution: &str, installed: &str) -> Option<String> {
     let is_recorded = all.split(' ').any(|version| version == installed);
     let version = Version::parse(installed);
     let counts = VersionMatch::find(versions(all), version).version();
-    let which = if counts > version { "the oldest that is" } else { "the nearest older one" };
-    (!is_recorded).then(|| format!("its arguments are not recorded: those of {distribution} {counts} count, {which}"))
+    let which = if counts > version { "the oldest recorded" } else { "the nearest older one" };
+    (!is_recorded).then(|| format!("its arguments are not recorded; {distribution} {counts} is used, {which}"))
 }
 
 impl Neighbours {

@@ -163,9 +163,9 @@ impl<'a> ArgumentFlow<'a> {
 
     fn doubt_about_all(&self) -> Option<String> {
         match (self.reader, self.made.first(), self.opaque) {
-            (Reader::Other(package), ..) => Some(format!("{} reads its arguments by {package}", self.name())),
+            (Reader::Other(package), ..) => Some(format!("{} reads its arguments with {package}", self.name())),
             (Reader::Elsewhere, ..) => Some(format!("zlaunch cannot see how {} reads its arguments", self.name())),
-            (_, Some(made), _) => Some(format!("{} writes its arguments itself", self.place(made.start))),
+            (_, Some(made), _) => Some(format!("{} sets its arguments in code", self.place(made.start))),
             (Reader::Hf, None, Some(at)) => Some(format!("{} may set any argument", self.place(at))),
             (Reader::Hf | Reader::Nothing, None, _) => None,
         }
@@ -238,7 +238,7 @@ impl<'a> ArgumentFlow<'a> {
     /// `HfArgumentParser → TrainingArguments`
     pub(crate) fn in_words(&self) -> String {
         let Some(read) = self.reader_name() else {
-            return format!("{}: nothing that reads arguments is seen", self.name());
+            return format!("{}: no argument parsing found", self.name());
         };
         let made = self.made.first().map(|call| self.tokens[call.start - 2].text);
         let class = made.or_else(|| self.parsed().next().map(|(name, _)| name));

@@ -32,7 +32,7 @@ fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) ->
     let no_config = own.map(|config| {
         NoConfig::new(
             format!("the script passes its own config to accelerate: DeepSpeedPlugin(hf_ds_config={})", shown(config)),
-            "drop hf_ds_config there: zlaunch passes the config in ACCELERATE_DEEPSPEED_CONFIG_FILE",
+            "remove hf_ds_config from the script: zlaunch passes the config in ACCELERATE_DEEPSPEED_CONFIG_FILE",
         )
     });
     Some(Job { no_config, ..Job::of(trainer, command) })

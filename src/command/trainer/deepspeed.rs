@@ -65,7 +65,7 @@ fn makes_config(source: &ScriptSource) -> Option<NoConfig> {
     let started = calls(text, "deepspeed.initialize").into_iter();
     let config = shown(started.filter_map(handed_over).find(is_made).or(maker)?);
     Some(NoConfig::new(
-        format!("the script hands deepspeed.initialize a config that it makes itself: config={config}"),
+        format!("the script passes a config of its own to deepspeed.initialize: config={config}"),
         format!("drop it and use the script's own options, or change {config} in the script"),
     ))
 }

@@ -104,8 +104,8 @@ fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) ->
     let source = command.source(host);
     job.takes_config = source.and_then(|source| takes_config(source, &command.args));
     if source.is_some_and(|source| source.text.contains("hydra.main")) && job.takes_config.is_none() {
-        let why = "hydra reads its arguments, and zlaunch cannot see which key names the config";
-        job.no_config = Some(NoConfig::new(why, "name it in the command, as hydra has it: KEY.deepspeed=zero3"));
+        let why = "the script uses hydra, and zlaunch cannot see which key names the config";
+        job.no_config = Some(NoConfig::new(why, "set it in the command, in hydra's syntax: KEY.deepspeed=zero3"));
     }
     if let Some(file) = run_file::first(&command.args) {
         take_run_file(&mut job, file, command.args.len() == 1, source.map(|source| &**source), host);

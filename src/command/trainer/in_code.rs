@@ -42,8 +42,8 @@ fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) ->
         None if may_name_config(source, &made, command, host) => return None,
         None => None,
         Some(config) if is_text(config) || config.starts_with('{') => Some(NoConfig::new(
-            format!("the script names its config itself: deepspeed={}", shown(config)),
-            "drop that there: zlaunch passes the config in ACCELERATE_DEEPSPEED_CONFIG_FILE",
+            format!("the script sets its own config: deepspeed={}", shown(config)),
+            "remove it from the script: zlaunch passes the config in ACCELERATE_DEEPSPEED_CONFIG_FILE",
         )),
         // It comes from an argument of the script.
         Some(_) => return None,

@@ -64,7 +64,7 @@ fn in_code(text: &str) -> Option<NoConfig> {
     let config = calls(text, "DeepSpeedStrategy").into_iter().find_map(|call| keyword(call, "config"))?;
     Some(NoConfig::new(
         format!("the script passes its own config to the strategy: DeepSpeedStrategy(config={})", shown(config)),
-        "write DeepSpeedStrategy() there: zlaunch passes the config in PL_DEEPSPEED_CONFIG_PATH",
+        "write DeepSpeedStrategy() in the script: zlaunch passes the config in PL_DEEPSPEED_CONFIG_PATH",
     ))
 }
 
@@ -79,7 +79,7 @@ fn other_strategy(text: &str, trainers: &[&str], words: &[OsString]) -> Option<N
     }
     let strategy = named.first().map_or("its default strategy".to_string(), |value| format!("strategy={value}"));
     Some(NoConfig::new(
-        format!("the script trains with {strategy}, which reads no DeepSpeed config"),
-        "write strategy=\"deepspeed\" there: zlaunch hands it the config in PL_DEEPSPEED_CONFIG_PATH",
+        format!("the script uses {strategy}, which reads no DeepSpeed config"),
+        "write strategy=\"deepspeed\" in the script: zlaunch passes the config in PL_DEEPSPEED_CONFIG_PATH",
     ))
 }

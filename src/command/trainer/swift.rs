@@ -69,7 +69,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
         fp16: |args| precision(args, "fp16", "fp16_full_eval", &["float16", "float32"]),
         bf16: |args| precision(args, "bf16", "bf16_full_eval", &["bfloat16"]),
         needs_weights: true,
-        precision_unknown: Some("ms-swift takes it from the model: --torch_dtype is not given"),
+        precision_unknown: Some("ms-swift reads it from the model: --torch_dtype is not set"),
         // Read from the sources of 4.6.
         training: TrainingDefaults {
             micro_batch: 1,

@@ -74,7 +74,7 @@ impl<'a> FillContext<'a> {
         // HfArgumentParser adds this option for a bool that is true by default.
         let off = format!("--no_{argument}");
         if self.job.args.words().iter().any(|word| word.to_str().is_some_and(|word| is_spelling(word, &off))) {
-            return Some(format!("{off} is given too"));
+            return Some(format!("{off} is also set"));
         }
         let flow = self.flow()?;
         // `--trainer` lets the argument fill; a value that contradicts it may still be the script's doing.
@@ -101,7 +101,7 @@ impl<'a> FillContext<'a> {
     pub(super) fn not_given(&self, name: &str) -> Unfilled {
         Unfilled::Deferred(match self.job.args.unclear(name) {
             Some(word) => format!("{word} may abbreviate --{name}: write it out"),
-            None => format!("--{name} is not given"),
+            None => format!("--{name} is not set"),
         })
     }
 
@@ -250,7 +250,7 @@ fn doubtful<T>(given: Sourced<T>, why: String) -> Sourced<T> {
 pub(crate) fn hidden_size(job: &Job, host: &Host) -> Result<HiddenSize, String> {
     let name = job.trainer.model.argument;
     let Some(model) = job.args.text(name) else {
-        return Err(format!("needs the model's hidden_size: --{name} is not given"));
+        return Err(format!("needs the model's hidden_size: --{name} is not set"));
     };
     if let Some((option, _)) = ["config_name", "config_overrides"].iter().find_map(|name| job.args.list(name)) {
         return Err(format!("needs the model's hidden_size: {option} decides too"));

@@ -68,19 +68,19 @@ pub const RULES: &[AutoRule] = &[
         With(prefetch_bucket)),
     filled("zero_optimization.stage3_param_persistence_threshold", Some("100000"), "10 · hidden_size",
         With(|context| sized(context, false, |h| (json!(10 * h), "10 · hidden_size")))),
-    filled("zero_optimization.stage", None, "2, as accelerate fills it",
+    filled("zero_optimization.stage", None, "2, as accelerate fills it in",
         Accelerate(vars::ACCELERATE_DEEPSPEED_ZERO_STAGE, "2")),
-    filled("zero_optimization.offload_optimizer.device", None, "\"none\", as accelerate fills it",
+    filled("zero_optimization.offload_optimizer.device", None, "\"none\", as accelerate fills it in",
         Accelerate(vars::ACCELERATE_DEEPSPEED_OFFLOAD_OPTIMIZER_DEVICE, "\"none\"")),
-    filled("zero_optimization.offload_param.device", None, "\"none\", as accelerate fills it",
+    filled("zero_optimization.offload_param.device", None, "\"none\", as accelerate fills it in",
         Accelerate(vars::ACCELERATE_DEEPSPEED_OFFLOAD_PARAM_DEVICE, "\"none\"")),
-    filled("zero_optimization.offload_optimizer.nvme_path", None, "the text \"none\", as accelerate fills it",
+    filled("zero_optimization.offload_optimizer.nvme_path", None, "the string \"none\", as accelerate fills it in",
         Accelerate(vars::ACCELERATE_DEEPSPEED_OFFLOAD_OPTIMIZER_NVME_PATH, "\"none\"")),
-    filled("zero_optimization.offload_param.nvme_path", None, "the text \"none\", as accelerate fills it",
+    filled("zero_optimization.offload_param.nvme_path", None, "the string \"none\", as accelerate fills it in",
         Accelerate(vars::ACCELERATE_DEEPSPEED_OFFLOAD_PARAM_NVME_PATH, "\"none\"")),
-    filled("zero_optimization.stage3_gather_16bit_weights_on_model_save", None, "false, as accelerate fills it",
+    filled("zero_optimization.stage3_gather_16bit_weights_on_model_save", None, "false, as accelerate fills it in",
         Accelerate(vars::ACCELERATE_DEEPSPEED_ZERO3_SAVE_16BIT_MODEL, "false")),
-    filled("amp.enabled", None, "left to transformers before 5.0; nobody fills it in after that", With(amp)),
+    filled("amp.enabled", None, "filled in by transformers before 5.0, and by nothing after that", With(amp)),
     filled("amp.opt_level", None, "the same", With(amp)),
     filled("steps_per_print", None, "accelerate overwrites it with infinity, whatever it is",
         With(|_| Err(Unfilled::deferred("accelerate overwrites it with infinity")))),
@@ -93,7 +93,7 @@ impl AutoRule {
             Float(argument) => Ok(context.float(argument)?.into()),
             // The variable overrides the default later.
             Accelerate(variable, _) if context.host.var_os(variable).is_some() => {
-                Err(Unfilled::Deferred(format!("accelerate takes it from {variable}")))
+                Err(Unfilled::Deferred(format!("accelerate reads it from {variable}")))
             }
             Accelerate(_, default) => {
                 let value: Value = serde_json::from_str(default).unwrap_or_default();
@@ -127,7 +127,7 @@ fn sized(context: &FillContext, at_every_stage: bool, of: fn(u64) -> (Value, &'s
         return Err(Unfilled::deferred("transformers before 4.46 does not look into text_config"));
     }
     if hidden.value == 0 || hidden.value > 1 << 24 {
-        return Err(Unfilled::Deferred(format!("hidden_size {} is not plausible", hidden.value)));
+        return Err(Unfilled::Deferred(format!("hidden_size {} is implausible", hidden.value)));
     }
     let (size, formula) = of(hidden.value);
     let from = format!("{formula}, hidden_size {} in {}", hidden.value, hidden.file.display());
@@ -195,7 +195,7 @@ fn warmup_steps(context: &FillContext) -> Answer {
 
 fn amp(context: &FillContext) -> Answer {
     let filled = context.installed_before("transformers", [5, 0, 0]);
-    Err(if filled { Unfilled::deferred("transformers before 5.0 fills it") } else { Unfilled::Unsupported })
+    Err(if filled { Unfilled::deferred("transformers before 5.0 fills it in") } else { Unfilled::Unsupported })
 }
 
 /// Python's `int(0.9 * h * h)`, or the same without `int`. DeepSpeed takes 23592960.0 for a whole number, and refuses a

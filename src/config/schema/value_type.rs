@@ -174,11 +174,11 @@ impl ValueType {
             ValueType::Path => "a path",
             ValueType::Bool | ValueType::Flag | ValueType::Bits => "true or false",
             ValueType::List => "a list",
-            ValueType::Strings | ValueType::Names | ValueType::Choices => "a list of texts",
-            ValueType::StrOrStrings => "a text or a list of texts",
-            ValueType::AutoOrStrings => "\"auto\" or a list of texts",
-            ValueType::Truthy => "a text that is not empty",
-            ValueType::Nothing => "nothing that JSON can say",
+            ValueType::Strings | ValueType::Names | ValueType::Choices => "a list of strings",
+            ValueType::StrOrStrings => "a string or a list of strings",
+            ValueType::AutoOrStrings => "\"auto\" or a list of strings",
+            ValueType::Truthy => "a string that is not empty",
+            ValueType::Nothing => "a value that JSON cannot express",
             ValueType::Switched => "an object with `enabled`",
             _ => "an object",
         };
@@ -257,7 +257,7 @@ impl fmt::Display for ValueRange {
             ValueRange::AtLeast(least) => write!(f, ", {least} or more"),
             ValueRange::Above(least) => write!(f, " above {least}"),
             ValueRange::Within(least, most) => write!(f, " from {least} to {most}"),
-            ValueRange::Between(least, most) => write!(f, " between {least} and {most}, neither of them"),
+            ValueRange::Between(least, most) => write!(f, " between {least} and {most}, exclusive"),
         }
     }
 }

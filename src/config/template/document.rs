@@ -49,7 +49,7 @@ impl Document {
         let mut problems = Vec::new();
         match header {
             None if document.body.get("zlaunch").is_some() => {
-                let problem = Problem::error(Rule::Template, "the section of zlaunch is named `$zlaunch`");
+                let problem = Problem::error(Rule::Template, "zlaunch's section is named `$zlaunch`");
                 problems.push(problem.at(Place::key(origin, "zlaunch")).fix(say("write \"$zlaunch\"")));
             }
             None => {}
@@ -77,7 +77,7 @@ impl Document {
             ("env", _) => "an object of strings",
             ("needs", _) => "an object",
             _ => {
-                let known = format!("known are {}", HEADER.join(", "));
+                let known = format!("known entries: {}", HEADER.join(", "));
                 let problem = Problem::error(Rule::Template, format!("`$zlaunch` has no entry `{key}`"))
                     .at(Place::key(origin, &format!("$zlaunch.{key}")))
                     .fix(did_you_mean(nearest(key, HEADER.iter().copied()), &known));

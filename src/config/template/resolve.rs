@@ -106,10 +106,10 @@ fn first_link(spec: &Sourced<String>, search: &Search, host: &Host) -> Result<(L
         let help = match name {
             Some(name) => give_as(&spec.from, name).remark("the template of that name; or check the path").into(),
             None if word.starts_with("~/") => {
-                give_as(&spec.from, word).remark("the shell replaces `~` only where a word begins").into()
+                give_as(&spec.from, word).remark("the shell expands `~` only at the start of a word").into()
             }
             None => Fixes::from(
-                "check the path (it is relative to the current folder); `zlaunch templates` lists what needs no file",
+                "check the path (it is relative to the current folder); `zlaunch templates` lists the templates",
             ),
         };
         return Err(Problem::error(Rule::Template, format!("the config `{word}` does not exist")).at(spec).fix(help));
@@ -121,7 +121,7 @@ fn first_link(spec: &Sourced<String>, search: &Search, host: &Host) -> Result<(L
         if let Some(new) = alias(word)
             && let Some((at, origin)) = search.find_trusted(new, 0)?
         {
-            let note = Problem::warning(Rule::OldSpelling, format!("`{word}` is an old spelling of `{new}`"))
+            let note = Problem::warning(Rule::OldSpelling, format!("`{word}` is an alias of `{new}`"))
                 .at(spec)
                 .fix(give("--deepspeed", new));
             return Ok((Link { name: new.to_string(), origin, at: Some(at) }, vec![note]));
@@ -157,9 +157,9 @@ fn load(link: &Link, inline: &str, host: &Host) -> Result<Document, Vec<Problem>
         Origin::File(path) => reading::read(path, host)?,
         Origin::BuiltIn => json::parse_built_in(built_in_text(&link.name)),
         Origin::Inline | Origin::Piped => json::parse(inline).map_err(|fault| {
-            let unquoted = "put single quotes around it: the shell took the double ones";
+            let unquoted = "put single quotes around it: the shell removed the double quotes";
             let help = if inline.contains('"') { fault.help } else { unquoted };
-            let help = format!("{help} (ms-swift alone would repair some of it)");
+            let help = format!("{help} (ms-swift itself would repair some of it)");
             fault.problem("the command line").fix(help)
         })?,
     };

@@ -150,8 +150,8 @@ pub(super) fn run_file_problem(args: &Args, host: &Host) -> Option<Problem> {
     };
     let is_option = |key: &str| SPEC.options.lines().any(|line| option_name(line) == key);
     let key = settings["deepspeed_config"].as_object()?.keys().find(|key| !is_option(key))?;
-    let what = format!("accelerate does not read `{key}` of its deepspeed_config");
-    refused(&what, "drop it there").map(Problem::into_warning)
+    let what = format!("accelerate does not read `{key}` in deepspeed_config");
+    refused(&what, "remove it").map(Problem::into_warning)
 }
 
 /// Flags besides those about the ranks whose whole effect is known: on a variable, or none with DeepSpeed.

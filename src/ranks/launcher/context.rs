@@ -73,7 +73,7 @@ impl OutputFlags {
     pub(super) fn check(&self, launcher: Launcher) -> Result<(), Problem> {
         match self.flags().next() {
             Some(from) if launcher == Launcher::Local => {
-                let what = "`local` keeps no output of the ranks: log folders and prefixes are torchrun's";
+                let what = "`local` does not log the ranks' output: log folders and prefixes need torchrun";
                 let torchrun = give("--launcher", "torchrun").remark("where torch is installed");
                 Err(Problem::error(Rule::Launcher, what).at(from).fix(torchrun.or(drop_word(from))))
             }
@@ -88,8 +88,7 @@ impl OutputFlags {
             return Vec::new();
         }
         let problem = |from: &Source| {
-            let what =
-                format!("{from} has no effect: the ranks are started by `{launcher}`, not by a torchrun of zlaunch's");
+            let what = format!("{from} has no effect: `{launcher}` starts the ranks, not zlaunch");
             let help = "let zlaunch start the ranks, or use the launcher's own option";
             Problem::warning(Rule::OutputWithoutEffect, what).at(from).fix(help)
         };

@@ -139,8 +139,7 @@ impl ExistingLauncher {
             }
             (_, nnodes) => {
                 let count = nnodes?.value;
-                let what =
-                    format!("the job has {count} machines, and `{name}` is not told: they would not train together");
+                let what = format!("the job has {count} machines, unknown to `{name}`: they would not train together");
                 (what, Place::from(nnodes?))
             }
         };
@@ -237,8 +236,8 @@ impl ExistingLauncher {
         }
         let (file, entries) = accelerate::refused_in_run_file(&self.args, host)?;
         let listed = entries.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-        let what = format!("`{}` refuses {listed} in its run file beside a DeepSpeed config", self.name());
-        let help = "drop them there; the DeepSpeed config has them, and --mixed_precision works as a flag";
+        let what = format!("`{}` refuses {listed} in its run file together with a DeepSpeed config", self.name());
+        let help = "remove them; the DeepSpeed config has them, and --mixed_precision works as a flag";
         let problem = Problem::error(Rule::RunFile, what).at(&*file).fix(help);
         Some(if job.trainer.uses_accelerate() { problem } else { problem.into_warning() })
     }
@@ -264,9 +263,9 @@ impl ExistingLauncher {
             |word: &str| word.len() > 1 && ['\'', '"'].iter().any(|it| word.starts_with(*it) && word.ends_with(*it));
         let mut changed = remote_runner::changed_words(&words).map(|word| word.to_string_lossy());
         let (program, word) = (self.name(), changed.find(|word| !is_quoted(word))?);
-        let what = format!("`{program}` sends `{word}` through a shell on every machine, which may change it");
+        let what = format!("`{program}` passes `{word}` through a shell on every machine, which may change it");
         Some(Problem::warning(Rule::ChangedByShells, what).at(format!("{program} --hostfile")).fix(
-            "put it into a file, or start zlaunch on every machine without the launcher: torchrun hands on any word",
+            "put it in a file, or start zlaunch on every machine without the launcher: torchrun passes on any argument",
         ))
     }
 

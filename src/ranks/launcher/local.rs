@@ -42,7 +42,7 @@ impl LocalRanks {
 pub(super) fn check(asked: &Sourced<Launcher>, topology: &Topology) -> Result<(), Problem> {
     match &topology.nnodes {
         Some(nnodes) if nnodes.value > 1 => {
-            let what = format!("`local` starts the ranks of one machine; {} machines need torchrun", nnodes.value);
+            let what = format!("`local` only starts the ranks of one machine; {} machines need torchrun", nnodes.value);
             let problem = Problem::error(Rule::Launcher, what).at(asked).at(nnodes);
             Err(problem.fix(give("--launcher", "torchrun").remark("once on each machine")))
         }

@@ -32,7 +32,7 @@ pub(super) fn check(context: &LaunchContext<'_>, options: &Args, words: &[OsStri
 
 /// The line that DeepSpeed makes for the shells: `cd FOLDER; PYTHON -m … --master_addr=ADDRESS … SCRIPT ARGUMENTS`.
 fn read_by_shells(context: &LaunchContext<'_>, options: &Args, words: &[OsString]) -> Vec<Problem> {
-    let folder = Sourced::new(context.host.cwd.clone().into_os_string(), Source::Machine("the folder you are in"));
+    let folder = Sourced::new(context.host.cwd.clone().into_os_string(), Source::Machine("the current folder"));
     let python = Sourced::new(context.python(), Source::Machine("the interpreter"));
     let stated =
         [context.topology.master_addr.clone(), options.text("venv_script"), options.text("enable_each_rank_log")];
@@ -40,17 +40,17 @@ fn read_by_shells(context: &LaunchContext<'_>, options: &Args, words: &[OsString
     let problem = |word: &OsStr, place: Place, help: &str| {
         let word = word.display();
         let what =
-            format!("`{word}` would be read by the shell of every machine: deepspeed's runner does not quote it");
+            format!("`{word}` would be read by the shell on every machine: DeepSpeed's runner does not quote it");
         Problem::error(Rule::Hosts, what).at(place).fix(help)
     };
     let mut problems = Vec::new();
     for part in [folder, python].into_iter().chain(stated).filter(|part| !is_shell_safe(part.value.as_bytes())) {
-        let help = "use letters, digits and `_-./=:,@+` there, or a link with such a name";
+        let help = "use only letters, digits and `_-./=:,@+` there, or a link with such a name";
         problems.push(problem(&part.value, Place::from(&part.from), help));
     }
     if let Some(word) = changed_words(words).next() {
         let help =
-            "put it into a file, or drop --hostfile and start zlaunch on every machine: torchrun hands on any word";
+            "put it in a file, or drop --hostfile and start zlaunch on every machine: torchrun passes on any argument";
         problems.push(problem(word, Place::from("the command"), help));
     }
     problems

@@ -55,8 +55,8 @@ impl<'a> SrunPrefix<'a> {
         if !in_step(host) || shares {
             return Ok(());
         }
-        let problem = Problem::error(Rule::Launcher, "an `srun` inside a step waits for that step to end");
-        let drop = drop_word("`srun`").remark("zlaunch finds its place itself");
+        let problem = Problem::error(Rule::Launcher, "`srun` inside a step waits for that step to end");
+        let drop = drop_word("`srun`").remark("zlaunch works out its place itself");
         Err(problem.at(Place::bare_variable("SLURM_STEP_ID")).fix(drop.or(run("srun --overlap"))))
     }
 }
@@ -86,8 +86,8 @@ pub(crate) fn argv(
 ) -> Result<Vec<OsString>, Problem> {
     let LaunchContext { topology, extra, host, .. } = context;
     let Some(program) = host.find_program(OsStr::new(PROGRAM)) else {
-        let what = "the job has several machines, but there is no `srun` on PATH to reach them";
-        let fix = run("srun --ntasks-per-node=1 zlaunch …").remark("from where srun is, outside of the container");
+        let what = "the job has several machines, but `srun`, which reaches them, is not on PATH";
+        let fix = run("srun --ntasks-per-node=1 zlaunch …").remark("from a shell that has srun, outside the container");
         return Err(Problem::error(Rule::Launcher, what).fix(fix).status(NOT_FOUND));
     };
     let flags = prefix.map_or_else(|| flags(topology, host), |prefix| prefix.flags.to_vec());

@@ -35,7 +35,7 @@ impl DeviceFault {
             DeviceFault::NotThere(name, count) => {
                 format!("there is no GPU {name} (the machine has {count}, from 0 to {}): {left}", count - 1)
             }
-            DeviceFault::MoreThanANumber(name) => format!("only the number at the start of `{name}` is used"),
+            DeviceFault::MoreThanANumber(name) => format!("only the number at the start of `{name}` counts"),
         }
     }
 
@@ -47,7 +47,7 @@ impl DeviceFault {
                 let all: Vec<String> = (0..(*count).min(8)).map(|number| number.to_string()).collect();
                 export(&all.join(","))
             }
-            _ => export("0,1").remark("numbers, or GPU-… as `nvidia-smi -L` names them, with commas between them"),
+            _ => export("0,1").remark("comma-separated numbers, or GPU-… as `nvidia-smi -L` prints them"),
         }
     }
 }

@@ -101,9 +101,9 @@ impl Devices {
             }
             (from, _) => {
                 let what = "the number of GPUs is unknown, and so is the number of ranks";
-                let count = give("--nproc-per-node", "N").remark("the number of GPUs of the machine that trains");
+                let count = give("--nproc-per-node", "N").remark("the number of GPUs on the machine that will train");
                 let fixes = count.or(give("--nproc-per-node", 1).remark("without a GPU"));
-                let place = format!("{from} lists none, CUDA_VISIBLE_DEVICES is not set");
+                let place = format!("{from} lists none, and CUDA_VISIBLE_DEVICES is not set");
                 let problem = Problem::error(Rule::Ranks, what).at(place).fix(fixes);
                 Problem { asks_for_gpu_count: true, ..problem }
             }

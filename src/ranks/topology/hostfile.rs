@@ -85,7 +85,7 @@ impl ResourcePool {
         }
         left.retain(|(_, slots)| !slots.is_empty());
         if left.is_empty() {
-            return Err(Problem::error(Rule::Hosts, "no GPU is left").at(filter).fix("leave some of them in").into());
+            return Err(Problem::error(Rule::Hosts, "no GPU is left").at(filter).fix("keep at least one").into());
         }
         Ok(ResourcePool(left))
     }
@@ -126,7 +126,7 @@ pub fn parse(text: &str, file: &str) -> Result<ResourcePool, Vec<Problem>> {
                 problem(format!("`{line}` is not of the form `host slots=N`"), &format!("{name} slots={number}"));
             }
             Some((name, _)) if !known.insert(name) => {
-                problem(format!("`{name}` is in the hostfile twice"), "write all its slots in one line");
+                problem(format!("`{name}` is in the hostfile twice"), "put all its slots on one line");
             }
             Some((name, slots)) => {
                 pool.push((name.to_string(), (0..slots).map(|slot| slot.to_string()).collect()));
@@ -141,7 +141,7 @@ pub fn parse(text: &str, file: &str) -> Result<ResourcePool, Vec<Problem>> {
 
 fn no_such_slot(filter: &Sourced<String>, machine: &str, slot: &str, have: &[String]) -> Problem {
     let have = if have.is_empty() { "no GPU is visible".to_string() } else { format!("it has {}", have.join(",")) };
-    let help = format!("{have}; ranges such as 0-3 are written 0,1,2,3");
+    let help = format!("{have}; write a range such as 0-3 as 0,1,2,3");
     Problem::error(Rule::Hosts, format!("`{machine}` has no GPU `{slot}`")).at(filter).fix(help)
 }
 

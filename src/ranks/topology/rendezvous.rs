@@ -39,14 +39,14 @@ impl Rendezvous {
             (Some(address), _) if address.value.contains('/') || address.value.matches(':').count() == 1 => {
                 let host = address.value.rsplit('/').find(|part| !part.is_empty()).unwrap_or("HOST");
                 let (host, port) = host.split_once(':').unwrap_or((host, "29500"));
-                let what = format!("`{}` is not the name or the address of a machine", address.value);
+                let what = format!("`{}` is not a machine's name or address", address.value);
                 let fix = give("--master-addr", host).and(give("--master-port", port));
                 Some(Problem::error(Rule::Ranks, what).at(address).fix(fix))
             }
             (Some(address), Some(_)) if is_loopback(&address.value) => Some(meets_on_loopback(address, nnodes)),
             (Some(_), Some(_)) => allocation?.address_problem.clone().filter(|_| self.address_from_engine),
             _ => {
-                let what = format!("{} machines need the address and port of the first one", nnodes.value);
+                let what = format!("{} machines need the address and port of the first", nnodes.value);
                 let fix = give("--master-addr", "HOST").and(give("--master-port", 29500));
                 Some(Problem::error(Rule::Ranks, what).at(nnodes).fix(fix.remark("the same on every machine")))
             }

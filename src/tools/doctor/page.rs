@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anstyle::{AnsiColor, Style};
 use serde_json::{Map, Value, json};
 
-use crate::base::layout::{Line, TextTable};
+use crate::base::layout::{Line, TextTable, plural};
 use crate::host::Host;
 use crate::report::secrets::Secrets;
 use crate::report::{Problem, Severity};
@@ -83,11 +83,10 @@ impl<'h> DoctorReport<'h> {
                 }
             }
         }
-        let count = |mark: &str| self.rows().filter(|row| row.mark() == mark).count();
-        lines.push(Line::Heading(match (count("bad"), count("warn")) {
-            (0, 0) => "\nno problems found".to_string(),
-            (bad, warned) => format!("\n{bad} bad, {warned} to look at; `zlaunch explain RULE` says more"),
-        }));
+        let count = |mark: &str, noun| plural(self.rows().filter(|row| row.mark() == mark).count() as u64, noun, "s");
+        let has_none = self.rows().all(|row| row.mark() != "bad" && row.mark() != "warn");
+        let sum = format!("{}, {}; see `zlaunch explain RULE`", count("bad", "error"), count("warn", "warning"));
+        lines.push(Line::Heading(format!("\n{}", if has_none { "no problems found" } else { &sum })));
         TextTable { widest: 24, lines, ..TextTable::new(2) }.fitted(width.map(|_| limit)).to_string()
     }
 

@@ -103,12 +103,13 @@ impl Explanation {
     pub(super) fn of_rule(name: &str, doc: &str, language: Language) -> Self {
         let entry = of_rules().find(|entry| entry.name() == name);
         let labels = [("why", "原因"), ("wrong", "错误"), ("right", "正确"), ("error", "报错")];
-        let row = |(english, chinese)| Some((language.word(english, chinese), entry?.field(english)?.to_string()));
+        let row = |(en, zh)| Some((language.word(en, zh), entry?.text(en, language)?.to_string()));
         let mut rows: Vec<_> = labels.into_iter().filter_map(row).collect();
         if check::allowable().iter().any(|rule| rule.name() == name) {
             rows.push((language.word("silence", "忽略"), format!("--allow {name}")));
         }
-        Explanation { name: name.to_string(), topic: Topic::Rule, text: doc.to_string(), rows }
+        let text = entry.and_then(|entry| entry.text("en", language)).unwrap_or(doc).to_string();
+        Explanation { name: name.to_string(), topic: Topic::Rule, text, rows }
     }
 
     pub(super) fn of_template(word: &str, search: &Search, host: &Host, language: Language) -> Option<Self> {

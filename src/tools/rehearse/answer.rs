@@ -55,7 +55,7 @@ impl Answer {
     pub(super) fn new(plan: &Plan, ranks: [u32; 2]) -> Self {
         Answer {
             program: plan.trainer.runs.clone(),
-            trainer: plan.trainer.name,
+            trainer: plan.trainer.package.unwrap_or(plan.trainer.name),
             ranks,
             planned: plan.config.as_ref().map(|config| config.value.clone()),
             events: Vec::new(),
@@ -106,7 +106,7 @@ impl Answer {
             "died" if self.stage().is_none() => format!("the rehearsal did not start: {}", text(&event["message"])),
             _ => return None,
         };
-        let help = "rehearse the training inside of it: zlaunch rehearse -- swift sft …, with Python 3.8 or later";
+        let help = "rehearse the training command inside it: zlaunch rehearse -- swift sft …, with Python 3.8 or later";
         Some(Problem::error(Rule::Rehearsal, what).at(&self.program).fix(help))
     }
 
@@ -173,7 +173,8 @@ impl Answer {
             ("refused", _) => "refused",
             (_, Some(Stage("initialize" | "step", ..))) => "arrived",
             ("end", _) => "ended without DeepSpeed",
-            _ => "came as far as it can",
+            ("limit", _) => "incomplete, the rest needs a GPU",
+            _ => "incomplete",
         };
         let [nodes, each] = self.ranks;
         writeln!(stream, "{verdict}: rank 0 of {} in {:.1} s", u64::from(nodes) * u64::from(each), self.seconds)
@@ -181,14 +182,13 @@ impl Answer {
 
     fn rows(&self) -> impl Iterator<Item = (&'static str, String)> {
         let class = |name: &str| self.all(name).next_back().map(|event| text(&event["of"]));
-        let counted =
-            |event: &Value| event["rows"].as_u64().map_or("rows as they come".into(), |n| format!("{n} rows"));
+        let counted = |event: &Value| event["rows"].as_u64().map_or("streamed rows".into(), |n| format!("{n} rows"));
         let sizes: Vec<String> = self.all("dataset").map(counted).collect();
         let is_planned = self.all("initialize").all(|call| self.differences(call).is_empty());
         let config = match &self.planned {
             None => "arrived",
             Some(_) if is_planned => "arrived with the planned config",
-            Some(_) => "arrived with another config than planned",
+            Some(_) => "arrived with a different config than planned",
         };
         let calls = match self.all("initialize").count() {
             0 => None,
@@ -201,7 +201,7 @@ impl Answer {
             ("dataset", (!sizes.is_empty()).then(|| sizes.join(", "))),
             ("trainer", class("trainer")),
             ("DeepSpeed", calls),
-            ("first step", self.all("step").next().map(|_| "the shapes of the forward pass fit".to_string())),
+            ("first step", self.all("step").next().map(|_| "the shapes in the forward pass match".to_string())),
             ("memory", self.memory.clone()),
         ];
         rows.into_iter().filter_map(|(name, text)| Some((name, text?)))
@@ -224,7 +224,7 @@ impl Answer {
     fn problems(&self) -> Vec<Problem> {
         let mut problems: Vec<Problem> = self.all("note").map(|note| noted(text(&note["text"]))).collect();
         for call in self.all("initialize") {
-            let what = format!("deepspeed.initialize of {} gets another config than planned", text(&call["model"]));
+            let what = format!("deepspeed.initialize of {} gets a different config than planned", text(&call["model"]));
             let mut problem = Problem::warning(Rule::Rehearsal, what);
             for Difference { key, planned, arrived } in self.differences(call) {
                 problem = problem.at(format!("{key}: {planned} planned, {arrived} arrived"));
@@ -245,20 +245,20 @@ impl Answer {
         let up_to = format!("rehearsed up to {}", self.stage().map_or("the start", |stage| stage.1));
         let problem = match self.ended_by() {
             "refused" => {
-                let what = format!("{} refuses this launch: {said}", self.trainer);
+                let what = format!("{} rejected this launch: {said}", self.trainer);
                 let problem = Problem::error(Rule::Rehearsal, what);
                 match explained(&message) {
                     Some(key) => problem.fix(run(format!("zlaunch explain {key}"))),
                     None => problem,
                 }
             }
-            "limit" => noted(format!("{up_to}; the rest cannot be tried without a GPU: {said}")),
-            "unsure" => noted(format!("{up_to}; what then fails may be the rehearsal's own fault: {said}")),
+            "limit" => noted(format!("{up_to}; the rest needs a GPU: {said}")),
+            "unsure" => noted(format!("{up_to}; the next failure may come from the rehearsal itself: {said}")),
             "network" => noted(format!("{up_to}; the rest needs the network: {said}")).fix(give("--online", "")),
             "timeout" => noted(format!("{up_to} in {:.0} s", self.seconds)).fix(give("--timeout", 1800)),
             "died" => noted(format!("{up_to}; then the process ended: {message}")),
             "end" if self.all("initialize").next().is_none() => {
-                noted("the command ended by itself, and never called deepspeed.initialize".to_string())
+                noted("the command ended without calling deepspeed.initialize".to_string())
             }
             _ => return None,
         };

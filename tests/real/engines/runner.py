@@ -98,7 +98,7 @@ class Lab:
 
     def refuses(self, word):
         ran = self.launch(["--dry-run"], {}, [word], "train.py")
-        assert ran.returncode == 125 and "would be read by the shell of every machine" in ran.stdout, f"{word}: {ran.stdout}"
+        assert ran.returncode == 125 and "would be read by the shell on every machine" in ran.stdout, f"{word}: {ran.stdout}"
 
 
 def pdsh(folder, options, shell, version=None):

@@ -250,6 +250,6 @@ pub(super) fn detect_volcano(block: &Block, host: &Host) -> Result<Option<Alloca
 pub(super) fn detect_mpi_job(block: &Block, host: &Host) -> Result<Option<Allocation>, Vec<Problem>> {
     let Some(role) = text("K_MPI_JOB_ROLE", host) else { return batch::detect(block, host) };
     let what = format!("this is the {} pod of an MPIJob, where mpirun starts the ranks", role.value);
-    let by_mpirun = run("mpirun zlaunch …").remark("in the command of the launcher");
+    let by_mpirun = run("mpirun zlaunch …").remark("in the launcher's command");
     Err(Problem::error(Rule::Ranks, what).at(&role).fix(by_mpirun.or(alone())).into())
 }

@@ -108,7 +108,7 @@ impl Machines {
         let nnodes = match (count, listed.filter(|listed| listed.value > 0)) {
             (Some(count), Some(listed)) if count.value != listed.value => {
                 let (one, two) = (count.value, listed.value);
-                let what = format!("{engine} counts {one} machines in one variable, {two} in another");
+                let what = format!("{engine} reports {one} machines in one variable and {two} in another");
                 let problem = Problem::error(Rule::Ranks, what).at(&count);
                 let problem = problem.at(listed.from.with(format_args!("{two} machines")));
                 return Err(problem.fix(give_place()).into());

@@ -130,7 +130,7 @@ fn detect_step(host: &Host) -> Result<Allocation, Vec<Problem>> {
     let node_rank = node_rank.unwrap_or(zero);
     let hosts = list.as_ref().and_then(|list| HostList::parse(&list.value));
     if let (Some(list), None) = (&list, &hosts) {
-        let problem = Problem::error(Rule::Ranks, "this is not a host list of Slurm").at(list);
+        let problem = Problem::error(Rule::Ranks, "this is not a Slurm host list").at(list);
         problems.push(problem.fix("give --nnodes, --node-rank, --master-addr and --master-port"));
     }
     let tasks = first_text(&[vars::SLURM_STEP_TASKS_PER_NODE, vars::SLURM_TASKS_PER_NODE], host);
