@@ -145,7 +145,7 @@ pub(super) fn run_file_problem(args: &Args, host: &Host) -> Option<Problem> {
     }
     let settings = match yaml::parse(&reading::text_if_any(&file)?, Dialect::PyYaml) {
         Ok(settings) if settings.is_object() => settings,
-        Ok(_) => return refused("accelerate's config file has no settings", "make one: accelerate config"),
+        Ok(_) => return refused("accelerate's config file is empty", "make one: accelerate config"),
         Err(fault) => return Some(fault.problem_in_run_file("YAML", &file.display().to_string())),
     };
     let is_option = |key: &str| SPEC.options.lines().any(|line| option_name(line) == key);
