@@ -2,20 +2,20 @@
 
 use std::ffi::OsString;
 
-use clap::{Args, ValueHint};
+use clap::{ArgAction, Args, ValueHint};
 
 use super::did_you_mean::did_you_mean;
 use super::reader::{Reader, Refused, Request, Requested};
 use super::values::{self, COLORS, FORMATS, LAUNCHERS, REPORT_FORMATS, RULES, TRAINERS, one_of};
-use crate::base::options::{Given, LaunchOptions};
+use crate::base::options::{Given, LaunchOptions, flag, option_named, takes_value};
 use crate::base::size::parse_bytes;
 use crate::base::source::{Source, Sourced};
 use crate::fit::cards;
 use crate::host::Host;
 use crate::ranks::launcher::OutputFlags;
 use crate::ranks::topology::{HostFlags, RankFlags};
-use crate::report::fix::give;
-use crate::report::{self, Problem, Rule};
+use crate::report::fix::{drop_word, give};
+use crate::report::{self, Place, Problem, Rule};
 use crate::request::{EnvironmentFlags, Format, Launch, MemoryFlags, Output};
 
 #[derive(Args)]
@@ -115,13 +115,38 @@ pub(crate) fn read_described(options: LaunchOptions, command: Vec<OsString>, rea
         record: reader.one(output.record, values::path),
         strict: output.strict,
         allow: reader.many(output.allow, one_of(RULES)).into_iter().map(|rule| rule.value).collect(),
-        warnings: std::mem::take(&mut reader.warnings),
+        warnings: std::mem::take(&mut reader.warnings).into_iter().chain(given_twice(reader)).collect(),
         command,
         subcommand: reader.place,
         options: reader.options.to_vec(),
         output: Output::default(),
         rehearsed: false,
     }
+}
+
+/// An option that takes one value and has two: the last counts, as a wrapper script may want it.
+fn given_twice(reader: &Reader) -> Vec<Problem> {
+    let mut given: Vec<(String, String)> = Vec::new();
+    let mut problems = Vec::new();
+    let mut words = reader.options.iter().map(|word| word.to_string_lossy());
+    while let Some(word) = words.next() {
+        let long = word.strip_prefix("--");
+        let option = long.and_then(|long| option_named(|| reader.command.get_arguments(), long));
+        let Some(option) = option.filter(|option| takes_value(option)) else { continue };
+        let value = match word.split_once('=') {
+            Some((_, value)) => value.to_string(),
+            None => words.next().unwrap_or_default().into_owned(),
+        };
+        let name = flag(option);
+        let earlier = given.iter().find(|(earlier, other)| *earlier == name && *other != value);
+        if let (Some((_, earlier)), ArgAction::Set) = (earlier, option.get_action()) {
+            let what = format!("`{name}` is set twice; `{value}` is used");
+            let problem = Problem::warning(Rule::GivenTwice, what).at(Place::option(&name, earlier));
+            problems.push(problem.at(Place::option(&name, &value)).fix(drop_word(format_args!("{name} {earlier}"))));
+        }
+        given.push((name, value));
+    }
+    problems
 }
 
 fn read_output(options: &mut LaunchOptions, reader: &mut Reader) -> Output {

@@ -60,7 +60,7 @@ rules! {
     }
     /// The launch goes on, and `--allow` silences it.
     Warning {
-        AfterTheCommand "after-the-command"; UnknownVariable "unknown-variable";
+        AfterTheCommand "after-the-command"; GivenTwice "given-twice"; UnknownVariable "unknown-variable";
         TemplateDir "template-dir"; OldSpelling "old-spelling"; NoSuchOption "no-such-option";
         OwnConfigDiffers "own-config-differs"; TwoConfigs "two-configs"; DefaultMismatch "default-mismatch";
         DoubtfulMismatch "doubtful-mismatch"; MachinesDiffer "machines-differ";

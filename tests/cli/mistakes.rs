@@ -1,6 +1,6 @@
 //! What people type who come from other programs, or mistype: the answer says what was meant, and is right when it is pasted.
 
-use crate::sandbox::{Run, Sandbox};
+use crate::sandbox::{Run, SWIFT, Sandbox};
 
 /// The words, and what the help is or begins with.
 const MISTAKES: &[(&str, &str)] = &[
@@ -128,6 +128,16 @@ const MISTAKES: &[(&str, &str)] = &[
     ("explain overlap", "names that contain it: "),
     ("diff . zero2", "name the folder that --record wrote to"),
 ];
+
+/// Neither of two configs is dropped in silence.
+#[test]
+fn an_option_with_two_values_is_told() {
+    let sandbox = Sandbox::new();
+    let run = sandbox.launch(&["-n", "--deepspeed", "zero2", "--nproc-per-node", "2", "--deepspeed=zero3"], SWIFT);
+    assert!(run.stderr.contains("warning[given-twice]: `--deepspeed` is set twice; `zero3` is used"), "{run:?}");
+    let twice = sandbox.launch(&["-n", "--deepspeed", "zero3", "--nproc-per-node", "2", "--deepspeed=zero3"], SWIFT);
+    assert!(!twice.stderr.contains("given-twice"), "{twice:?}");
+}
 
 #[test]
 fn what_was_meant_is_said() {
