@@ -149,7 +149,7 @@ impl<'a> UnderstoodLaunch<'a> {
         let words = zlaunch(&existing.left_out(command));
         let job = Topology::without_launcher(flags, &Host { words, ..self.host.clone().into_owned() })?;
         let line = |words: &[OsString]| shell::line(&zlaunch(words)).to_string_lossy().into_owned();
-        existing.not_told(&job, command, &self.host, line).map_or(Ok(Vec::new()), |problem| Err(problem.into()))
+        existing.not_told(&job, command, line).map_or(Ok(Vec::new()), |problem| Err(problem.into()))
     }
 
     pub(crate) fn launcher(&self, topology: &Topology) -> Result<Launcher, Vec<Problem>> {

@@ -29,7 +29,6 @@ pub(super) const SPEC: LauncherSpec = LauncherSpec {
     rank_options: ["num_processes", "num_machines", "machine_rank", "main_process_ip", "main_process_port"],
     count_options: &["num_processes"],
     count_meaning: CountMeaning::Total,
-    on_several: &["--deepspeed_multinode_launcher", "standard"],
     counts,
     numbers_machines,
 };

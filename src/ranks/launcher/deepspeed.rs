@@ -28,7 +28,6 @@ pub(super) const SPEC: LauncherSpec = LauncherSpec {
     rank_options: ["num_gpus", "num_nodes", "node_rank", "master_addr", "master_port"],
     count_options: &["num_gpus", "num_accelerators", "include", "exclude"],
     count_meaning: CountMeaning::PerNode,
-    on_several: &["--hostfile", "HOSTFILE", "--no_ssh"],
     counts,
     // Without a hostfile it starts the ranks of one machine, whatever it is told.
     numbers_machines: |_, _| true,

@@ -16,8 +16,8 @@ use crate::command::job::Job;
 use crate::command::target::{ParsedCommand, Target, is_python, of_python};
 use crate::command::trainer;
 use crate::host::Host;
-use crate::ranks::topology::{Processes, RankFlags, Role, Topology, alone};
-use crate::report::fix::{Fixes, give, run};
+use crate::ranks::topology::{Processes, RankFlags, Topology, alone};
+use crate::report::fix::{give, run};
 use crate::report::{Place, Problem, Rule};
 
 pub(super) const SPECS: &[&LauncherSpec] = &[&torchrun::SPEC, &deepspeed::SPEC, &accelerate::SPEC];
@@ -128,7 +128,6 @@ impl ExistingLauncher {
         &self,
         job: &Topology,
         command: &[OsString],
-        host: &Host,
         line: impl Fn(&[OsString]) -> String,
     ) -> Option<Problem> {
         let name = self.name();
@@ -143,34 +142,8 @@ impl ExistingLauncher {
                 (what, Place::from(nnodes?))
             }
         };
-        let told = nnodes.map(|nnodes| {
-            let (number, flags) = self.flags_for(job, nnodes.value, host);
-            let words = [self.in_front(command), &self.program, &flags, &self.behind].concat();
-            run(line(&words)).remark(format!("as the only task of machine {number}"))
-        });
-        let fixes = run(line(&self.left_out(command))).or(Fixes(told.into_iter().collect())).or(alone());
+        let fixes = run(line(&self.left_out(command))).or(alone());
         Some(Problem::error(Rule::Ranks, what).at(place).at(name).fix(fixes))
-    }
-
-    /// Its flags for a machine of the job, and the number of that machine. The shell of a job is none.
-    fn flags_for(&self, job: &Topology, nnodes: u32, host: &Host) -> (String, Vec<OsString>) {
-        let is_shell = matches!(job.role, Role::Shell { .. });
-        let number = if is_shell { "I".to_string() } else { job.node_rank.value.to_string() };
-        let address = job.master_addr.as_ref().map_or("HOST", |address| &address.value).to_string();
-        let port = job.master_port.as_ref().map_or(29500, |port| port.value).to_string();
-        let each = self.spec.rank_flags(&self.args, host).nproc_per_node.map(|each| each.value);
-        let mut own = match (self.spec.count_meaning, each) {
-            (CountMeaning::Total, Some(Processes::Count(each))) if self.states_count() => {
-                let total = u64::from(each) * u64::from(nnodes);
-                self.args.with(self.spec.rank_options[0], OsStr::new(&total.to_string()))
-            }
-            _ => self.flags.clone(),
-        };
-        own.retain(|flag| flag != "--standalone");
-        let values = [nnodes.to_string(), number.clone(), address, port].map(Some);
-        let stated = self.spec.rank_options.into_iter().skip(1).zip(values);
-        let open = option_words(stated.filter(|(name, _)| !self.args.is_given(name)));
-        (number, open.chain(self.spec.on_several.iter().map(OsString::from)).chain(own).collect())
     }
 
     fn states_count(&self) -> bool {

@@ -25,8 +25,6 @@ pub(crate) struct LauncherSpec {
     pub(super) rank_options: [&'static str; 5],
     pub(super) count_options: &'static [&'static str],
     pub(super) count_meaning: CountMeaning,
-    /// More options that it needs on several machines.
-    pub(super) on_several: &'static [&'static str],
     /// Adds how many processes on how many machines its flags, variables and files state.
     pub(super) counts: fn(RankFlags, &Args, &Host) -> RankFlags,
     /// It needs no number of this machine, because the machines are numbered when they meet, or started from here.

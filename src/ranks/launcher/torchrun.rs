@@ -20,7 +20,6 @@ pub(super) const SPEC: LauncherSpec = LauncherSpec {
     rank_options: ["nproc_per_node", "nnodes", "node_rank", "master_addr", "master_port"],
     count_options: &["nproc_per_node"],
     count_meaning: CountMeaning::PerNodeOrWord,
-    on_several: &[],
     counts,
     numbers_machines,
 };

@@ -15,8 +15,7 @@ use super::problems::{
 use super::rendezvous::{Rendezvous, is_loopback};
 use super::unused_env::{uncounted_machines, unused_variables};
 use super::variables::{
-    NNODES, NODE_RANK, Processes, RANK_VARIABLES, RankFlags, VariableReader, all_are_set, any_is_set, check,
-    first_text, text,
+    NNODES, NODE_RANK, Processes, RANK_VARIABLES, RankFlags, VariableReader, all_are_set, any_is_set, check, text,
 };
 use super::{Role, Topology, engines};
 use crate::base::source::{Source, Sourced};
@@ -175,21 +174,11 @@ impl Inputs<'_> {
         incomplete_rank_env(&topology, host).map_or(Ok(topology), |problem| Err(problem.into()))
     }
 
-    fn is_numbered(&self) -> bool {
-        self.flags.node_rank.is_some() || any_is_set(&NODE_RANK, self.host)
-    }
-
-    fn is_for_one_machine(&self) -> bool {
-        match &self.flags.nnodes {
-            Some(nnodes) => nnodes.value == 1,
-            None => first_text(&NNODES, self.host).is_some_and(|nnodes| nnodes.value.trim() == "1"),
-        }
-    }
-
     /// In the shell of a job, the ranks are started on this machine all the same if the user says which machine it is, or
     /// wants one machine only and the shell is on one (not `outside`).
     fn stays_in_job_shell(&self, outside: bool) -> bool {
-        self.is_numbered() || self.is_for_one_machine() && !outside
+        let is_numbered = self.flags.node_rank.is_some() || any_is_set(&NODE_RANK, self.host);
+        is_numbered || self.flags.nnodes.as_ref().is_some_and(|nnodes| nnodes.value == 1) && !outside
     }
 
     /// RANK, LOCAL_RANK and WORLD_SIZE are set: a launcher started this process as a rank.
