@@ -77,9 +77,9 @@ impl Launch {
         [&ours, options, more, &["--".into()], command].concat()
     }
 
-    /// Our options for zlaunch behind a prefix, without those that only print and those for srun itself.
+    /// Our options, and a sub-command's own, for zlaunch behind a prefix, without those that only print and those for srun.
     pub(crate) fn forwarded_options(&self) -> Vec<OsString> {
-        let mut dropped = vec!["dry-run", "format"];
+        let mut dropped = if self.subcommand.is_empty() { vec!["dry-run", "format"] } else { Vec::new() };
         if self.launcher.as_ref().is_some_and(|asked| asked.value == Launcher::Srun) {
             dropped.extend(["launcher", "launcher-arg"]);
         }
@@ -94,7 +94,10 @@ impl Launch {
                 forwarded.extend((kept != "-").then(|| OsString::from(kept)));
                 continue;
             };
-            let Some(option) = launch_option(long) else { continue };
+            let Some(option) = launch_option(long) else {
+                forwarded.extend((!long.is_empty()).then(|| word.clone()));
+                continue;
+            };
             let is_alone = !takes_value(option) || long.contains('=');
             let value = if is_alone { None } else { words.next() };
             if !option.get_long().is_some_and(|long| dropped.contains(&long)) {

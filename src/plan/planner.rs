@@ -355,7 +355,7 @@ impl Planner<'_> {
         let kind = if translated { Launcher::Torchrun } else { kind };
         let argv = match self.understood.prefix() {
             Some(prefix) => self.wrapped_argv(prefix),
-            None => self.argv(kind, translated, context, path)?,
+            None => self.argv(kind, translated, &context, path)?,
         };
         let value = config.as_ref().map_or(&Value::Null, |config| &config.value);
         let is_read = launch.output.is_read() && !self.understood.job.trainer.is_passthrough();
@@ -400,7 +400,7 @@ impl Planner<'_> {
         &self,
         kind: Launcher,
         translated: bool,
-        mut context: LaunchContext<'_>,
+        context: &LaunchContext<'_>,
         config: Option<&OsStr>,
     ) -> Result<Vec<OsString>, Vec<Problem>> {
         let UnderstoodLaunch { launch, job, existing_launcher, wrapper, .. } = self.understood;
@@ -410,9 +410,10 @@ impl Planner<'_> {
         if kind == Launcher::Srun {
             // Options for another launcher are for zlaunch on each machine.
             let asked = launch.launcher.as_ref().is_some_and(|asked| asked.value == Launcher::Srun);
-            context.extra = if asked { context.extra } else { &[] };
+            let extra = if asked { context.extra } else { &[] };
             let prefix = if let Some(Wrapper::Srun(prefix)) = wrapper { Some(prefix) } else { None };
-            return Ok(srun::argv(prefix, &launch.forwarded_options(), &launch.command, &context)?);
+            let LaunchContext { topology, host, .. } = *context;
+            return Ok(srun::argv(prefix, &launch.forwarded_options(), &launch.command, extra, topology, host)?);
         }
         // Behind a launcher in the command, a script keeps the arguments it was given.
         let added = existing_launcher.is_none() || job.rewritten;
@@ -420,15 +421,15 @@ impl Planner<'_> {
         if let Some(existing) = existing_launcher
             && !translated
         {
-            return Ok(existing.argv(&context, config).into_iter().chain(added).collect());
+            return Ok(existing.argv(context, config).into_iter().chain(added).collect());
         }
         let mut words = job.rank_args(if translated { None } else { config });
         words.extend(added);
-        let problems = launcher::check_words(kind, &context, &words);
+        let problems = launcher::check_words(kind, context, &words);
         if !problems.is_empty() {
             return Err(problems);
         }
-        Ok([launcher::prefix(kind, &context), words].concat())
+        Ok([launcher::prefix(kind, context), words].concat())
     }
 
     /// The same launch with zlaunch behind the prefix.

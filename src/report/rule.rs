@@ -74,7 +74,8 @@ rules! {
     Machine {
         PackageMissing "package-missing"; StaleLock "stale-lock"; NvmeFolder "nvme-folder";
         CacheOnNfs "cache-on-nfs"; NoCompiler "no-compiler"; SmallMemlock "small-memlock"; SmallShm "small-shm";
-        FewFiles "few-files"; NotEnoughHostMemory "not-enough-host-memory";
+        FewFiles "few-files"; NotEnoughHostMemory "not-enough-host-memory"; UnlikeOthers "unlike-others";
+        NoAnswer "no-answer";
     }
     /// A rule of `check`, by the file that has it.
     Check {

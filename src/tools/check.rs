@@ -141,7 +141,7 @@ fn fix(problems: &[Problem], secrets: &Secrets) -> Result<bool, Problem> {
     Ok(!files.is_empty())
 }
 
-fn show_checked(
+pub(super) fn show_checked(
     mut problems: Vec<Problem>,
     not_judged: Option<&str>,
     launch: &Launch,
@@ -165,7 +165,7 @@ fn show_checked(
     Ok(status)
 }
 
-fn verdict(problems: &[Problem], launch: &Launch) -> u8 {
+pub(super) fn verdict(problems: &[Problem], launch: &Launch) -> u8 {
     let any = |severity| problems.iter().any(|problem| problem.severity == severity);
     u8::from(any(Severity::Error) || launch.strict && any(Severity::Warning))
 }

@@ -1,38 +1,49 @@
-//! `zlaunch doctor`: a report of what zlaunch sees here, short enough for an issue and without secrets. Problems are part of
-//! the report: they do not make the command fail.
+//! `zlaunch doctor`: a report of what zlaunch sees here, short enough for an issue and without secrets. Problems of one
+//! machine are part of the report: they do not make the command fail. In a job of several machines, all are asked.
 
+pub mod comparison;
+mod facts;
+mod meeting;
 mod page;
 mod sections;
+mod together;
+
+use std::time::Duration;
 
 use clap::Args;
 
 use super::output::show;
 use crate::base::layout::escape_controls;
+use crate::base::options::Given;
 use crate::cli::launch::{self, LaunchArgs};
-use crate::cli::{Reader, Requested, Tool};
+use crate::cli::{Reader, Requested, Tool, values};
 use crate::host::machine::Machine;
 use crate::host::{Host, terminal};
+use crate::report::Problem;
 use crate::request::{Format, Launch};
 
-use page::DoctorReport;
-use sections::Examination;
+pub use page::DoctorReport;
+pub use sections::Examination;
 
-const ABOUT: &str =
-    "It shows no secrets, so you can paste it into an issue. All launch options work here: see `zlaunch --help`.
+const ABOUT: &str = "It shows no secrets, so you can paste it into an issue. In a job of several machines it asks all of \
+    them, compares, and exits with 1 if a difference breaks the launch. All launch options work here: see `zlaunch --help`.
 
 Examples:
   zlaunch doctor
   zlaunch doctor --deepspeed zero3 -- swift sft --model Qwen/Qwen3-8B --dataset data.jsonl";
 
-/// Report what zlaunch sees on this machine
+/// Report what zlaunch sees on one machine, or on all of a job
 #[derive(Args)]
 #[command(
-    long_about = "报告 zlaunch 在这台机器上看到什么",
+    long_about = "报告 zlaunch 在一台机器、或一个作业的所有机器上看到什么",
     override_usage = "zlaunch doctor [OPTIONS] [-- COMMAND [ARGS]...]",
     after_help = ABOUT,
-    after_long_help = "不含密钥，可以直接贴到 issue 里。启动的所有选项都可以用：`zlaunch --help`。"
+    after_long_help = "不含密钥，可以直接贴到 issue 里。在多台机器的作业中会询问每台机器并比较；如果有差异会使启动失败，退出码是 1。启动的所有选项都可以用：`zlaunch --help`。"
 )]
 pub(crate) struct DoctorArgs {
+    /// Wait this many seconds for the other machines; 10 by default
+    #[arg(long, value_name = "SECONDS", help_heading = "Machines", long_help = "最多等其他机器这么多秒；默认 10")]
+    timeout: Option<Given>,
     #[command(flatten)]
     launch: LaunchArgs,
 }
@@ -42,21 +53,23 @@ impl Tool for DoctorArgs {
         env unset_env format";
 
     fn read(self, mut reader: Reader) -> Requested {
+        let timeout = reader.one(self.timeout, values::number(1, 86400, "30")).map_or(10, |given| given.value);
         let launch = launch::read(self.launch, &mut reader);
-        launch::finish(launch, reader, |launch, host| show(&doctor(&launch, host)))
+        launch::finish(launch, reader, move |launch, host| doctor(&launch, timeout, host))
     }
 }
 
-/// Text that is safe to print, with colours, or JSON.
-fn doctor(launch: &Launch, host: &Host) -> String {
-    let report = examine(launch, host, &Machine::here());
-    match launch.output.dry_run {
+fn doctor(launch: &Launch, timeout: u32, host: &Host) -> Result<u8, Vec<Problem>> {
+    let machine = Machine::here();
+    let changed = host.with(&launch.environment.set, &launch.environment.unset);
+    let seen = Examination::new(launch, &changed, &machine);
+    let report = DoctorReport::new(host, seen.sections());
+    if let Some(status) = seen.together(&report, Duration::from_secs(timeout.into()))? {
+        return Ok(status);
+    }
+    // Text that is safe to print, with colours, or JSON.
+    show(&match launch.output.dry_run {
         Some(Format::Json) => escape_controls(&format!("{:#}\n", report.json())),
         _ => page::coloured(&report.text(terminal::width())),
-    }
-}
-
-pub fn examine<'h>(launch: &Launch, host: &'h Host, machine: &Machine) -> DoctorReport<'h> {
-    let changed = host.with(&launch.environment.set, &launch.environment.unset);
-    DoctorReport::new(host, Examination::new(launch, &changed, machine).sections())
+    })
 }

@@ -54,5 +54,6 @@ mod slurm;
 mod source_layers;
 mod templates;
 mod terminal;
+mod together;
 mod trust;
 mod versions;

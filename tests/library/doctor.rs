@@ -2,12 +2,12 @@
 
 use std::ffi::OsString;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use zlaunch::testing::Host;
 use zlaunch::testing::cli::{Asked, TOOLS, parse};
-use zlaunch::testing::examine;
 use zlaunch::testing::machine::Machine;
+use zlaunch::testing::{DoctorReport, Examination, Severity, comparison, rows};
 
 use crate::invariants::fake::Sandbox;
 
@@ -15,7 +15,8 @@ use crate::invariants::fake::Sandbox;
 fn examined(host: &Host, sandbox: &Sandbox) -> (String, Value) {
     let argv = ["zlaunch", "doctor"].map(OsString::from);
     let Ok(Asked::Request(request)) = parse(&argv, host, &TOOLS) else { panic!("no doctor") };
-    let report = examine(&request.into_launch().unwrap(), host, &Machine::below(sandbox.root()));
+    let (launch, machine) = (request.into_launch().unwrap(), Machine::below(sandbox.root()));
+    let report = DoctorReport::new(host, Examination::new(&launch, host, &machine).sections());
     let words = report.text(None).split_whitespace().map(|word| format!("{word} ")).collect();
     (words, report.json())
 }
@@ -90,4 +91,29 @@ fn gpus_are_counted_and_their_memory_is_known_by_the_model() {
     assert_eq!(gpus(&[a100, "Unheard Of 9000"]).1, Value::Null);
     assert_eq!(gpus(&[]), ("none in /proc/driver/nvidia".into(), Value::Null));
     assert_eq!(gpus(&["A", "B", "A"]).0, "2 × A, 1 × B");
+}
+
+/// What the machines `a`, `b`, … state, and what `compare` makes of it.
+#[test]
+fn every_fact_is_compared_as_its_example_says() {
+    for row in rows::rows(comparison::TABLE) {
+        let fact = row.names().next().unwrap().replace('*', "x");
+        assert!(row.examples().count() > 0, "{fact} has no example");
+        assert!(["free", "own", "help"].iter().any(|cell| row.cells().contains_key(*cell)), "{fact}: no help");
+        for (input, answer) in row.examples() {
+            let answer = answer.trim_start_matches("nothing");
+            let machine = |(name, value): (char, &str)| {
+                let value = serde_json::from_str(value).ok().filter(Value::is_number).unwrap_or_else(|| value.into());
+                let facts = if value == "-" { json!({}) } else { json!({ fact.as_str(): value }) };
+                json!({ "name": name, "facts": facts })
+            };
+            let answers: Vec<Value> = ('a'..).zip(input.split(" | ")).map(machine).collect();
+            let (same, problems) = comparison::compare(&answers);
+            let said = same.iter().chain(problems.iter().map(|problem| &problem.what));
+            let said: Vec<&str> = said.map(String::as_str).collect();
+            assert!(said.concat().starts_with(answer) && said.is_empty() == answer.is_empty(), "{fact}: {said:?}");
+            let is_error = problems.first().is_some_and(|problem| problem.severity == Severity::Error);
+            assert_eq!(is_error, !problems.is_empty() && row.cells().contains_key("error"), "{fact}");
+        }
+    }
 }

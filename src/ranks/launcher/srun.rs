@@ -3,7 +3,6 @@
 
 use std::ffi::{OsStr, OsString};
 
-use super::context::LaunchContext;
 use crate::base::vars;
 use crate::command::target::base_name;
 use crate::host::{self, Host};
@@ -82,9 +81,10 @@ pub(crate) fn argv(
     prefix: Option<&SrunPrefix<'_>>,
     options: &[OsString],
     command: &[OsString],
-    context: &LaunchContext<'_>,
+    extra: &[OsString],
+    topology: &Topology,
+    host: &Host,
 ) -> Result<Vec<OsString>, Problem> {
-    let LaunchContext { topology, extra, host, .. } = context;
     let Some(program) = host.find_program(OsStr::new(PROGRAM)) else {
         let what = "the job has several machines, but `srun`, which reaches them, is not on PATH";
         let fix = run("srun --ntasks-per-node=1 zlaunch …").remark("from a shell that has srun, outside the container");

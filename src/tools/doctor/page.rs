@@ -19,7 +19,7 @@ pub struct DoctorReport<'h> {
     sections: Vec<(&'static str, Vec<DoctorRow>)>,
 }
 
-pub(super) struct DoctorRow {
+pub struct DoctorRow {
     name: String,
     /// `None`: unknown.
     value: Option<String>,
@@ -49,7 +49,7 @@ impl DoctorRow {
 }
 
 impl<'h> DoctorReport<'h> {
-    pub(super) fn new(host: &'h Host, sections: Vec<(&'static str, Vec<DoctorRow>)>) -> Self {
+    pub fn new(host: &'h Host, sections: Vec<(&'static str, Vec<DoctorRow>)>) -> Self {
         let home = host.home().filter(|home| home != Path::new("/"));
         DoctorReport { home, secrets: Secrets::of(host), sections }
     }
@@ -58,7 +58,7 @@ impl<'h> DoctorReport<'h> {
         self.sections.iter().flat_map(|(_, rows)| rows)
     }
 
-    fn clean(&self, text: &str) -> String {
+    pub(super) fn clean(&self, text: &str) -> String {
         let text = self.secrets.hide_in_text(text);
         match self.home.as_ref().and_then(|home| home.to_str()) {
             Some(home) => text.replace(home, "~"),

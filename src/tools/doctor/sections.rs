@@ -8,6 +8,7 @@ use crate::base::size::size;
 use crate::base::vars;
 use crate::check::machine::{self, Wants};
 use crate::check::{operators, variables};
+use crate::command::argv::Args;
 use crate::command::model::Hub;
 use crate::command::python::Python;
 use crate::command::trainer;
@@ -17,8 +18,9 @@ use crate::host::machine::{Limit, Machine, locks_in};
 use crate::plan::Plan;
 use crate::plan::launch_env::SHOWN_WHEN_SET;
 use crate::ranks::topology::{Role, Topology};
+use crate::report::fix::run;
 use crate::report::secrets::Sensitivity;
-use crate::report::{self, Problem, RuleSubject};
+use crate::report::{self, Problem, Rule, RuleSubject};
 use crate::request::Launch;
 
 /// Variables that are shown besides those of every plan, as `vars::lists` reads them.
@@ -26,12 +28,14 @@ const SHOWN: &str = "NCCL_ TORCH_NCCL_ CUDA_HOME DEEPSPEED_TIMEOUT HF_HUB_OFFLIN
     TORCH_DISTRIBUTED_DEBUG DS_ENV_FILE HF_HOME MODELSCOPE_CACHE NNODES NODE_RANK NPROC_PER_NODE TORCH_EXTENSIONS_DIR \
     TRITON_CACHE_DIR SLURM_JOB_NUM_NODES SLURM_TASKS_PER_NODE SLURM_GPUS_ON_NODE USE_HF";
 
-pub(super) struct Examination<'a> {
-    launch: &'a Launch,
-    host: &'a Host,
-    machine: &'a Machine,
-    plan: Option<Result<Plan, Vec<Problem>>>,
-    python: Option<Python>,
+pub struct Examination<'a> {
+    pub(super) launch: &'a Launch,
+    pub(super) host: &'a Host,
+    pub(super) machine: &'a Machine,
+    pub(super) plan: Option<Result<Plan, Vec<Problem>>>,
+    pub(super) python: Option<Python>,
+    /// The arguments of the trainer, with those of a run file.
+    pub(super) args: Args,
     /// The ranks, if there is no plan that has them.
     topology: Option<Result<Topology, Vec<Problem>>>,
     wants: Wants,
@@ -42,11 +46,11 @@ pub(super) struct Examination<'a> {
 }
 
 impl<'a> Examination<'a> {
-    pub(super) fn new(launch: &'a Launch, host: &'a Host, machine: &'a Machine) -> Self {
+    pub fn new(launch: &'a Launch, host: &'a Host, machine: &'a Machine) -> Self {
         let (mut wants, mut offloaded, mut compiles) = (Wants::default(), None, false);
-        let (plan, python) = if launch.command.is_empty() {
+        let (plan, python, args) = if launch.command.is_empty() {
             let found = trainer::training_commands().find_map(|(console, _)| host.find_program(OsStr::new(console)));
-            (None, found.and_then(|path| Python::of_script(&path, host)))
+            (None, found.and_then(|path| Python::of_script(&path, host)), Args::default())
         } else {
             let (plan, job) = Plan::with_job(launch, host);
             if let Ok(Plan { config: Some(config), topology, .. }) = &plan {
@@ -54,15 +58,15 @@ impl<'a> Examination<'a> {
                 compiles = operators::compiles(&config.value, &job, host);
                 offloaded = fit::host_memory(&job, topology, &config.value, launch, host);
             }
-            (Some(plan), job.python)
+            (Some(plan), job.python, job.args)
         };
         let python = python.or_else(|| Python::on_path(host));
         let has_plan = matches!(plan, Some(Ok(_)));
         let topology = (!has_plan).then(|| Topology::decide(&launch.topology, &launch.hosts, true, host));
-        Examination { launch, host, machine, plan, python, topology, wants, compiles, offloaded }
+        Examination { launch, host, machine, plan, python, args, topology, wants, compiles, offloaded }
     }
 
-    pub(super) fn sections(&self) -> Vec<(&'static str, Vec<DoctorRow>)> {
+    pub fn sections(&self) -> Vec<(&'static str, Vec<DoctorRow>)> {
         let mut sections = vec![
             ("machine", self.machine()),
             ("limits", self.limits()),
@@ -145,17 +149,26 @@ impl<'a> Examination<'a> {
         DoctorRow::checked("compilers", Some(format!("c++ {compiler}, ninja {ninja}, nvcc {nvcc}")), problem)
     }
 
-    fn launch(&self) -> Vec<DoctorRow> {
-        let ranks = match &self.plan {
+    pub(super) fn ranks(&self) -> Option<&Topology> {
+        match &self.plan {
             Some(Ok(plan)) => Some(&plan.topology),
             _ => self.topology.as_ref().and_then(|topology| topology.as_ref().ok()),
-        };
+        }
+    }
+
+    fn launch(&self) -> Vec<DoctorRow> {
+        let ranks = self.ranks();
         let engine = ranks.and_then(|ranks| ranks.engine).unwrap_or("none");
         let mut rows = vec![DoctorRow::fact("scheduler", Some(engine.to_string()))];
         if let Some(ranks) = ranks {
             // A plan says itself what is odd about its ranks.
             let shared = if self.plan.is_none() { variables::shared_gpus(ranks) } else { None };
-            rows.push(DoctorRow::checked("ranks", Some(ranks_text(ranks)), shared));
+            let elsewhere = ranks.pool.as_ref().filter(|pool| pool.0.len() > 1).map(|pool| {
+                let line = format!("zlaunch doctor --nnodes {} --master-addr {} …", pool.0.len(), pool.0[0].0);
+                let problem = Problem::warning(Rule::NoAnswer, "only this machine was looked at");
+                problem.fix(run(line).remark("on each, with --master-port 29500 and its --node-rank"))
+            });
+            rows.push(DoctorRow::checked("ranks", Some(ranks_text(ranks)), shared.or(elsewhere)));
         }
         if let (None, Some(Err(problems))) = (&self.plan, &self.topology) {
             let row = |problem: &Problem| DoctorRow::checked("ranks", None, Some(problem.clone().into_warning()));
@@ -260,7 +273,7 @@ fn plan_rows(plan: &Plan) -> Vec<DoctorRow> {
 }
 
 /// `4 × NVIDIA H200, 1 × Tesla T4`.
-fn count_models(gpus: &[String]) -> Option<String> {
+pub(super) fn count_models(gpus: &[String]) -> Option<String> {
     let mut models: Vec<(&str, usize)> = Vec::new();
     for gpu in gpus {
         match models.iter_mut().find(|(model, _)| model == gpu) {

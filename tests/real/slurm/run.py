@@ -16,6 +16,7 @@ from lab import extensions
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "engines"))
 
+import together  # noqa: E402, F401
 from installed import wheels  # noqa: E402
 
 HERE = Path(__file__).resolve().parent

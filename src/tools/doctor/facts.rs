@@ -1,0 +1,108 @@
+//! What a machine tells the first one about itself and this launch: its own report, and what matters to all of them.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::net::IpAddr;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::{Map, Value};
+
+use super::sections::{Examination, count_models};
+use crate::base::bytes::fnv1a;
+use crate::base::vars;
+use crate::command::python::Python;
+use crate::host::{can_be_written, names_in};
+use crate::ranks::topology::rendezvous::resolve;
+
+/// `report`: the machine's own, as JSON.
+pub(super) fn all(seen: &Examination<'_>, report: &Value) -> Map<String, Value> {
+    let mut facts = Map::new();
+    let sections = report.as_object().into_iter().flatten();
+    for (section, rows) in sections.filter_map(|(section, rows)| Some((section, rows.as_object()?))) {
+        let known = rows.iter().filter(|(_, value)| value.as_str().is_some_and(|text| !text.starts_with("none in ")));
+        facts.extend(known.map(|(name, value)| (format!("{section}.{name}"), value.clone())));
+    }
+    for found in report["diagnostics"].as_array().into_iter().flatten() {
+        let part = |name: &str| found[name].as_str().unwrap_or_default();
+        // Those of several machines that differ only in their numbers are one.
+        let without_numbers = part("message").replace(|c: char| c.is_ascii_digit(), "");
+        let text = format!("{}\n{}", part("message"), part("help"));
+        facts.insert(format!("{}.{without_numbers}", part("severity")), text.into());
+    }
+    let mut add = |name: &str, value: Option<Value>| facts.extend(value.map(|value| (name.to_string(), value)));
+    let (host, python) = (seen.host, seen.python.as_ref());
+    add("zlaunch", Some(env!("CARGO_PKG_VERSION").into()));
+    add("folder", Some(host.cwd.display().to_string().into()));
+    add("python.version", python.and_then(Python::own_version).map(Value::from));
+    let nccl = |major| python?.version_text(&format!("nvidia-nccl-cu{major}"));
+    add("python.NCCL", [13, 12].into_iter().find_map(nccl).map(Value::from));
+    let config = seen.plan.as_ref().and_then(|plan| plan.as_ref().ok()?.config.as_ref());
+    add("config", config.map(|config| format!("{:016x}", fnv1a(config.text.as_bytes())).into()));
+    add("ranks", seen.ranks().and_then(|ranks| Some(ranks.nproc_per_node.as_ref()?.value.into())));
+    let output = seen.args.text("output_dir").map(|given| given.value);
+    let unwritable = output.as_deref().filter(|folder| !can_be_written(&host.absolute(Path::new(folder))));
+    add("output", unwritable.map(Value::from));
+    let interfaces: Vec<String> = names_in(Path::new("/sys/class/net")).collect();
+    for name in ["NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"] {
+        // Beginnings of names; `=` stands before whole ones, `^` before those that are not to be used.
+        let is_there = |start: &str| interfaces.iter().any(|name| name.starts_with(start.trim_start_matches('=')));
+        let wrong = host.nonempty_var(name).filter(|list| !list.starts_with('^') && !list.split(',').any(is_there));
+        add("network.interface", wrong.map(|list| format!("{name}={list}").into()));
+    }
+    // Where all of it is too small, the report says so already.
+    let shm = seen.machine.shared_memory().filter(|bytes| *bytes >= 1 << 30).map(|_| "/dev/shm".into());
+    let temporary = host.path(vars::TMPDIR).or(Some("/tmp".into()));
+    for (name, folder) in [("/dev/shm", shm), ("TMPDIR", temporary), ("HOME", host.home())] {
+        add(&format!("space.{name}"), folder.and_then(|folder| Some(seen.machine.free(&folder)?.into())));
+    }
+    let words = seen.launch.command.iter().chain(seen.args.words()).filter_map(|word| word.to_str());
+    for word in words.map(|word| word.split_once('=').map_or(word, |(_, value)| value)) {
+        let path = host.absolute(Path::new(word));
+        // A bare word such as `sft` may be the name of a folder by chance.
+        let Some(found) = fs::metadata(&path).ok().filter(|it| it.is_file() || word.contains('/')) else { continue };
+        let content = if found.is_file() { content(&path, found.len()) } else { "a folder".to_string() };
+        add(&format!("file.{word}"), Some(content.into()).filter(|_| output.as_deref() != Some(word)));
+    }
+    facts.extend(gpus(seen).unwrap_or_default());
+    facts
+}
+
+/// The size, and a number that tells most files apart by their first MiB.
+fn content(path: &Path, size: u64) -> String {
+    let mut bytes = Vec::new();
+    match File::open(path).and_then(|file| file.take(1 << 20).read_to_end(&mut bytes)) {
+        Ok(_) => format!("{size} bytes ({:08x})", fnv1a(&bytes) >> 32),
+        Err(_) => "not readable".to_string(),
+    }
+}
+
+/// What only the driver knows, of the GPUs that this launch uses.
+fn gpus(seen: &Examination<'_>) -> Option<Map<String, Value>> {
+    let query = "--query-gpu=name,memory.total,driver_version,memory.used,ecc.errors.uncorrected.volatile.total";
+    let visible = seen.host.var(vars::CUDA_VISIBLE_DEVICES);
+    let mut command = Command::new(seen.host.find_program("nvidia-smi".as_ref()).filter(|_| visible != Some(""))?);
+    command.args([query, "--format=csv,noheader,nounits"]).args(visible.map(|gpus| format!("--id={gpus}")));
+    let output = command.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok().filter(|_| output.status.success())?;
+    let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split(", ").collect()).collect();
+    let models: Vec<String> = rows.iter().map(|row| format!("{} MiB", row[..row.len().min(2)].join(" "))).collect();
+    let most = |at: usize| rows.iter().filter_map(|row| row.get(at)?.trim().parse::<u64>().ok()).max();
+    let driver = rows.first().and_then(|row| row.get(2));
+    let facts = [
+        ("machine.GPUs", count_models(&models).map(Value::from)),
+        ("machine.driver", driver.map(|driver| (*driver).into())),
+        ("GPU.used", most(3).map(|used| (used << 20).into())),
+        ("GPU.errors", most(4).map(Value::from)),
+    ];
+    Some(facts.into_iter().filter_map(|(name, value)| Some((name.to_string(), value?))).collect())
+}
+
+/// Where this machine looks for the first one.
+pub(super) fn addresses(first: &str, facts: &mut Value) -> Vec<IpAddr> {
+    let mut found: Vec<IpAddr> = first.trim_matches(['[', ']']).parse().map_or_else(|_| resolve(first), |it| vec![it]);
+    // `getent` has a line for each kind of socket.
+    found.dedup();
+    facts["network.address"] = found.iter().map(IpAddr::to_string).collect::<Vec<_>>().join(" ").into();
+    found
+}

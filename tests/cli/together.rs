@@ -1,0 +1,288 @@
+//! `zlaunch doctor` in a job of several machines. Here they are processes of this one, which meet over its own network.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::sandbox::{Run, Sandbox, executable, free_port, start};
+
+const TRAIN: &[&str] = &[
+    "--deepspeed",
+    "zero2",
+    "--nproc-per-node",
+    "2",
+    "--",
+    "swift",
+    "sft",
+    "--model",
+    "Qwen/Qwen3-8B",
+    "--dataset",
+    "./data.jsonl",
+];
+
+/// The machines of one step of Slurm: `gpu00`, `gpu01`, …
+struct Step {
+    sandbox: Sandbox,
+    port: String,
+    machines: usize,
+    _kept: [TcpStream; 2],
+}
+
+impl Step {
+    fn new(machines: usize) -> Self {
+        let sandbox = Sandbox::new();
+        sandbox.put("work/data.jsonl", "{}\n");
+        for program in ["c++", "ninja"] {
+            executable(&sandbox.path(&format!("env/bin/{program}")), "#!/bin/sh\n");
+        }
+        let (port, kept) = free_port();
+        Step { sandbox, port, machines, _kept: kept }
+    }
+
+    /// `doctor` on one of them, with these options.
+    fn doctor(&self, index: usize, options: &[&str]) -> Command {
+        let mut command = self.sandbox.command(["doctor"].iter().chain(options).chain(TRAIN));
+        let tasks = format!("1(x{})", self.machines);
+        let list = format!("gpu[00-{:02}]", self.machines - 1);
+        command.current_dir(self.sandbox.path("work")).envs([
+            ("SLURM_JOB_ID", "7"),
+            ("SLURM_STEP_ID", "0"),
+            ("SLURM_STEP_NUM_NODES", &self.machines.to_string()),
+            ("SLURM_STEP_NODELIST", &list),
+            ("SLURM_STEP_TASKS_PER_NODE", &tasks),
+            ("SLURM_NODEID", &index.to_string()),
+            ("SLURM_LOCALID", "0"),
+            ("SLURMD_NODENAME", &format!("gpu{index:02}")),
+            // Linux connects that to this machine, and zlaunch refuses its loopback.
+            ("MASTER_ADDR", "0.0.0.0"),
+            ("MASTER_PORT", &self.port),
+        ]);
+        command
+    }
+
+    /// All of them at once, each with what is special about it.
+    fn run(&self, options: &[&str], change: impl Fn(usize, &mut Command)) -> Vec<Run> {
+        let start = |index| {
+            let mut command = self.doctor(index, options);
+            change(index, &mut command);
+            begin(&mut command)
+        };
+        let children: Vec<Child> = (0..self.machines).map(start).collect();
+        children.into_iter().map(ended).collect()
+    }
+
+    /// What this machine sends to the first one, which says that all is well.
+    fn sent(&self, command: &mut Command) -> String {
+        let listener = TcpListener::bind(format!("0.0.0.0:{}", self.port)).unwrap();
+        let child = begin(command);
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut line = String::new();
+        BufReader::new(&stream).read_line(&mut line).unwrap();
+        stream.write_all(b"0\n").unwrap();
+        ended(child).succeeded_silently();
+        line
+    }
+
+    /// A connection to the first machine, once it listens.
+    fn connect(&self) -> TcpStream {
+        loop {
+            match TcpStream::connect(format!("127.0.0.1:{}", self.port)) {
+                Ok(stream) => return stream,
+                Err(_) => std::thread::yield_now(),
+            }
+        }
+    }
+}
+
+fn begin(command: &mut Command) -> Child {
+    start(command.stdout(Stdio::piped()).stderr(Stdio::piped()))
+}
+
+fn ended(child: Child) -> Run {
+    Run::from(child.wait_with_output().unwrap())
+}
+
+#[test]
+fn machines_that_are_alike_are_told_in_two_lines() {
+    let runs = Step::new(3).run(&[], |_, _| {});
+    assert!(runs[0].stdout.contains("3 of 3 machines answered in "), "{:?}", runs[0]);
+    assert!(
+        runs[0].stdout.contains(" s: gpu00, gpu01 and gpu02\nsame on all: zlaunch 0.1.0, Python 3.11, "),
+        "{:?}",
+        runs[0]
+    );
+    assert!(runs[0].stdout.ends_with("\n0 errors, 0 warnings, 0 notes\n"), "{:?}", runs[0]);
+    runs[0].succeeded();
+    runs[1..].iter().for_each(Run::succeeded_silently);
+}
+
+#[test]
+fn what_differs_is_told_by_the_first_and_all_fail() {
+    let step = Step::new(3);
+    step.sandbox.put("elsewhere/other.jsonl", "{}\n");
+    let runs = step.run(&[], |index, command| {
+        command.env("NCCL_DEBUG", if index == 2 { "INFO" } else { "WARN" });
+        if index == 1 {
+            command.current_dir(step.sandbox.path("elsewhere"));
+        }
+    });
+    for line in [
+        "error: ./data.jsonl is not there on gpu01, 3 bytes (",
+        "warning: NCCL_DEBUG is INFO on gpu02, WARN on the others: ",
+        "warning: gpu01: `./data.jsonl` does not exist\n  help: check the path",
+        "  help: put it in a folder that all machines share or copy it to each\n",
+    ] {
+        assert!(runs[0].stdout.contains(line), "{line}\n{}", runs[0].stdout);
+    }
+    assert_eq!(runs.iter().map(|run| run.status).collect::<Vec<_>>(), [Some(1); 3]);
+    assert_eq!(runs[1].stdout.clone() + &runs[2].stdout, "");
+}
+
+#[test]
+fn a_machine_that_does_not_answer_is_named() {
+    let step = Step::new(2);
+    let alone = Run::of(&mut step.doctor(0, &["--timeout", "1"]));
+    assert!(alone.stdout.contains("1 of 2 machines answered"), "{alone:?}");
+    assert!(alone.stdout.contains("error: no answer from gpu01 within 1 s\n"), "{alone:?}");
+    assert_eq!(alone.status, Some(1));
+    let json = Run::of(&mut step.doctor(0, &["--timeout", "1", "--format", "json"]));
+    let json: Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!((&json["silent"], &json["diagnostics"][0]["rule"]), (&json!(["gpu01"]), &json!("no-answer")));
+    assert_eq!(json["machines"][0]["facts"]["python.deepspeed"], "0.19.8");
+    // The other one says why it does not reach the first.
+    let other = Run::of(&mut step.doctor(1, &["--timeout", "1"]));
+    let said = format!("error: gpu01 does not reach 0.0.0.0:{} (0.0.0.0: connection refused)\n", step.port);
+    assert!(other.stderr.starts_with(&said) && other.stdout.is_empty() && other.status == Some(1), "{other:?}");
+}
+
+#[test]
+fn only_this_job_is_listened_to() {
+    let step = Step::new(2);
+    let answer: Value = serde_json::from_str(&step.sent(&mut step.doctor(1, &[]))).unwrap();
+    let stranger = |change: fn(&mut Value)| {
+        let mut answer = answer.clone();
+        answer["facts"]["python.transformers"] = "0.1".into();
+        change(&mut answer);
+        format!("{answer}\n")
+    };
+    let first = begin(&mut step.doctor(0, &[]));
+    let said = [
+        stranger(|answer| answer["job"] = json!(["8"])),
+        stranger(|answer| answer["job"] = Value::Null),
+        stranger(|answer| answer["facts"] = json!([])),
+        stranger(|answer| answer["index"] = 0.into()),
+        "[]\n{\n\n".to_string(),
+        "\u{7f}".repeat(2 << 20),
+        String::new(),
+    ];
+    // They stay connected, and the first machine may have hung up on them.
+    let _strangers: Vec<TcpStream> = said
+        .iter()
+        .map(|line| {
+            let mut stream = step.connect();
+            let _ = stream.write_all(line.as_bytes());
+            stream
+        })
+        .collect();
+    // Numbers beyond all bounds are no reason to fail.
+    let mut stream = step.connect();
+    stream
+        .write_all(
+            stranger(|answer| {
+                (answer["facts"]["python.transformers"], answer["facts"]["clock"]) = ("5.19.0".into(), i64::MIN.into());
+            })
+            .as_bytes(),
+        )
+        .unwrap();
+    let first = ended(first);
+    assert!(first.stdout.contains("2 of 2 machines answered") && !first.stdout.contains("0.1 on"), "{first:?}");
+    assert!(first.stdout.contains("warning: the clock of gpu01 differs by"), "{first:?}");
+}
+
+#[test]
+fn no_secret_is_sent() {
+    let step = Step::new(2);
+    let mut command = step.sandbox.command([
+        "doctor",
+        "--deepspeed",
+        "zero2",
+        "--nproc-per-node",
+        "2",
+        "--",
+        "python",
+        "train.py",
+        "--hub_token",
+        "hunter2",
+        "--dataset=hunter2",
+    ]);
+    let place = step.doctor(1, &[]);
+    command
+        .envs(place.get_envs().filter_map(|(name, value)| Some((name, value?))))
+        .current_dir(step.sandbox.path("work"));
+    command.env("HF_TOKEN", "hunter2").env("NCCL_SECRET", "hunter2").env("NCCL_NET", "https://me:hunter2@proxy/x");
+    step.sandbox.put("work/hunter2", "");
+    let sent = step.sent(&mut command);
+    assert!(sent.contains("https://***@proxy/x") && !sent.contains("hunter2"), "{sent}");
+    assert!(!sent.contains(step.sandbox.home().to_str().unwrap()), "{sent}");
+}
+
+#[test]
+fn a_page_about_256_machines_fits_a_screen() {
+    let step = Step::new(256);
+    let answer: Value = serde_json::from_str(&step.sent(&mut step.doctor(1, &[]))).unwrap();
+    let first = begin(&mut step.doctor(0, &["--timeout", "60"]));
+    let others = (1..256).map(|index| {
+        let mut answer = answer.clone();
+        (answer["index"], answer["name"]) = (index.into(), format!("gpu{index:02}").into());
+        // One is different in its own way, and each has another address for its neighbour.
+        answer["facts"]["variables.NCCL_NET"] = format!("net{index}").into();
+        if index == 77 {
+            answer["facts"]["python.transformers"] = "2.8.0".into();
+        }
+        let mut stream = step.connect();
+        stream.write_all(format!("{answer}\n").as_bytes()).unwrap();
+        stream
+    });
+    let others: Vec<TcpStream> = others.collect();
+    let first = ended(first);
+    assert!(first.stdout.starts_with("256 of 256 machines answered in "), "{first:?}");
+    assert!(first.stdout.contains("warning: transformers is 2.8.0 on gpu77, 5.19.0 on the others"), "{first:?}");
+    assert!(first.stdout.contains("gpu01, gpu02, gpu03 and 252 more"), "{first:?}");
+    assert!(first.stdout.lines().count() < 12 && first.stdout.len() < 2500, "{}", first.stdout);
+    for stream in &others {
+        assert_eq!(BufReader::new(stream).lines().next().unwrap().unwrap(), "0");
+    }
+}
+
+#[test]
+fn in_the_shell_of_a_job_srun_starts_it_on_every_machine() {
+    let mut sandbox = Sandbox::new();
+    sandbox.program("srun");
+    sandbox.vars(&[
+        ("SLURM_JOB_ID", "7"),
+        ("SLURM_JOB_NUM_NODES", "2"),
+        ("SLURM_JOB_NODELIST", "gpu[07-08]"),
+        ("SLURM_NODEID", "0"),
+    ]);
+    let run = |options: &[&str]| {
+        sandbox.run(["doctor"].iter().chain(options)).succeeded_silently();
+        let words: Vec<String> = sandbox.recorded().into_iter().map(|word| word.into_string().unwrap()).collect();
+        words.join(" ")
+    };
+    let flags = "srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --kill-on-bad-exit=1 --export=ALL --kill-on-bad-exit=0 --quit-on-interrupt --wait=3 ";
+    let words = run(&["--timeout", "5", "--format", "json", "--deepspeed", "zero2", "--", "python", "train.py"]);
+    assert!(
+        words.contains(flags)
+            && words.ends_with("zlaunch doctor --timeout 5 --format json --deepspeed zero2 -- python train.py"),
+        "{words}"
+    );
+    assert!(run(&["--nproc-per-node=2"]).ends_with("zlaunch doctor --nproc-per-node=2 --"));
+    let words = run(&["--deepspeed", "zero2", "--", "srun", "-n", "4", "python", "train.py"]);
+    assert!(
+        words.contains("srun -n 4 --kill-on-bad-exit=0 --quit-on-interrupt --wait=0 ")
+            && words.ends_with("zlaunch doctor --deepspeed zero2 -- python train.py"),
+        "{words}"
+    );
+}
