@@ -21,7 +21,7 @@ pub(crate) mod variables;
 use crate::report::{Problem, Rule, RuleSubject, Severity};
 
 pub(crate) use findings::Check;
-pub(crate) use subject::{Derived, Subject};
+pub(crate) use subject::{Derived, Subject, deepspeed_in_words};
 
 /// Rules about the config, by subject. Their order is that of the output.
 const CONFIG: &[&[Check]] = &[

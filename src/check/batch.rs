@@ -16,30 +16,15 @@ pub(super) const SIZES: [&str; 3] = [GLOBAL, MICRO, STEPS];
 const SEQUENCE: &str = "sequence_parallel_size";
 
 pub(super) const RULES: &[Check] = &[
-    Check::code(Rule::BatchSize, Severity::Error, When::Parse, batch_size)
-        .doc("a batch size that is missing, or not a number above 0"),
-    Check::code(Rule::BatchProduct, Severity::Error, When::Parse, batch_product)
-        .doc("train_batch_size is not micro batch × accumulation steps × data-parallel ranks"),
-    Check::code(Rule::BatchSequence, Severity::Warning, When::Silent, batch_sequence)
-        .doc("sequence_parallel_size does not divide the ranks: DeepSpeed continues with a fraction of a rank"),
-    Check::code(Rule::BatchTensor, Severity::Note, When::Silent, batch_tensor).doc(
-        "with AutoTP every rank counts in train_batch_size, although a tensor-parallel group reads the same samples",
-    ),
+    Check::code(Rule::BatchSize, Severity::Error, When::Parse, batch_size),
+    Check::code(Rule::BatchProduct, Severity::Error, When::Parse, batch_product),
+    Check::code(Rule::BatchSequence, Severity::Warning, When::Silent, batch_sequence),
+    Check::code(Rule::BatchTensor, Severity::Note, When::Silent, batch_tensor),
     // Fabric does not touch it.
-    Check::row(Rule::LightningAccumulation, Severity::Error, When::Start)
-        .holds(|subject| {
-            let is_lightning = subject.job.trainer.sets_what_is_absent();
-            is_lightning && subject.get(STEPS).is_some() && !subject.script_says("Fabric(")
-        })
-        .says(
-            &[STEPS],
-            "Lightning's Trainer refuses `{key}` in the config: it comes from accumulate_grad_batches",
-            || unset(STEPS).into(),
-        )
-        .doc(
-            "gradient_accumulation_steps for Lightning's Trainer, which sets it from accumulate_grad_batches and \
-             refuses it in the config",
-        ),
+    Check::row(Rule::LightningAccumulation, Severity::Error, When::Start, |subject| {
+        let is_lightning = subject.job.trainer.sets_what_is_absent();
+        is_lightning && subject.get(STEPS).is_some() && !subject.script_says("Fabric(")
+    }),
 ];
 
 /// The three values as DeepSpeed reads them. null counts as missing.
@@ -121,7 +106,9 @@ fn batch_size(subject: &Subject, found: &mut Findings) {
         if number(value).is_none_or(|size| size <= 0.0) {
             let what = format!("`{key}` is {value}, but DeepSpeed expects a number above 0");
             let meant = value.as_str().and_then(|text| text.trim().parse::<u32>().ok()).filter(|size| *size > 0);
-            found.key(&[key], what, meant.map_or_else(|| set(key, 1), |number| set(key, number).safe()));
+            let follows = key != MICRO && subject.get(MICRO).is_some();
+            let other = || if follows { unset(key) } else { set(key, 1) };
+            found.key(&[key], what, meant.map_or_else(other, |number| set(key, number).safe()));
         }
     }
     if let Some(size) = sequence(subject).filter(|size| *size != "auto" && number(size).is_none_or(|size| size == 0.0))

@@ -4,70 +4,39 @@ use serde_json::Value;
 
 use super::findings::{Check, Findings};
 use super::subject::{STAGE, Subject};
+use crate::command::python::Presence;
 use crate::config::schema;
-use crate::report::fix::{drop_word, give, set, unset};
+use crate::report::fix::{drop_word, give, run, set, unset};
 use crate::report::{Place, Rule, Severity, When};
 
 const GRADIENT_NORM: &str = "zero_optimization.compute_grad_norm";
 const GATHER_BUCKET: &str = "zero_optimization.allgather_bucket_size";
 
 pub(super) const RULES: &[Check] = &[
-    Check::row(Rule::NoZeroSection, Severity::Error, When::Start)
-        .doc("accelerate refuses a config without zero_optimization: stage 0 must be spelled out")
-        .holds(|subject| subject.job.trainer.uses_accelerate() && subject.get("zero_optimization").is_none())
-        .says(
-            &["zero_optimization"],
-            "the config has no `zero_optimization` section, and accelerate refuses it",
-            || set(STAGE, 0).into(),
-        ),
-    Check::row(Rule::NoStage, Severity::Warning, When::Step)
-        .doc("zero_optimization without a stage: accelerate stops with a KeyError when it saves the model")
-        .holds(|subject| {
-            subject.is_hf() && subject.zero().section.is_some_and(|section| !section.contains_key("stage"))
-        })
-        .says(
-            &["zero_optimization"],
-            "`zero_optimization` has no `stage`: DeepSpeed takes 0, and accelerate fails when it saves",
-            || set(STAGE, 0).or("choose stage 1, 2 or 3"),
-        ),
-    Check::row(Rule::GradientNorm, Severity::Error, When::Parse)
-        .doc("compute_grad_norm false outside stages 1 and 2")
-        .holds(|subject| subject.is_on(GRADIENT_NORM) == Some(false) && subject.stage_is(&[0, 3]))
-        .says(&[GRADIENT_NORM, STAGE], "`{key}` is false, which only stages 1 and 2 allow", || {
-            set(GRADIENT_NORM, true).into()
-        }),
-    Check::code(Rule::SumOfGradients, Severity::Error, When::Parse, sum_of_gradients)
-        .doc("gradient_allreduce_op sum with stage 3, ZenFlow or DeepCompile"),
-    Check::code(Rule::PrescaledGradients, Severity::Error, When::Start, prescaled_gradients)
-        .doc("prescale_gradients or a predivide factor with stage 2 or 3 and reduce_scatter"),
-    Check::row(Rule::OddBucket, Severity::Error, When::Start)
-        .doc("an allgather_bucket_size that is not even, at stage 1 or 2")
-        .holds(|subject| {
-            subject.stage_is(&[1, 2]) && subject.whole(GATHER_BUCKET).is_some_and(|size| size % 2.0 != 0.0)
-        })
-        .says(&[GATHER_BUCKET], "`{key}` is {value}: stages 1 and 2 need an even number", || {
-            set(GATHER_BUCKET, 200_000_000).into()
-        }),
-    Check::code(Rule::PartitionSize, Severity::Error, When::Start, partition_size)
-        .doc("zero_hpz_partition_size does not divide the number of ranks; a larger one is silently reduced"),
-    Check::code(Rule::TensorParallelSize, Severity::Error, When::Start, tensor_parallel_size)
-        .doc("tensor_parallel.tp.tp_size is neither 1 nor autotp_size, or there are fewer ranks than autotp_size"),
-    Check::code(Rule::HfArguments, Severity::Error, When::Start, hf_arguments).doc(
-        "arguments that transformers refuses together with DeepSpeed: auto_find_batch_size at stage 3, fsdp, \
-         save_only_model with load_best_model_at_end",
-    ),
-    Check::row(Rule::ExpertsAtStage3, Severity::Warning, When::Start)
-        .doc("a script with DeepSpeed's own MoE layer at stage 3, which DeepSpeed refuses")
-        .holds(|subject| subject.is_plain() && subject.stage_is(&[3]) && subject.script_says("deepspeed.moe"))
-        .says(&[STAGE], "the script uses DeepSpeed's MoE layer, which does not work with stage 3", || {
-            set(STAGE, 2).or("use an `expert_parallel` section (AutoEP)")
-        }),
-    Check::row(Rule::NoSync, Severity::Warning, When::Step)
-        .doc("a script that calls no_sync() at stage 2 or 3, which DeepSpeed refuses")
-        .holds(|subject| subject.is_plain() && subject.stage_is(&[2, 3]) && subject.script_says(".no_sync("))
-        .says(&[STAGE], "the script calls no_sync(), which DeepSpeed refuses at stages 2 and 3", || {
-            set(STAGE, 1).or("leave accumulation to the engine")
-        }),
+    Check::row(Rule::NoZeroSection, Severity::Error, When::Start, |subject| {
+        subject.job.trainer.uses_accelerate() && subject.get("zero_optimization").is_none()
+    }),
+    Check::row(Rule::NoStage, Severity::Warning, When::Step, |subject| {
+        subject.is_hf() && subject.zero().section.is_some_and(|section| !section.contains_key("stage"))
+    }),
+    Check::row(Rule::GradientNorm, Severity::Error, When::Parse, |subject| {
+        subject.is_on(GRADIENT_NORM) == Some(false) && subject.stage_is(&[0, 3])
+    }),
+    Check::code(Rule::SumOfGradients, Severity::Error, When::Parse, sum_of_gradients),
+    Check::code(Rule::PrescaledGradients, Severity::Error, When::Start, prescaled_gradients),
+    Check::row(Rule::OddBucket, Severity::Error, When::Start, |subject| {
+        subject.stage_is(&[1, 2]) && subject.whole(GATHER_BUCKET).is_some_and(|size| size % 2.0 != 0.0)
+    }),
+    Check::code(Rule::PartitionSize, Severity::Error, When::Start, partition_size),
+    Check::code(Rule::TensorParallelSize, Severity::Error, When::Start, tensor_parallel_size),
+    Check::code(Rule::HfArguments, Severity::Error, When::Start, hf_arguments),
+    Check::code(Rule::MonitorPackage, Severity::Error, When::Start, monitor_package),
+    Check::row(Rule::ExpertsAtStage3, Severity::Warning, When::Start, |subject| {
+        subject.is_plain() && subject.stage_is(&[3]) && subject.script_says("deepspeed.moe")
+    }),
+    Check::row(Rule::NoSync, Severity::Warning, When::Step, |subject| {
+        subject.is_plain() && subject.stage_is(&[2, 3]) && subject.script_says(".no_sync(")
+    }),
 ];
 
 fn sum_of_gradients(subject: &Subject, found: &mut Findings) {
@@ -159,5 +128,16 @@ fn hf_arguments(subject: &Subject, found: &mut Findings) {
     {
         let what = "transformers refuses `save_only_model` with `load_best_model_at_end` under DeepSpeed";
         found.at([Place::from(&only.from), Place::from(&best.from)], what, drop_word(&only.from));
+    }
+}
+
+fn monitor_package(subject: &Subject, found: &mut Findings) {
+    let Some(python) = subject.job.python.as_ref().filter(|_| subject.runs_here()) else { return };
+    for (section, module) in [("wandb", "wandb"), ("comet", "comet_ml"), ("tensorboard", "tensorboard")] {
+        let key = format!("{section}.enabled");
+        if subject.is_on(&key) == Some(true) && python.seek(module, subject.host) == Presence::Missing {
+            let what = format!("`{key}` is true, but the package {module} is not installed for this Python");
+            found.key(&[&key], what, set(&key, false).or(run(format!("pip install {module}"))));
+        }
     }
 }

@@ -6,41 +6,27 @@ use super::findings::{Check, Findings};
 use super::subject::{STAGE, Subject};
 use crate::config::schema::{self, truth};
 use crate::config::zero::Device;
-use crate::report::fix::{Fixes, give, set, unset};
+use crate::report::fix::{Fixes, give, say, set, unset};
 use crate::report::{Place, Rule, Severity, When};
 
 pub(super) const RULES: &[Check] = &[
-    Check::code(Rule::NoEffect, Severity::Warning, When::Silent, |_, found| ineffective(found, WITHOUT_EFFECT)).doc(
-        "a key that does nothing here: offload_param below stage 3, activation_checkpointing under \
-         transformers, round_robin_gradients at stage 3, …",
-    ),
+    Check::code(Rule::NoEffect, Severity::Warning, When::Silent, |_, found| ineffective(found, WITHOUT_EFFECT)),
     Check::code(Rule::IdleKey, Severity::Note, When::Silent, |subject, found| {
         ineffective(found, WAITING);
         let mut keys = subject.keys().iter().filter(|key| key.path.starts_with("zero_optimization.stage3_"));
         if let Some(key) = keys.next().filter(|_| subject.stage_is(&[0, 1, 2])) {
             let what = format!("`{}` and similar keys only act at stage 3", key.path);
-            found.key(&[&key.path], what, set(STAGE, 3).or("ignore this"));
+            found.key(&[&key.path], what, say("ignore this").or(set(STAGE, 3)));
         }
-    })
-    .doc("a key that does nothing until another one is set: aio and buffers without nvme, stage3_* below stage 3"),
-    Check::code(Rule::ClippingIgnored, Severity::Warning, When::Silent, clipping_ignored)
-        .doc("--max_grad_norm is set, but a config without gradient_clipping clips at DeepSpeed's own default"),
-    Check::code(Rule::DefaultClipping, Severity::Note, When::Silent, default_clipping)
-        .doc("without gradient_clipping, DeepSpeed clips at 1.0 from 0.19.3 on, and not at all before"),
-    Check::row(Rule::NoZero, Severity::Note, When::Silent)
-        .doc("without zero_optimization nothing is sharded: ZeRO is off")
-        .holds(|subject| !subject.job.trainer.uses_accelerate() && subject.get("zero_optimization").is_none())
-        .says(&["zero_optimization"], "the config has no `zero_optimization` section: nothing is sharded", || {
-            set(STAGE, 2).into()
-        }),
-    Check::code(Rule::GatheredWeights, Severity::Warning, When::Step, gathered_weights).doc(
-        "stage 3 without stage3_gather_16bit_weights_on_model_save: transformers saves ZeRO's shards instead of a \
-             model",
-    ),
-    Check::code(Rule::LargeBucket, Severity::Note, When::Silent, large_bucket)
-        .doc("buckets above DeepSpeed's default of 500,000,000 elements, and the memory they take"),
-    Check::code(Rule::PinnedMemory, Severity::Note, When::Silent, pinned_memory)
-        .doc("since 0.19.5, offload locks its host memory by default: ulimit -l must allow it"),
+    }),
+    Check::code(Rule::ClippingIgnored, Severity::Warning, When::Silent, clipping_ignored),
+    Check::code(Rule::DefaultClipping, Severity::Note, When::Silent, default_clipping),
+    Check::row(Rule::NoZero, Severity::Note, When::Silent, |subject| {
+        !subject.job.trainer.uses_accelerate() && subject.get("zero_optimization").is_none()
+    }),
+    Check::code(Rule::GatheredWeights, Severity::Warning, When::Step, gathered_weights),
+    Check::code(Rule::LargeBucket, Severity::Note, When::Silent, large_bucket),
+    Check::code(Rule::PinnedMemory, Severity::Note, When::Silent, pinned_memory),
 ];
 
 /// A key that does nothing while a condition holds.
@@ -69,14 +55,15 @@ impl IneffectiveKey {
 const UNUSED: &str = "DeepSpeed reads it but never uses it";
 const STAGE_3_ONLY: &str = "it only acts at stage 3";
 
-fn take_stage_3(_: &str) -> Fixes {
-    set(STAGE, 3).into()
+/// The whole section of a device.
+fn leave_out(key: &str) -> Fixes {
+    unset(key.trim_end_matches(".device")).or(set(STAGE, 3))
 }
 
 const WITHOUT_EFFECT: &[IneffectiveKey] = &[
     key("zero_optimization.offload_param.device", |subject, _| below_3(subject) && subject.zero().param.is_off_gpu())
         .why("parameters are only offloaded at stage 3")
-        .fixed_by(take_stage_3),
+        .fixed_by(leave_out),
     key("zero_optimization.offload_optimizer.device", |subject, _| {
         subject.stage_is(&[1, 2]) && subject.zero().optimizer == Device::Nvme
     })
@@ -111,10 +98,10 @@ const WITHOUT_EFFECT: &[IneffectiveKey] = &[
         below_3(subject) && schema::whole(size).is_some_and(|size| size > 1.0)
     })
     .why(STAGE_3_ONLY)
-    .fixed_by(take_stage_3),
+    .fixed_by(leave_out),
     key("zero_optimization.zero_quantized_weights", |subject, on| below_3(subject) && truth(on) == Some(true))
         .why(STAGE_3_ONLY)
-        .fixed_by(take_stage_3),
+        .fixed_by(leave_out),
 ];
 
 const WAITING: &[IneffectiveKey] = &[
@@ -125,7 +112,7 @@ const WAITING: &[IneffectiveKey] = &[
     .why("it only acts with the optimizer and the parameters on nvme"),
     key("zero_optimization.offload_param.buffer_size", |subject, _| subject.zero().param != Device::Nvme)
         .why("buffer_count, buffer_size and max_in_cpu only act with the parameters on nvme")
-        .fixed_by(|_| set("zero_optimization.offload_param.device", "nvme").or("ignore this")),
+        .fixed_by(|_| say("ignore this").or(set("zero_optimization.offload_param.device", "nvme"))),
     key("aio", |subject, _| {
         let devices = [subject.zero().param, subject.zero().optimizer];
         !devices.contains(&Device::Nvme) && subject.get("checkpoint.writer").is_none()
@@ -198,7 +185,8 @@ fn pinned_memory(subject: &Subject, found: &mut Findings) {
     let param = if subject.stage_is(&[3]) { subject.zero().param } else { Device::None };
     for (section, device) in [("offload_optimizer", subject.zero().optimizer), ("offload_param", param)] {
         let key = format!("zero_optimization.{section}.pin_memory");
-        if device.is_off_gpu() && subject.get(&key).is_none() && !subject.is_before([0, 19, 5]) {
+        let is_section = subject.zero_key(section).is_some_and(Value::is_object);
+        if is_section && device.is_off_gpu() && subject.get(&key).is_none() && !subject.is_before([0, 19, 5]) {
             let what = format!("`{section}` locks its host memory by default: `ulimit -l` must allow it");
             found.key(&[&format!("zero_optimization.{section}")], what, set(key, false));
         }

@@ -12,27 +12,17 @@ use crate::command::input_paths::{self, MissingInput, is_missing};
 use crate::command::model::Hub;
 use crate::command::python::Presence;
 use crate::command::target::Target;
+use crate::command::trainer;
 use crate::ranks::topology::Topology;
 use crate::report::fix::{Fix, give, give_as, meant, rename_option, run, say, unset_variable};
 use crate::report::{Place, Rule, Severity, When, nearest, reading};
 
 pub(super) const RULES: &[Check] = &[
-    Check::code(Rule::ScriptMissing, Severity::Error, When::Start, script_missing).doc(
-        "the script of the command does not exist (a warning where the ranks exist already), or is a folder \
-             without `__main__.py`",
-    ),
-    Check::code(Rule::ModuleMissing, Severity::Error, When::Start, module_missing).doc(
-        "the interpreter of the command has no such module (a warning where something may add it that zlaunch \
-             cannot see)",
-    ),
-    Check::code(Rule::PathMissing, Severity::Error, When::Start, path_missing)
-        .doc("a model, dataset or checkpoint written as a path (`/…`, `./…`, `../…`, `~/…`) does not exist"),
-    Check::code(Rule::ModelUnreadable, Severity::Error, When::Start, model_unreadable).doc(
-        "the model is a file, or a folder with a config.json that is not JSON (a warning for a script), or with \
-             none at all (a warning); or it is not on this machine, and HF_HUB_OFFLINE keeps it from being downloaded",
-    ),
-    Check::code(Rule::WeightsMissing, Severity::Error, When::Start, weights_missing)
-        .doc("the model's folder has a tokenizer but no weights (LLaMA-Factory, ms-swift and TRL)"),
+    Check::code(Rule::ScriptMissing, Severity::Error, When::Start, script_missing),
+    Check::code(Rule::ModuleMissing, Severity::Error, When::Start, module_missing),
+    Check::code(Rule::PathMissing, Severity::Error, When::Start, path_missing),
+    Check::code(Rule::ModelUnreadable, Severity::Error, When::Start, model_unreadable),
+    Check::code(Rule::WeightsMissing, Severity::Error, When::Start, weights_missing),
     Check::code(Rule::DatasetUnreadable, Severity::Error, When::Start, |subject, found| {
         match subject.job.trainer.arguments.datasets {
             _ if !subject.runs_here() => {}
@@ -41,11 +31,7 @@ pub(super) const RULES: &[Check] = &[
             Datasets::Folders => dataset_folder(subject, found),
             Datasets::Files => dataset_files(subject, found),
         }
-    })
-    .doc(
-        "LLaMA-Factory's dataset_info.json has no such dataset; TRL gets a file, where it wants a folder; a data file \
-         has nothing in it, or is not there (a warning)",
-    ),
+    }),
 ];
 
 fn script_missing(subject: &Subject, found: &mut Findings) {
@@ -68,6 +54,16 @@ fn module_missing(subject: &Subject, found: &mut Findings) {
     let (Target::Module { name, .. }, Some(python)) = (&subject.job.target, &subject.job.python) else { return };
     let Some(name) = name.to_str().filter(|_| !subject.job.rewritten && subject.runs_here()) else { return };
     if python.seek(name, subject.host) != Presence::Missing {
+        let path = name.replace('.', "/");
+        let has = |file: &str| python.file(&format!("{path}{file}")).is_some();
+        let is_missing = || python.seek(&format!("{name}.__main__"), subject.host) == Presence::Missing;
+        let is_script = subject.job.source.is_some() || has(".py") || has("/__main__.py");
+        if !is_script && (has("/__init__.py") || is_missing()) {
+            let what = format!("`{name}` is a package without `__main__.py`, which `python -m` cannot run");
+            let fix = rename_option(format_args!("python -m {name}"), name);
+            let fix = if trainer::is_console(name.as_ref()) { fix } else { say("name the module in it that trains") };
+            found.at([Place::option("-m", name)], what, fix);
+        }
         return;
     }
     let what = format!("{} has no module `{name}`", python.program.display());

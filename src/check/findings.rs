@@ -1,64 +1,54 @@
 //! A rule of `check`, and the list that it adds problems to.
 
+use super::refusals;
 use super::subject::Subject;
-use crate::report::fix::{Change, Fixes};
+use crate::base::{rows, shell};
+use crate::report::fix::{Change, Fix, Fixes};
 use crate::report::{MOST, Place, Problem, Rule, Severity, When};
 
-/// A rule is code, or a condition with one sentence about keys of the config.
+/// A rule is code, or a condition. Its texts are a block of `rules.txt`.
 pub struct Check {
     pub rule: Rule,
     pub severity: Severity,
     pub when: When,
-    pub doc: &'static str,
     code: fn(&Subject, &mut Findings),
     holds: fn(&Subject) -> bool,
-    keys: &'static [&'static str],
-    what: &'static str,
-    fixes: fn() -> Fixes,
 }
 
 impl Check {
-    /// To be completed by `holds` and `says`.
-    pub(super) const fn row(rule: Rule, severity: Severity, when: When) -> Self {
-        Check {
-            rule,
-            severity,
-            when,
-            doc: "",
-            code: |_, _| {},
-            holds: |_| false,
-            keys: &[],
-            what: "",
-            fixes: Fixes::default,
-        }
+    pub(super) const fn row(rule: Rule, severity: Severity, when: When, holds: fn(&Subject) -> bool) -> Self {
+        Check { rule, severity, when, code: |_, _| {}, holds }
     }
 
     pub(super) const fn code(rule: Rule, severity: Severity, when: When, code: fn(&Subject, &mut Findings)) -> Self {
-        Check { code, ..Check::row(rule, severity, when) }
+        Check { rule, severity, when, code, holds: |_| false }
     }
 
     /// The sentence for the table of rules.
-    pub(super) const fn doc(self, doc: &'static str) -> Self {
-        Check { doc, ..self }
+    pub fn about(&self) -> &'static str {
+        self.texts("about").next().unwrap_or_default()
     }
 
-    pub(super) const fn holds(self, holds: fn(&Subject) -> bool) -> Self {
-        Check { holds, ..self }
-    }
-
-    /// `{key}` in the text is the first of the keys, `{value}` its value, `{device}` where the optimizer is.
-    pub(super) const fn says(self, keys: &'static [&'static str], what: &'static str, fixes: fn() -> Fixes) -> Self {
-        Check { keys, what, fixes, ..self }
+    fn texts(&self, kind: &'static str) -> impl Iterator<Item = &'static str> {
+        let is_its = |block: &&str| block.lines().next() == Some(self.rule.name());
+        let block = rows::blocks(include_str!("rules.txt")).find(is_its).unwrap_or_default();
+        block.lines().filter_map(move |line| line.strip_prefix(kind)?.strip_prefix(' ')).map(str::trim_start)
     }
 
     pub(super) fn run(&self, subject: &Subject, list: &mut Vec<Problem>) {
-        let mut found = Findings { check: self, subject, of_others: list.len(), list };
+        let before = list.len();
+        let mut found = Findings { check: self, subject, of_others: before, list };
         (self.code)(subject, &mut found);
         if (self.holds)(subject) {
-            let device = subject.zero().optimizer.to_string();
-            let value = subject.shown(self.keys[0]);
-            let what = self.what.replace("{key}", self.keys[0]).replace("{value}", &value);
-            found.key(self.keys, what.replace("{device}", &device), (self.fixes)());
+            let keys: Vec<&str> = self.texts("keys").flat_map(|keys| keys.split(' ')).collect();
+            let (device, value) = (subject.zero().optimizer.to_string(), subject.shown(keys[0]));
+            let what = self.texts("says").next().unwrap_or_default().replace("{key}", keys[0]);
+            let fixes = self.texts("fix").filter_map(|text| text.split(" and ").map(refusals::fix).reduce(Fix::and));
+            found.key(&keys, what.replace("{value}", &value).replace("{device}", &device), Fixes(fixes.collect()));
+        }
+        let of_release = [Rule::OptimizerType, Rule::OptimizerParameter, Rule::SchedulerType, Rule::SchedulerParameter];
+        for problem in list[before..].iter_mut().filter(|problem| of_release.contains(&problem.rule)) {
+            problem.severity = problem.severity.max(subject.severity_of_keys());
         }
     }
 }
@@ -90,9 +80,8 @@ impl Findings<'_> {
         let places: Vec<Place> = keys.iter().map(|key| (self.subject.place)(key)).collect();
         let Fixes(mut fixes) = fixes.into();
         for (key, place) in keys.iter().zip(&places) {
-            if place.is_setting() && fixes.len() > 1 {
-                fixes.retain(|fix| fix.changes[..] != [Change::Unset((*key).to_string())]);
-            }
+            let is_unset = |fix: &Fix| place.is_setting() && fix.changes[..] == [Change::Unset((*key).to_string())];
+            fixes.truncate(1 + fixes.iter().skip(1).take_while(|fix| !is_unset(fix)).count());
             for change in fixes.iter_mut().flat_map(|fix| &mut fix.changes) {
                 change_the_option(change, key, place);
             }
@@ -124,13 +113,13 @@ fn change_the_option(change: &mut Change, key: &str, place: &Place) {
     let Place::Option { option, value: given } = place else { return };
     let new = match change {
         Change::Set(set, value) if set == key && !place.is_setting() => Change::Give(option.clone(), value.clone()),
-        Change::Unset(unset) if unset == key && place.is_setting() => Change::Drop(place.to_string()),
+        Change::Unset(unset) if key.starts_with(&**unset) && place.is_setting() => Change::Drop(place.to_string()),
         Change::Rename(renamed, to, value) if renamed == key && place.is_setting() => {
             // `--set zero_opt.stage=3` is about the section `zero_opt`, too.
-            match given.strip_prefix(key).and_then(|rest| rest.split_once('=')) {
-                Some((inside, value)) if !inside.is_empty() => Change::Set(format!("{to}{inside}"), value.to_string()),
-                _ => Change::Set(to.clone(), value.clone()),
-            }
+            let inside =
+                given.strip_prefix(key).and_then(|rest| rest.split_once('=')).filter(|(name, _)| !name.is_empty());
+            let set = inside.map_or_else(|| format!("{to}={value}"), |(name, value)| format!("{to}{name}={value}"));
+            Change::RenameOption(place.to_string(), shell::text(&[option.into(), set.into()]))
         }
         _ => return,
     };

@@ -10,20 +10,12 @@ use crate::report::fix::{Fix, rename, set, unset};
 use crate::report::{Rule, Severity, When, nearest};
 
 pub(super) const RULES: &[Check] = &[
-    Check::code(Rule::UnknownKey, Severity::Error, When::Parse, unknown_key)
-        .doc("a key that DeepSpeed's version does not know, in a section that refuses such keys"),
-    Check::code(Rule::IgnoredKey, Severity::Warning, When::Silent, ignored_key)
-        .doc("a key that DeepSpeed's version does not know, in a section that silently ignores such keys"),
-    Check::code(Rule::RemovedKey, Severity::Error, When::Parse, removed_key)
-        .doc("a key of a feature that was removed: newer versions refuse it, even with \"enabled\": false"),
-    Check::code(Rule::BetweenVersions, Severity::Note, When::Silent, between_versions).doc(
-        "the installed DeepSpeed was not recorded, and the versions before and after it disagree about a key: the \
-        older one is followed",
-    ),
-    Check::code(Rule::TwoNames, Severity::Error, When::Parse, two_names)
-        .doc("a key together with its other name, or with the key that replaced it"),
-    Check::code(Rule::OldKey, Severity::Warning, When::Silent, old_key)
-        .doc("an old name that DeepSpeed still translates"),
+    Check::code(Rule::UnknownKey, Severity::Error, When::Parse, unknown_key),
+    Check::code(Rule::IgnoredKey, Severity::Warning, When::Silent, ignored_key),
+    Check::code(Rule::RemovedKey, Severity::Error, When::Parse, removed_key),
+    Check::code(Rule::BetweenVersions, Severity::Note, When::Silent, between_versions),
+    Check::code(Rule::TwoNames, Severity::Error, When::Parse, two_names),
+    Check::code(Rule::OldKey, Severity::Warning, When::Silent, old_key),
 ];
 
 /// Refused keys have a rule of their own.
@@ -102,7 +94,7 @@ fn advice(key: &Key, subject: &Subject, are_many: bool) -> Fix {
     let typed = || as_typed(key.value, &(subject.place)(&key.path));
     let value = |to: &KeySpec| number_in(key.value, to).map_or_else(typed, |number| number.to_string());
     if let Some(now) = key.entry.and_then(|entry| entry.replaced_by) {
-        return rename(&key.path, now, key.value).safe();
+        return renamed(key, now, subject).safe();
     }
     // The key is right for another version.
     if key.entry.is_some_and(|entry| entry.since.is_some() || entry.known() == Known::Paused) {
@@ -117,10 +109,13 @@ fn advice(key: &Key, subject: &Subject, are_many: bool) -> Fix {
     let dotted = key.path.trim_start_matches('/').replace(['/', ':'], ".");
     let elsewhere = || schema::named(name, subject.version()).find(reads);
     if let Some(entry) = schema::find(&dotted, subject.version()).filter(reads).or_else(elsewhere) {
+        if let Some(now) = entry.replaced_by {
+            return renamed(key, now, subject).safe();
+        }
         let place = format!("it belongs in `{}`:", entry.key);
         return rename(&key.path, entry.key, value(&entry)).lead(place).safe();
     }
-    match nearest(name, schema::names_below(section)) {
+    match nearest(name, schema::names_below(section).filter(|near| *near != name)) {
         Some(near) => {
             let meant = if section.is_empty() { near.to_string() } else { format!("{section}.{near}") };
             let value = schema::find(&meant, subject.version()).map_or_else(typed, |entry| value(&entry));
@@ -150,7 +145,8 @@ fn two_names(subject: &Subject, found: &mut Findings) {
         let is_other = |second: &Key| second.path == other || second.path != *path && is_alias(second);
         if subject.keys().iter().any(|second| is_other(second) && counts(second)) {
             let what = format!("`{path}` and `{other}` are the same setting: DeepSpeed refuses both together");
-            found.key(&[path, other], what, unset(path).safe());
+            let fix = if other.contains(".offload_") { renamed(key, other, subject) } else { unset(path) };
+            found.key(&[path, other], what, fix.safe());
         }
     }
 }
@@ -162,13 +158,16 @@ fn old_key(subject: &Subject, found: &mut Findings) {
             continue;
         }
         let path = &key.path;
-        let fix = if !now.contains(".offload_") {
-            rename(path, now, key.value)
-        } else if schema::is_true(key.value) {
-            unset(path).and(set(now, r#"{"device": "cpu"}"#))
-        } else {
-            unset(path)
-        };
-        found.key(&[path], format!("`{path}` is the old name of `{now}`"), fix.safe());
+        found.key(&[path], format!("`{path}` is the old name of `{now}`"), renamed(key, now, subject).safe());
+    }
+}
+
+/// `cpu_offload` is a switch, and the section that replaced it has a device.
+fn renamed(key: &Key, now: &str, subject: &Subject) -> Fix {
+    match unset(&key.path) {
+        _ if !now.contains(".offload_") => rename(&key.path, now, key.value),
+        remove if !schema::is_true(key.value) => remove,
+        remove if subject.get(now).is_some() => remove.and(set(format_args!("{now}.device"), "cpu")),
+        remove => remove.and(set(now, r#"{"device": "cpu"}"#)),
     }
 }

@@ -11,10 +11,11 @@ use crate::base::size::size;
 use crate::base::{shell, vars};
 use crate::command::job::Job;
 use crate::command::python::Python;
+use crate::command::trainer;
 use crate::config::zero::{Device, Zero};
 use crate::host::machine::{Limit, Lock, Memory, locks_in};
 use crate::host::{Host, can_be_written};
-use crate::report::fix::{run, set};
+use crate::report::fix::{Fixes, run, say, set};
 use crate::report::{self, Place, Problem, Rule, Severity};
 
 /// No compilation takes this long: the compiler was killed and left its lock.
@@ -58,7 +59,7 @@ impl Wants {
 /// The rules that are cheap enough for every launch with a config.
 pub(crate) fn at_launch(config: &Value, job: &Job, host: &Host) -> Vec<Problem> {
     let python = job.python.as_ref();
-    let mut problems: Vec<Problem> = NEEDED.iter().filter_map(|(name, _)| missing_package(name, python?)).collect();
+    let mut problems = Vec::new();
     problems.extend(Wants::of(config).nvme.iter().filter_map(|(key, path)| unusable_nvme(key, path, host)));
     let operators = operators::needed(config, job);
     if !operators.is_empty()
@@ -71,22 +72,46 @@ pub(crate) fn at_launch(config: &Value, job: &Job, host: &Host) -> Vec<Problem> 
         let locks: Vec<Lock> = locks_in(&folder).into_iter().filter(is_needed).collect();
         problems.extend(stale_locks(&locks, python));
     }
-    problems.into_iter().map(Problem::into_warning).collect()
+    let missing = python.into_iter().flat_map(|python| missing_packages(job, python, host));
+    missing.chain(problems.into_iter().map(Problem::into_warning)).collect()
 }
 
 pub(crate) fn extensions_folder(host: &Host) -> Option<PathBuf> {
     host.path(vars::TORCH_EXTENSIONS_DIR).or_else(|| Some(host.cache_home()?.join("torch_extensions")))
 }
 
-/// Required packages, each with one of its files.
-const NEEDED: &[(&str, &str)] = &[("torch", "torch/distributed/run.py"), ("deepspeed", "deepspeed/__init__.py")];
+/// Only transformers' Trainer needs the last one.
+const NEEDED: [&str; 3] = ["torch", "deepspeed", "transformers"];
 
 /// If no packages are found at all, nothing is reported.
-pub(crate) fn missing_package(name: &str, python: &Python) -> Option<Problem> {
-    NEEDED.iter().find(|(needed, file)| *needed == name && python.lacks(file, name))?;
+pub(crate) fn missing_package(name: &str, python: &Python, host: &Host) -> Option<Problem> {
+    let inside = if name == "torch" { "distributed/run.py" } else { "__init__.py" };
+    let is_missing = |python: &Python| python.lacks(&format!("{name}/{inside}"), name);
+    (NEEDED.contains(&name) && is_missing(python)).then_some(())?;
     let problem = Problem::error(Rule::PackageMissing, format!("`{name}` is not installed for this Python"));
-    let install = run(format!("{} -m pip install {name}", python.program.display()));
-    Some(problem.at(&python.program).fix(install.or("activate the environment that has it")))
+    let python_of = |folder: &str| Some(host.cwd.join(folder).join("bin/python")).filter(|program| program.is_file());
+    let has = |folder: &&str| python_of(folder).is_some_and(|program| !is_missing(&Python::at(program, host)));
+    let activate = match [".venv", "venv", "env"].into_iter().find(has) {
+        Some(folder) => run(format!("source {folder}/bin/activate")),
+        None => say(format!("activate the environment that has `{name}`")),
+    };
+    // The system's own Python is not for pip.
+    let is_own = python.program.ancestors().nth(2).is_some_and(|prefix| prefix.join("pyvenv.cfg").is_file());
+    let install = is_own.then(|| run(format!("{} -m pip install {name}", python.program.display())));
+    Some(problem.at(&python.program).fix(Fixes::from(activate).or(Fixes(install.into_iter().collect()))))
+}
+
+/// A warning where the script may do without: only what its lines import at the left, or its trainer, is certain.
+fn missing_packages(job: &Job, python: &Python, host: &Host) -> Vec<Problem> {
+    let imports = |name: &str| {
+        let is_it =
+            |line: &str| [format!("import {name}"), format!("from {name}")].iter().any(|it| line.starts_with(it));
+        job.source.as_ref().map_or(job.rewritten, |source| source.text.lines().any(is_it))
+    };
+    let by_trainer = job.trainer.is_hf() && trainer::HF_PACKAGES.iter().any(|name| imports(name));
+    let needed = NEEDED.into_iter().filter(|name| *name != "transformers" || job.trainer.is_hf());
+    let found = needed.filter_map(|name| Some((name, missing_package(name, python, host)?)));
+    found.map(|(name, it)| if by_trainer || imports(name) { it } else { it.into_warning() }).collect()
 }
 
 /// Before torch 2.14 the file itself is the lock. Since then the kernel holds the lock, and the file always remains.

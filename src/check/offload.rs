@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::findings::{Check, Findings};
-use super::subject::{STAGE, Subject};
+use super::subject::Subject;
 use crate::command::model::HiddenSize;
 use crate::config::zero::Device;
 use crate::config::{auto, schema};
@@ -13,32 +13,18 @@ use crate::report::{Rule, Severity, When};
 const RATIO: &str = "zero_optimization.offload_optimizer.ratio";
 
 pub(super) const RULES: &[Check] = &[
-    Check::row(Rule::OffloadAtStage0, Severity::Error, When::Step)
-        .doc("the optimizer in host memory without ZeRO: DeepSpeed uses its CPU optimizer and stops at the first step")
-        .holds(|subject| subject.stage_is(&[0]) && subject.offloads_optimizer())
-        .says(
-            &["zero_optimization.offload_optimizer", STAGE],
-            "the optimizer is on {device}, but ZeRO is off: the first step fails with \"param is on cuda and \
-             must be cpu\"",
-            || set(STAGE, 2).into(),
-        ),
-    Check::code(Rule::NvmePath, Severity::Error, When::Start, nvme_path).doc("offload to nvme without nvme_path"),
-    Check::code(Rule::NvmeShared, Severity::Note, When::Silent, nvme_shared)
-        .doc("the folder on NVMe is emptied when a job starts: two jobs must not share an nvme_path"),
-    Check::code(Rule::NvmeDefaults, Severity::Note, When::Silent, nvme_defaults)
-        .doc("NVMe without an aio section: 1 MiB blocks, queue depth 8, one thread"),
-    Check::code(Rule::NvmeBuffers, Severity::Warning, When::Step, nvme_buffers)
-        .doc("offload_param.buffer_size is smaller than the shard of a square weight of the model"),
-    Check::row(Rule::PartialOffload, Severity::Error, When::Parse)
-        .doc("offload_optimizer.ratio below 1 only works at stage 3")
-        // With pydantic 1, DeepSpeed's check had no effect.
-        .holds(|subject| {
-            let in_part = subject.get(RATIO).and_then(schema::real).is_some_and(|ratio| ratio < 1.0);
-            in_part && subject.stage_is(&[0, 1, 2]) && !subject.is_before([0, 15, 0])
-        })
-        .says(&[RATIO, STAGE], "`{key}` is {value}: the optimizer can only be offloaded in part at stage 3", || {
-            set(RATIO, 1).into()
-        }),
+    Check::row(Rule::OffloadAtStage0, Severity::Error, When::Step, |subject| {
+        subject.stage_is(&[0]) && subject.offloads_optimizer()
+    }),
+    Check::code(Rule::NvmePath, Severity::Error, When::Start, nvme_path),
+    Check::code(Rule::NvmeShared, Severity::Note, When::Silent, nvme_shared),
+    Check::code(Rule::NvmeDefaults, Severity::Note, When::Silent, nvme_defaults),
+    Check::code(Rule::NvmeBuffers, Severity::Warning, When::Step, nvme_buffers),
+    // With pydantic 1, DeepSpeed's check had no effect.
+    Check::row(Rule::PartialOffload, Severity::Error, When::Parse, |subject| {
+        let in_part = subject.get(RATIO).and_then(schema::real).is_some_and(|ratio| ratio < 1.0);
+        in_part && subject.stage_is(&[0, 1, 2]) && !subject.is_before([0, 15, 0])
+    }),
 ];
 
 /// Sections that use NVMe. Below stage 3, DeepSpeed ignores it.
@@ -62,9 +48,12 @@ fn nvme_path(subject: &Subject, found: &mut Findings) {
 fn nvme_shared(subject: &Subject, found: &mut Findings) {
     for section in on_nvme(subject) {
         let key = format!("zero_optimization.{section}.nvme_path");
-        if let Some(path) = subject.get(&key).and_then(Value::as_str) {
+        let path = subject.get(&key).and_then(Value::as_str);
+        // The number of a process or of a job, as in `/local/nvme/me-12345`.
+        let is_own = |path: &&str| path.rsplit(['-', '_', '/']).next().is_some_and(|end| end.parse::<u64>().is_ok());
+        if let Some(path) = path.filter(|path| !is_own(path)) {
             let what = format!("DeepSpeed empties its folder in {path} at start: two jobs must not share it");
-            found.key(&[&key], what, set(&key, format!("{path}-$$")).remark("a separate one for every job"));
+            found.key(&[&key], what, set(&key, format!("{path}/$$")).remark("a separate one for every job"));
         }
     }
 }

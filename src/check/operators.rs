@@ -15,9 +15,7 @@ use crate::host::Host;
 use crate::ranks::launcher::Launcher;
 use crate::report::{Rule, Severity, When, reading};
 
-pub(super) const RULES: &[Check] = &[Check::code(Rule::FirstCompile, Severity::Note, When::Start, first_compile).doc(
-    "a DeepSpeed operator that is not built yet: the launch compiles it first, once, which takes a minute or more",
-)];
+pub(super) const RULES: &[Check] = &[Check::code(Rule::FirstCompile, Severity::Note, When::Start, first_compile)];
 
 /// DeepSpeed's optimizers, each with its operator in host memory and on the GPU.
 const OF_OPTIMIZERS: &[(&str, &str, Option<&str>)] = &[

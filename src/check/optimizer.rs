@@ -1,85 +1,47 @@
 //! The `optimizer` and `scheduler` sections, and which optimizer really runs.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::findings::{Check, Findings};
-use super::subject::{STAGE, Subject};
+use super::subject::Subject;
 use crate::base::recorded::Version;
 use crate::config::schema;
 use crate::report::fix::{Fix, drop_word, give_as, rename, set, unset};
-use crate::report::{Place, Rule, Severity, When, nearest};
+use crate::report::{Place, Rule, Severity, When, nearest, reading};
 
 const OFFLOAD: &str = "zero_optimization.offload_optimizer.device";
 
 pub(super) const RULES: &[Check] = &[
-    Check::code(Rule::OptimizerType, Severity::Error, When::Start, optimizer_type)
-        .doc("an optimizer that neither DeepSpeed nor torch.optim has"),
-    Check::code(Rule::OptimizerParameter, Severity::Error, When::Start, optimizer_parameter)
-        .doc("a parameter that the optimizer does not take"),
-    Check::code(Rule::UntestedOptimizer, Severity::Error, When::Start, untested_optimizer)
-        .doc("an optimizer that DeepSpeed calls untested with ZeRO, without zero_allow_untested_optimizer"),
-    Check::code(Rule::OptimizerReplaced, Severity::Warning, When::Silent, optimizer_replaced)
-        .doc("with the optimizer in host memory accelerate replaces --optim with DeepSpeed's CPU Adam"),
-    Check::code(Rule::SwiftOptimizer, Severity::Error, When::Start, swift_optimizer).doc(
-        "an optimizer section under ms-swift 4.2 to 4.6, whose trainer fails once model and data are loaded (a warning \
-         where the version is not known, or newer)",
-    ),
-    Check::row(Rule::TrainerOptimizer, Severity::Warning, When::Start)
-        .doc("a trainer with its own optimizer (xtuner), offloaded to host memory: DeepSpeed refuses all but its own")
-        .holds(|subject| subject.job.trainer.sets("optimizer.params.lr") && forces_own(subject))
-        .says(&[OFFLOAD], "the trainer's own optimizer is refused unless it is DeepSpeedCPUAdam", || {
-            set("zero_force_ds_cpu_optimizer", false).into()
-        }),
-    Check::row(Rule::ClientOptimizer, Severity::Note, When::Start)
-        .doc("a script's own optimizer must be DeepSpeedCPUAdam or DeepSpeedCPULion once it is offloaded")
-        .holds(|subject| subject.is_plain() && forces_own(subject) && subject.get("optimizer").is_none())
-        .says(
-            &[OFFLOAD],
-            "the script's own optimizer must be DeepSpeedCPUAdam or DeepSpeedCPULion: others are refused",
-            || set("optimizer.type", "AdamW").or(set("zero_force_ds_cpu_optimizer", false)),
-        ),
-    Check::row(Rule::NoOptimizer, Severity::Note, When::Start)
-        .doc("stages 1 and 2 need an optimizer: from the config, or from the script")
-        .holds(|subject| subject.is_plain() && subject.stage_is(&[1, 2]) && named(subject).is_none())
-        .says(&[STAGE], "the config has no optimizer: stages 1 and 2 need one from the script", || {
-            set("optimizer.type", "AdamW").and(set("optimizer.params.lr", "1e-5")).into()
-        }),
-    Check::row(Rule::AdamIsAdamw, Severity::Note, When::Silent)
-        .doc("type Adam means AdamW (decoupled weight decay) unless adam_w_mode is false")
-        .holds(|subject| {
-            named(subject).as_deref() == Some("adam") && subject.get("optimizer.params.adam_w_mode").is_none()
-        })
-        .says(&["optimizer.type"], "`Adam` decouples the weight decay here: it is AdamW", || {
-            set("optimizer.params.adam_w_mode", false).into()
-        }),
-    Check::code(Rule::SchedulerType, Severity::Error, When::Start, scheduler_type)
-        .doc("a scheduler that neither DeepSpeed nor torch.optim.lr_scheduler has (case matters)"),
-    Check::code(Rule::SchedulerParameter, Severity::Error, When::Start, scheduler_parameter)
-        .doc("a scheduler parameter that is unknown, missing, or must be a whole number above 0"),
-    Check::row(Rule::LogarithmicWarmup, Severity::Note, When::Silent)
-        .doc("DeepSpeed's warmup is logarithmic unless warmup_type is set")
-        .holds(|subject| {
-            let warms_up = subject.text("scheduler.type").is_some_and(|name| name.starts_with("Warmup"));
-            warms_up && subject.get("scheduler.params.warmup_type").is_none()
-        })
-        .says(&["scheduler.type"], "the warmup is logarithmic because `warmup_type` is not set", || {
-            set("scheduler.params.warmup_type", "linear").into()
-        }),
+    Check::code(Rule::OptimizerType, Severity::Error, When::Start, optimizer_type),
+    Check::code(Rule::OptimizerParameter, Severity::Error, When::Start, optimizer_parameter),
+    Check::code(Rule::UntestedOptimizer, Severity::Error, When::Start, untested_optimizer),
+    Check::code(Rule::OptimizerReplaced, Severity::Warning, When::Silent, optimizer_replaced),
+    Check::code(Rule::SwiftOptimizer, Severity::Error, When::Start, swift_optimizer),
+    Check::row(Rule::TrainerOptimizer, Severity::Warning, When::Start, |subject| {
+        subject.job.trainer.sets("optimizer.params.lr") && forces_own(subject)
+    }),
+    Check::row(Rule::ClientOptimizer, Severity::Note, When::Start, |subject| {
+        subject.is_plain() && forces_own(subject) && subject.get("optimizer").is_none()
+    }),
+    Check::row(Rule::NoOptimizer, Severity::Note, When::Start, |subject| {
+        subject.is_plain() && subject.stage_is(&[1, 2]) && named(subject).is_none()
+    }),
+    Check::row(Rule::AdamIsAdamw, Severity::Note, When::Silent, |subject| {
+        named(subject).as_deref() == Some("adam") && subject.get("optimizer.params.adam_w_mode").is_none()
+    }),
+    Check::code(Rule::SchedulerType, Severity::Error, When::Start, scheduler_type),
+    Check::code(Rule::SchedulerParameter, Severity::Error, When::Start, scheduler_parameter),
+    Check::row(Rule::LogarithmicWarmup, Severity::Note, When::Silent, |subject| {
+        let warms_up = subject.text("scheduler.type").is_some_and(|name| name.starts_with("Warmup"));
+        warms_up && subject.get("scheduler.params.warmup_type").is_none()
+    }),
     // For transformers the section is an optimizer, for DeepSpeed it is not.
-    Check::row(Rule::OptimizerWithoutType, Severity::Error, When::Start)
-        .doc(
-            "an optimizer section without a type, with transformers and ZeRO (from DeepSpeed 0.19.8 on, stage 3 is \
-             not refused)",
-        )
-        .holds(|subject| {
-            let section = subject.get("optimizer").and_then(Value::as_object);
-            let nameless = section.is_some_and(|section| section.get("type").is_none_or(Value::is_null));
-            let refused = subject.stage_is(&[1, 2]) || subject.stage_is(&[3]) && subject.is_before([0, 19, 8]);
-            nameless && subject.is_hf() && refused
-        })
-        .says(&["optimizer"], "`optimizer` has no `type`, and ZeRO needs an optimizer", || {
-            set("optimizer.type", "AdamW").or(unset("optimizer"))
-        }),
+    Check::row(Rule::OptimizerWithoutType, Severity::Error, When::Start, |subject| {
+        let section = subject.get("optimizer").and_then(Value::as_object);
+        let nameless = section.is_some_and(|section| section.get("type").is_none_or(Value::is_null));
+        let refused = subject.stage_is(&[1, 2]) || subject.stage_is(&[3]) && subject.is_before([0, 19, 8]);
+        nameless && subject.is_hf() && refused
+    }),
 ];
 
 const EVER: [u32; 3] = [u32::MAX; 3];
@@ -97,6 +59,9 @@ const TORCH: &[(&str, [u32; 3])] = &[
 ];
 /// DeepSpeed's schedulers, in every release.
 const SCHEDULERS: &[&str] = &["LRRangeTest", "OneCycle", "WarmupLR", "WarmupDecayLR", "WarmupCosineLR"];
+
+/// Classes of `torch.optim.lr_scheduler`, up to torch 2.15.
+const TORCH_SCHEDULERS: &str = include_str!("torch_schedulers.txt");
 
 /// It fails even if the section is empty or null. A later release may fix it.
 fn swift_optimizer(subject: &Subject, found: &mut Findings) {
@@ -162,7 +127,9 @@ fn optimizer_type(subject: &Subject, found: &mut Findings) {
     let torch = TORCH.iter().flat_map(|(names, _)| names.split(' ')).filter(|torch| *torch != name);
     let fix = nearest(&name, own().chain(torch)).map_or(replaced, |near| set_meant(key, near));
     // torch may have a newer class of that name.
-    let is_wrong = torch_since(&name).is_some() || nearest(&name, own()).is_some();
+    let is_wrong = torch_since(&name).is_some()
+        || nearest(&name, own()).is_some()
+        || torch_lacks(subject, "torch/optim/__init__.py", &name);
     found.key(&[key], what, fix).severity = Severity::error_if(is_wrong);
 }
 
@@ -170,15 +137,10 @@ fn set_meant(key: &str, near: &str) -> Fix {
     set(key, near).meaning(near).safe()
 }
 
-/// Returns the parameters of a section and reports those that are unknown.
-fn parameters<'a>(
-    subject: &Subject<'a>,
-    section: &str,
-    takes_no: &str,
-    known: &[&str],
-    found: &mut Findings,
-) -> Option<&'a Map<String, Value>> {
-    let params = subject.get(&format!("{section}.params"))?.as_object()?;
+/// Reports unknown parameters of a section.
+fn parameters(subject: &Subject, section: &str, takes_no: &str, known: &[&str], found: &mut Findings) {
+    let params = subject.get(&format!("{section}.params")).and_then(Value::as_object);
+    let Some(params) = params else { return };
     for given in params.keys().filter(|given| !known.contains(&given.as_str())) {
         let key = format!("{section}.params.{given}");
         let fix = match nearest(given, known.iter().copied()).filter(|near| !params.contains_key(*near)) {
@@ -187,7 +149,6 @@ fn parameters<'a>(
         };
         found.key(&[&key], format!("{takes_no} takes no `{given}`"), fix);
     }
-    Some(params)
 }
 
 fn optimizer_parameter(subject: &Subject, found: &mut Findings) {
@@ -241,28 +202,48 @@ fn optimizer_replaced(subject: &Subject, found: &mut Findings) {
 
 fn scheduler_type(subject: &Subject, found: &mut Findings) {
     let Some(name) = subject.text("scheduler.type").filter(|name| !SCHEDULERS.contains(name)) else { return };
-    // torch.optim.lr_scheduler has many; only what is near one of DeepSpeed's names, or no class name at all, is wrong.
-    if let Some(near) = nearest(name, SCHEDULERS.iter().copied()) {
-        let what = format!("DeepSpeed has no scheduler `{name}`");
-        found.key(&["scheduler.type"], what, set_meant("scheduler.type", near));
-    } else if !name.starts_with(|c: char| c.is_ascii_uppercase()) {
-        let what = format!("neither DeepSpeed nor torch.optim.lr_scheduler has a scheduler `{name}`");
-        found.key(&["scheduler.type"], what, format!("one of {}", SCHEDULERS.join(", ")));
+    let key = "scheduler.type";
+    if TORCH_SCHEDULERS.lines().any(|torch| torch == name) {
+        if subject.stage_is(&[1, 2, 3]) {
+            let what = format!("torch's `{name}` needs an optimizer of torch, and ZeRO's is none");
+            found.key(&[key], what, unset("scheduler"));
+        }
+        return;
     }
+    let near = nearest(name, SCHEDULERS.iter().copied());
+    let remove = || unset("scheduler").see(format!("one of {}", SCHEDULERS.join(", ")));
+    let with_params = |near| required(subject, near).fold(set_meant(key, near), |fix, (_, more)| fix.and(more)).into();
+    let fixes = near.map_or_else(remove, with_params);
+    let what = format!("neither DeepSpeed nor torch.optim.lr_scheduler has a scheduler `{name}`");
+    let is_certain = near.is_some() || torch_lacks(subject, "torch/optim/lr_scheduler.py", name);
+    found.key(&[key], what, fixes).severity = Severity::error_if(is_certain);
+}
+
+/// torch has no such class: its source says so, or it is one of the releases whose classes are listed here.
+fn torch_lacks(subject: &Subject, file: &str, class: &str) -> bool {
+    match subject.job.installed_file(file).and_then(|file| reading::text_if_any(&file)) {
+        Some(text) => !text.contains(class),
+        None => subject.has_before("torch", [2, 16, 0]),
+    }
+}
+
+/// The parameters that a scheduler cannot do without and that are missing, each with its fix.
+fn required(subject: &Subject, name: &str) -> impl Iterator<Item = (&'static str, Fix)> {
+    let params = subject.get("scheduler.params").and_then(Value::as_object);
+    let value = if subject.is_hf() { "auto" } else { "1000" };
+    let is_missing = move |name: &str| params.is_none_or(|params| !params.contains_key(name));
+    let entries = schema::parameters("scheduler", Some(name), subject.version());
+    let missing = entries.filter(move |entry| entry.default == "required" && is_missing(entry.name()));
+    missing.map(move |entry| (entry.name(), set(format_args!("scheduler.params.{}", entry.name()), value)))
 }
 
 fn scheduler_parameter(subject: &Subject, found: &mut Findings) {
     let Some(name) = subject.text("scheduler.type").filter(|name| SCHEDULERS.contains(name)) else { return };
     let known: Vec<schema::KeySpec> = schema::parameters("scheduler", Some(name), subject.version()).collect();
     let names: Vec<&str> = known.iter().map(schema::KeySpec::name).collect();
-    let params = parameters(subject, "scheduler", name, &names, found);
-    for entry in known.iter().filter(|entry| entry.default == "required") {
-        let wanted = entry.name();
-        if params.is_none_or(|params| !params.contains_key(wanted)) {
-            let value = if subject.is_hf() { "auto" } else { "1000" };
-            let fix = set(format_args!("scheduler.params.{wanted}"), value);
-            found.key(&["scheduler.type"], format!("{name} needs `{wanted}`"), fix);
-        }
+    parameters(subject, "scheduler", name, &names, found);
+    for (wanted, fix) in required(subject, name) {
+        found.key(&["scheduler.type"], format!("{name} needs `{wanted}`"), fix);
     }
     let key = "scheduler.params.warmup_num_steps";
     let is_right =

@@ -4,35 +4,21 @@ use super::findings::{Check, Findings};
 use super::subject::{STAGE, Subject};
 use crate::config::schema;
 use crate::host::machine::is_model;
-use crate::report::fix::{set, unset};
+use crate::report::fix::set;
 use crate::report::{Rule, Severity, When};
 
 pub(super) const RULES: &[Check] = &[
-    Check::row(Rule::TwoPrecisions, Severity::Error, When::Parse)
-        .doc("fp16 and bf16 are both enabled")
-        .holds(|subject| {
-            let trainer_decides = subject.job.trainer.sets("fp16.enabled");
-            is_enabled(subject, "fp16") && is_enabled(subject, "bf16") && !trainer_decides
-        })
-        .says(&["fp16.enabled", "bf16.enabled"], "`fp16` and `bf16` are both enabled", || {
-            set("fp16.enabled", false).into()
-        }),
-    Check::code(Rule::LossScale, Severity::Error, When::Parse, loss_scale)
-        .doc("dynamic loss scaling with a window or minimum scale not above 0, or a power that is not a number"),
-    Check::code(Rule::MasterWeights, Severity::Error, When::Parse, master_weights)
-        .doc("master weights or optimizer states in 16 bits at stage 0, or at any stage but 2 before 0.18.3"),
-    Check::code(Rule::MasterWeightsOffload, Severity::Error, When::Start, master_weights_offload)
-        .doc("master weights in 16 bits without the optimizer in host memory"),
-    Check::row(Rule::AccumulationDtype, Severity::Error, When::Start)
-        .doc("bf16 with gradients accumulated in fp32 needs ZeRO: stage 0 has no such optimizer")
-        .holds(|subject| subject.stage_is(&[0]) && accumulates_fp32(subject))
-        .says(
-            &["data_types.grad_accum_dtype", STAGE],
-            "bf16 with gradients accumulated in fp32 is not implemented at stage 0",
-            || set(STAGE, 1).or(unset("data_types.grad_accum_dtype")),
-        ),
-    Check::code(Rule::PrecisionOfGpu, Severity::Warning, When::Start, precision_of_gpu)
-        .doc("bf16 on a GPU that only emulates it, or fp16 on one that DeepSpeed does not support"),
+    Check::row(Rule::TwoPrecisions, Severity::Error, When::Parse, |subject| {
+        let trainer_decides = subject.job.trainer.sets("fp16.enabled");
+        is_enabled(subject, "fp16") && is_enabled(subject, "bf16") && !trainer_decides
+    }),
+    Check::code(Rule::LossScale, Severity::Error, When::Parse, loss_scale),
+    Check::code(Rule::MasterWeights, Severity::Error, When::Parse, master_weights),
+    Check::code(Rule::MasterWeightsOffload, Severity::Error, When::Start, master_weights_offload),
+    Check::row(Rule::AccumulationDtype, Severity::Error, When::Start, |subject| {
+        subject.stage_is(&[0]) && accumulates_fp32(subject)
+    }),
+    Check::code(Rule::PrecisionOfGpu, Severity::Warning, When::Start, precision_of_gpu),
 ];
 
 /// From the section `bf16` or its old name.

@@ -5,7 +5,7 @@ use crate::base::rows;
 use crate::command::argv::hf_bool;
 use crate::command::job::Trainer;
 use crate::command::python::Presence;
-use crate::report::fix::{Fix, Fixes, drop_word, give, run, say};
+use crate::report::fix::{Fix, Fixes, drop_word, give, run, say, set, unset};
 use crate::report::{nearest, reading};
 
 const TABLE: &str = include_str!("refusals.txt");
@@ -21,7 +21,7 @@ pub(super) struct Refusal {
 }
 
 pub(super) fn all(trainer: &Trainer) -> impl Iterator<Item = Refusal> {
-    let is_of = |block: &&str, name: &str| block.strip_prefix(name).is_some_and(|rest| rest.starts_with('\n'));
+    let is_of = |block: &&str, name: &str| block.lines().next().unwrap_or_default().split(' ').any(|it| it == name);
     let blocks = rows::blocks(TABLE).filter(move |block| is_of(block, TRANSFORMERS) || is_of(block, trainer.name));
     blocks.filter_map(|block| block.split_once('\n')).map(|(trainer, lines)| Refusal { trainer, lines })
 }
@@ -34,10 +34,7 @@ impl Refusal {
     /// All must hold, as `refusals.txt` explains them.
     fn conditions(self) -> impl Iterator<Item = Condition> {
         let conditions = self.fields().take_while(|(name, _)| matches!(*name, "if" | "and"));
-        conditions.map(|(_, text)| {
-            let mut words = text.splitn(3, ' ');
-            Condition { text, words: [(); 3].map(|()| words.next().unwrap_or_default()) }
-        })
+        conditions.map(|(_, text)| Condition::of(text))
     }
 
     pub(super) fn why(self) -> &'static str {
@@ -68,24 +65,36 @@ impl Refusal {
         {
             return give(option, near).into();
         }
-        let fixes = self.fields().filter(|(name, _)| *name == "fix").filter_map(|(_, text)| text.split_once(' '));
-        Fixes(fixes.map(|(kind, text)| fix(kind, text)).collect())
+        let fixes = self.fields().filter(|(name, _)| *name == "fix");
+        // `{NAME|DEFAULT}` is the value of an argument.
+        let filled = |text: &str| {
+            let (start, hole) = text.trim_end_matches('}').split_once('{').unwrap_or((text, ""));
+            let (name, default) = hole.split_once('|').unwrap_or_default();
+            let given = subject.job.args.list(name).and_then(|(_, values)| Some(values.first()?.to_string_lossy()));
+            format!("{start}{}", given.as_deref().unwrap_or(default))
+        };
+        Fixes(fixes.map(|(_, text)| fix(&filled(text))).collect())
     }
 
     /// The refused option and its value.
-    pub(super) fn refuses(self, subject: &Subject) -> Option<(String, String)> {
+    pub(super) fn refuses(self, subject: &Subject, is_left_out: impl Fn(&str) -> bool) -> Option<(String, String)> {
         let (option, values) = subject.job.args.list(self.conditions().next()?.given_argument()?)?;
         let value = values.first().map_or_else(String::new, |value| value.to_string_lossy().into_owned());
-        self.holds(subject, |_| true).then_some((option, value))
+        self.holds(subject, is_left_out).then_some((option, value))
     }
 }
 
-fn fix(kind: &str, text: &str) -> Fix {
-    match (kind, text.split_once(' ')) {
+/// `give --bf16 true`, `set zero_optimization.stage 2`.
+pub(super) fn fix(text: &str) -> Fix {
+    let (kind, rest) = text.split_once(' ').unwrap_or((text, ""));
+    match (kind, rest.split_once(' ')) {
         ("give", Some((option, value))) => give(option, value),
-        ("drop", _) => drop_word(text),
-        ("run", _) => run(text),
-        _ => say(text),
+        ("set", Some((key, value))) => set(key, value),
+        ("unset", _) => unset(rest),
+        ("swap", Some((dropped, given))) => drop_word(dropped).and(fix(&format!("give {given}"))),
+        ("drop", _) => drop_word(rest),
+        ("run", _) => run(rest),
+        _ => say(rest),
     }
 }
 
@@ -105,15 +114,20 @@ struct Condition {
 }
 
 impl Condition {
+    fn of(text: &'static str) -> Self {
+        let mut words = text.splitn(3, ' ');
+        Condition { text, words: [(); 3].map(|()| words.next().unwrap_or_default()) }
+    }
+
     fn given_argument(&self) -> Option<&'static str> {
         match self.words {
-            [_, "says", _] | ["no" | "missing" | "without" | "not" | "zero3" | "deepspeed", ..] => None,
+            [_, "says", _] | ["no" | "missing" | "without" | "not" | "zero3" | "deepspeed" | "unequal", ..] => None,
             ["ranks", "<", name] | ["given", name, ""] | [name, "unlisted", _] => Some(name),
             _ => Some(self.text.split('=').next().unwrap_or(self.text)),
         }
     }
 
-    fn holds(&self, subject: &Subject, is_left_out: impl Fn(&str) -> bool) -> bool {
+    fn holds(&self, subject: &Subject, is_left_out: &dyn Fn(&str) -> bool) -> bool {
         let given = |name: &str| subject.job.args.list(name).map(|(_, values)| values.first()?.to_str());
         // It may get a value from something that zlaunch does not see.
         let seen = |name: &str| !subject.job.unread.iter().any(|unread| unread == name);
@@ -140,7 +154,12 @@ impl Condition {
             }),
             ["without", key, _] => subject.get(key).is_none(),
             ["given", name, _] => value(name).is_some_and(|value| value != "None"),
-            ["not", "zero3", _] => !subject.stage_is(&[3]),
+            ["not", ..] => !Condition::of(&self.text["not ".len()..]).holds(subject, is_left_out),
+            ["unequal", one, two] => {
+                let default = |(name, default)| value(name).or_else(|| is_left_out(name).then_some(default));
+                let [one, two] = [one, two].map(|given: &str| given.split_once('|').and_then(default));
+                one.is_some() && two.is_some() && one != two
+            }
             ["zero3", ..] => subject.stage_is(&[3]),
             ["deepspeed", ..] => !subject.config.is_null(),
             _ => match self.text.split_once('=') {

@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 use std::ffi::OsString;
+use std::path::Path;
 
 use super::findings::{Check, Findings};
 use super::refusals::{self, Refusal};
@@ -18,25 +19,16 @@ use crate::report::fix::{drop_word, give, move_to_front, rename_option, say};
 use crate::report::{self, Place, Problem, Rule, Severity, Wanted, When, nearest};
 
 pub(super) const RULES: &[Check] = &[
-    Check::code(Rule::Argument, Severity::Error, When::Start, argument).doc(
-        "the trainer refuses one of its own arguments, minutes later (a warning where its version or its script \
-         leaves a doubt)",
-    ),
-    Check::code(Rule::ArgumentMissing, Severity::Error, When::Start, argument_missing).doc(
-        "the command leaves out what the trainer cannot do without: its model, its data (only where the sources of \
-         the trainer are there and say so)",
-    ),
-    Check::code(Rule::TextForNumber, Severity::Error, When::Start, text_for_number).doc(
-        "a run file has a text where the trainer counts and converts nothing, such as `1e-5` in YAML 1.1 (a warning \
-         where not every training uses it)",
-    ),
+    Check::code(Rule::Argument, Severity::Error, When::Start, argument),
+    Check::code(Rule::ArgumentMissing, Severity::Error, When::Start, argument_missing),
+    Check::code(Rule::TextForNumber, Severity::Error, When::Start, text_for_number),
 ];
 
 struct Reading<'a> {
     parser: Parser,
     words: Cow<'a, [OsString]>,
-    /// The option that makes the trainer tolerate unknown ones. `None`: they are no error.
-    tolerant: Option<&'static str>,
+    /// The parser refuses unknown options.
+    closed: bool,
     /// transformers gets the arguments as they were read.
     plain: bool,
 }
@@ -56,7 +48,7 @@ fn argument(subject: &Subject, found: &mut Findings) {
     let dashes = reading.words.iter().position(|word| word == "--").filter(|_| !reading.parser.mapping);
     if dashes.is_some_and(|at| at + 1 < reading.words.len()) {
         let what = format!("{} reads no options after `--`", versions.first());
-        let severity = Severity::error_if(reading.tolerant.is_some() && versions.certain());
+        let severity = Severity::error_if(reading.closed && versions.certain());
         found.at([Place::option("--", "")], what, move_to_front("--")).severity = severity;
     }
     if reading.plain {
@@ -66,7 +58,8 @@ fn argument(subject: &Subject, found: &mut Findings) {
 
 fn report_refusals(parser: &Parser, versions: &Versions, subject: &Subject, found: &mut Findings) {
     for refusal in refusals::all(subject.job.trainer) {
-        let Some((option, value)) = refusal.refuses(subject) else { continue };
+        let is_left_out = |name: &str| parser.is_left_out(name, subject.job.args.words());
+        let Some((option, value)) = refusal.refuses(subject, is_left_out) else { continue };
         if refusal.is_of_transformers() && !versions.all_within("transformers", [0; 3], [u32::MAX; 3]) {
             continue;
         }
@@ -116,11 +109,8 @@ fn reading<'a>(subject: &'a Subject) -> Option<Reading<'a>> {
             } else {
                 Cow::Borrowed(job.command_line())
             };
-            let tolerant = match unknown {
-                UnknownOptions::Refused { unless, tolerant } => (!unless(&job.args, subject.host)).then_some(tolerant),
-                UnknownOptions::Ignored => None,
-            };
-            Some(Reading { parser, words, tolerant, plain: true })
+            let closed = matches!(unknown, UnknownOptions::Refused(unless) if !unless(&job.args, subject.host));
+            Some(Reading { parser, words, closed, plain: true })
         }
         ArgumentParser::Script if job.trainer.is_hf() && job.run_file.is_none() => of_script(subject),
         ArgumentParser::Script | ArgumentParser::Unrecorded => None,
@@ -133,7 +123,7 @@ fn of_script<'a>(subject: &'a Subject) -> Option<Reading<'a>> {
     let parser = flow.parser()?;
     // The script has no code that changes the arguments while they are read.
     let plain = !flow.has(&["__post_init__", "set_defaults"]);
-    Some(Reading { words, tolerant: parser.closed.then_some(""), plain, parser })
+    Some(Reading { words, closed: parser.closed, plain, parser })
 }
 
 fn report_rejection(
@@ -150,7 +140,7 @@ fn report_rejection(
     let mut sought = &name;
     let (mut problem, is_certain) = match &rejected.why {
         Rejection::Unknown => match unknown_option(reading, shown, &name, versions, subject) {
-            Some(problem) => (problem, reading.tolerant.is_some()),
+            Some(problem) => (problem, reading.closed),
             None => return,
         },
         Rejection::Ambiguous(names) => {
@@ -165,15 +155,18 @@ fn report_rejection(
         Rejection::NoValue(kind) => {
             (report::argument_without_value(option, kind.wanted(&kind.choices(versions))), true)
         }
-        Rejection::Leftover(_) if reading.tolerant.is_none() => return,
+        Rejection::Leftover(_) if !reading.closed => return,
         // The words reach the trainer unchanged, and it decides.
         Rejection::Leftover(words) => {
             let (word, whole) = (&words[1], words.join(" "));
             let what = format!("the trainer refuses `{word}`: `{option}` takes one value");
-            let (place, fix) = if reading.parser.has(word, versions) {
-                (Place::from(word), rename_option(word, format_args!("--{word}")))
-            } else {
+            let (name, value) = word.split_once('=').unwrap_or((word, ""));
+            let (place, fix) = if reading.parser.has(name, versions) {
+                (Place::from(word), rename_option(word, format!("--{name} {value}").trim_end()))
+            } else if value.is_empty() {
                 (Place::option(option, &whole), give(option, &whole))
+            } else {
+                (Place::from(word), drop_word(word))
             };
             (Problem::error(Rule::Argument, what).at(place).fix(fix), false)
         }
@@ -205,18 +198,17 @@ fn unknown_option(
     versions: &Versions,
     subject: &Subject,
 ) -> Option<Problem> {
-    let Reading { parser, tolerant, .. } = reading;
+    let parser = &reading.parser;
     let is_recorded = matches!(subject.job.trainer.arguments.parser, ArgumentParser::Recorded { .. });
     let once = parser.names().any(|known| known == name);
     let suggestion = suggestion(name, parser, versions);
     // The script may have more options, so only those that were dropped or are misspelled are reported.
     let is_told = once && !parser.closed || is_recorded && suggestion.is_some();
-    if tolerant.is_none() && !is_told {
+    if !reading.closed && !is_told {
         return None;
     }
     let meant = suggestion.map(|near| if parser.mapping { near } else { format!("--{near}") });
-    let mut problem =
-        report::trainer_has_no_option(&versions.first(), shown, meant.as_deref(), tolerant.unwrap_or_default());
+    let mut problem = report::trainer_has_no_option(&versions.first(), shown, meant.as_deref());
     if parser.mapping {
         problem.what = format!("{} has no argument `{shown}`", versions.first());
     } else if !is_recorded {
@@ -226,9 +218,17 @@ fn unknown_option(
     match launch_option(shown.trim_start_matches('-')).filter(|_| !parser.mapping && !once) {
         Some(ours) => Some(problem.fix(move_to_front(flag(ours)))),
         None if meant.is_none() && name == "config" => {
-            Some(problem.fix("give the file without --config, right after the sub-command"))
+            let named = subject.job.args.list(name).and_then(|(_, values)| values.first().copied().map(Path::new));
+            let to_file = say("give the file without --config, right after the sub-command");
+            let is_config = named.is_some_and(|file| file.extension().is_some_and(|ending| ending == "json"));
+            Some(problem.fix(if is_config { rename_option(shown, "--deepspeed") } else { to_file }))
         }
-        None => Some(problem),
+        None => match name.strip_prefix("load_in_").and_then(|bits| bits.strip_suffix("bit")) {
+            Some(bits) if parser.has("quant_bits", versions) => {
+                Some(problem.fix(drop_word(shown).and(give("--quant_method", "bnb")).and(give("--quant_bits", bits))))
+            }
+            _ => Some(problem),
+        },
     }
 }
 

@@ -11,6 +11,7 @@ use crate::base::json;
 use crate::base::recorded::{Version, VersionMatch};
 use crate::command::argv::hf_bool;
 use crate::command::job::Job;
+use crate::command::python::Python;
 use crate::command::script_source::ScriptSource;
 use crate::command::target::Target;
 use crate::config::schema::{self, KeySpec, Known, UnknownKeys, ValueFault};
@@ -37,6 +38,16 @@ pub(crate) struct Subject<'a> {
     /// All problems are needed in full, not only the first fifty of each rule.
     pub(crate) in_full: bool,
     pub(crate) derived: Derived<'a>,
+}
+
+/// `DeepSpeed 0.16.9`, and the version whose rules are used if it is another.
+pub(crate) fn deepspeed_in_words(python: Option<&Python>) -> String {
+    let judge = schema::in_environment(python);
+    match python.and_then(|python| python.version("deepspeed")) {
+        Some(installed) if matches!(judge, VersionMatch::Exact(_)) => format!("DeepSpeed {installed}"),
+        Some(installed) => format!("DeepSpeed {} ({installed} is installed, which is not recorded)", judge.version()),
+        None => format!("DeepSpeed {}", judge.version()),
+    }
 }
 
 pub(crate) struct Derived<'a> {
@@ -183,14 +194,8 @@ impl<'a> Subject<'a> {
         Some(self.host.cwd.join(model.value)).filter(|folder| folder.is_dir())
     }
 
-    /// `DeepSpeed 0.16.9`, and the version whose rules are used if it is another.
     pub(super) fn deepspeed(&self) -> String {
-        let judge = self.version();
-        match self.package("deepspeed") {
-            Some(installed) if matches!(self.derived.judge, VersionMatch::Exact(_)) => format!("DeepSpeed {installed}"),
-            Some(installed) => format!("DeepSpeed {judge} ({installed} is installed, which is not recorded)"),
-            None => format!("DeepSpeed {judge}"),
-        }
+        deepspeed_in_words(self.job.python.as_ref())
     }
 
     /// The text of the script, read on demand.

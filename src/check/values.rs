@@ -16,14 +16,11 @@ pub(super) const RULES: &[Check] = &[
     Check::code(Rule::WrongType, Severity::Error, When::Parse, |subject, found| {
         judge(subject, found, ValueFault::Type);
         unlisted(subject, found);
-    })
-    .doc("a value of a type that DeepSpeed refuses when it reads the config"),
+    }),
     Check::code(Rule::WrongValue, Severity::Error, When::Parse, |subject, found| {
         judge(subject, found, ValueFault::Value);
-    })
-    .doc("a number out of range, or a word that is not one of the choices"),
-    Check::code(Rule::OddValue, Severity::Warning, When::Silent, odd_value)
-        .doc("a value of the wrong type that DeepSpeed does not check: the string \"false\" counts as true"),
+    }),
+    Check::code(Rule::OddValue, Severity::Warning, When::Silent, odd_value),
 ];
 
 fn judge(subject: &Subject, found: &mut Findings, kind: ValueFault) {

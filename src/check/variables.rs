@@ -9,32 +9,20 @@ use crate::base::vars;
 use crate::host::can_be_written;
 use crate::ranks::launcher::Launcher;
 use crate::ranks::topology::{DeviceFault, Role, Topology};
-use crate::report::fix::{give, set_variable, unset_variable};
+use crate::report::fix::{give, run, set_variable, unset_variable};
 use crate::report::{Place, Problem, Rule, Severity, When};
 
 pub(super) const RULES: &[Check] = &[
-    Check::code(Rule::DeadVariable, Severity::Warning, When::Silent, dead_variable)
-        .doc("a variable that looks like one of DeepSpeed's or torch's, but that nothing reads"),
-    Check::code(Rule::AllocatorConf, Severity::Error, When::Start, allocator_conf).doc(
-        "a PYTORCH_CUDA_ALLOC_CONF, or from torch 2.9 on a PYTORCH_ALLOC_CONF, that is not a list of name:value: torch \
-        stops on it",
-    ),
-    Check::code(Rule::TwoAllocatorConfs, Severity::Warning, When::Silent, two_allocator_confs)
-        .doc("PYTORCH_CUDA_ALLOC_CONF and PYTORCH_ALLOC_CONF differ: torch follows the first"),
-    Check::code(Rule::MaxConnections, Severity::Warning, When::Silent, max_connections).doc(
-        "CUDA_DEVICE_MAX_CONNECTIONS=1 is for Megatron's tensor parallelism; elsewhere it prevents communication from \
-        overlapping",
-    ),
-    Check::code(Rule::NcclContradiction, Severity::Warning, When::Silent, nccl_contradiction)
-        .doc("two NCCL variables, one of which turns off what the other selects"),
-    Check::code(Rule::EnvFileUnread, Severity::Warning, When::Silent, env_file_unread)
-        .doc(".deepspeed_env in this folder: only DeepSpeed's runner reads it, and only for several machines"),
-    Check::code(Rule::IncompleteRanks, Severity::Error, When::Start, incomplete_ranks)
-        .doc("RANK, LOCAL_RANK and WORLD_SIZE without MASTER_ADDR or MASTER_PORT: the ranks cannot meet"),
-    Check::code(Rule::NohupUndone, Severity::Warning, When::Silent, nohup_undone)
-        .doc("nohup with torchrun before torch 2.10, which handles SIGHUP anyway and exits"),
-    Check::code(Rule::ExtensionsFolder, Severity::Warning, When::Start, extensions_folder)
-        .doc("a TORCH_EXTENSIONS_DIR that cannot be created or written: the first compilation fails"),
+    Check::code(Rule::DeadVariable, Severity::Warning, When::Silent, dead_variable),
+    Check::code(Rule::AllocatorConf, Severity::Error, When::Start, allocator_conf),
+    Check::code(Rule::TwoAllocatorConfs, Severity::Warning, When::Silent, two_allocator_confs),
+    Check::code(Rule::MaxConnections, Severity::Warning, When::Silent, max_connections),
+    Check::code(Rule::NcclContradiction, Severity::Warning, When::Silent, nccl_contradiction),
+    Check::code(Rule::EnvFileUnread, Severity::Warning, When::Silent, env_file_unread),
+    Check::code(Rule::IncompleteRanks, Severity::Error, When::Start, incomplete_ranks),
+    Check::code(Rule::NohupUndone, Severity::Warning, When::Silent, nohup_undone),
+    Check::code(Rule::DeviceRange, Severity::Error, When::Start, device_range),
+    Check::code(Rule::ExtensionsFolder, Severity::Warning, When::Start, extensions_folder),
 ];
 
 /// Found in documents, read by no program.
@@ -50,7 +38,8 @@ fn dead_variable(subject: &Subject, found: &mut Findings) {
     let torch = subject.package("torch").filter(|torch| torch.is_before(NEW_ALLOCATOR_CONF));
     if let (Some(value), None, Some(torch)) = (subject.variable(new), subject.variable(old), torch) {
         let what = format!("torch {torch} does not read `{new}`: it was added in 2.9");
-        let fix = unset_variable(new).and(set_variable(old, value.to_string_lossy()));
+        let (drop, text) = (unset_variable(new), value.to_string_lossy());
+        let fix = if wrong_item(&text).is_none() { drop.and(set_variable(old, &text)) } else { drop };
         found.at([Place::variable(new, value)], what, fix);
     }
 }
@@ -195,27 +184,44 @@ fn extensions_folder(subject: &Subject, found: &mut Findings) {
 }
 
 pub(super) const DEVICES: &[Check] = &[
-    Check::code(Rule::VisibleDevices, Severity::Error, When::Start, visible_devices)
-        .doc("CUDA_VISIBLE_DEVICES (or ROCm's) names a GPU twice, one that this machine does not have, or none at all"),
-    Check::code(Rule::RanksShareGpus, Severity::Error, When::Start, ranks_share_gpus).doc(
-        "more ranks on this machine than GPUs, which NCCL refuses (a warning where only a variable counts the \
-             GPUs)",
-    ),
+    Check::code(Rule::VisibleDevices, Severity::Error, When::Start, visible_devices),
+    Check::code(Rule::RanksShareGpus, Severity::Error, When::Start, ranks_share_gpus),
 ];
 
 fn visible_devices(subject: &Subject, found: &mut Findings) {
     let Some(topology) = subject.topology.filter(|_| subject.runs_here()) else { return };
     let (devices, nproc) = (&topology.devices, topology.nproc_per_node.as_ref());
-    let Some(fault) = devices.fault.as_ref().filter(|_| !subject.trains_on_cpu()) else { return };
+    let is_range = |fault: &&DeviceFault| matches!(fault, DeviceFault::MoreThanANumber(_));
+    let fault = devices.fault.as_ref().filter(|fault| !subject.trains_on_cpu() && !is_range(fault));
+    let Some(fault) = fault else { return };
     let seen = devices.names.as_ref().map_or(0, Vec::len);
     let needed = nproc.filter(|_| !topology.ranks_exist()).map_or(1, |nproc| nproc.value as usize);
     // The faulty list may have given the number of ranks.
     let enough = seen >= needed && nproc.is_none_or(|nproc| !devices.counted(nproc));
     let place = Place::variable(devices.variable, subject.host.var(devices.variable).unwrap_or_default());
     let problem = found.at([place], fault.what(seen), fault.fix(devices.variable));
-    if enough || matches!(fault, DeviceFault::MoreThanANumber(_)) {
+    if enough {
         problem.severity = Severity::Warning;
     }
+}
+
+fn device_range(subject: &Subject, found: &mut Findings) {
+    let Some(Topology { devices, .. }) = subject.topology.filter(|_| subject.runs_here()) else { return };
+    let (Some(fault @ DeviceFault::MoreThanANumber(_)), name) = (&devices.fault, devices.variable) else { return };
+    let list = subject.host.var(name).unwrap_or_default();
+    let fix = numbers_of(list).map_or_else(|| fault.fix(name), |numbers| run(format!("export {name}={numbers}")));
+    found.at([Place::variable(name, list)], fault.what(1), fix);
+}
+
+/// `0,1,2,3` of `0-3`, `0 1 2 3` or `0;1;2;3`.
+fn numbers_of(list: &str) -> Option<String> {
+    let mut numbers: Vec<u16> = Vec::new();
+    for part in list.split([',', ';', ' ', ':']).filter(|part| !part.is_empty()) {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        numbers.extend(first.parse::<u16>().ok()?..=last.parse::<u16>().ok()?.min(1023));
+    }
+    numbers.dedup();
+    Some(numbers.iter().map(u16::to_string).collect::<Vec<_>>().join(",")).filter(|list| !list.is_empty())
 }
 
 fn ranks_share_gpus(subject: &Subject, found: &mut Findings) {

@@ -9,11 +9,14 @@ use super::reader::Reader;
 use crate::base::options::{launch_option, launch_options, takes_value};
 use crate::base::size::parse_count;
 use crate::base::{shell, vars};
+use crate::command::prefix::Prefix;
 use crate::command::trainer;
 use crate::config::template::Search;
 use crate::fit::cards;
 use crate::host::names_in;
-use crate::report::{self, Problem};
+use crate::report::fix::{Fix, Fixes, run};
+use crate::report::{self, Problem, Rule, reading};
+use crate::request::understood::trains;
 
 /// Words of other launchers' command lines that zlaunch has no need of.
 const NEEDLESS: &[&str] = &["launch", "run", "exec", "start", "train"];
@@ -22,8 +25,24 @@ pub(crate) fn did_you_mean(reader: &Reader, command: &[OsString]) -> Option<Prob
     let Reader { tools, place: mode, options, host, .. } = *reader;
     let first = command.first()?;
     let word = first.to_str()?;
-    if host.find_program(first).is_some() {
+    let is_program = host.find_program(first).is_some();
+    // `zlaunch init` must not run /sbin/init: without `--`, the command must look like one.
+    let is_meant = options.iter().any(|word| word == "--" || word == "--trainer" || word == "--launcher")
+        || ["mpirun", "mpiexec", "sbatch", "salloc"].contains(&word);
+    if is_program
+        && (is_meant || word.contains('/') || trains(first) || Prefix::is_one(first) || host.cwd.join(word).is_file())
+    {
         return None;
+    }
+    // `--deepspeed swift sft`: the option took the command for its value.
+    if let [front @ .., option, program] = options
+        && option == "--deepspeed"
+        && trains(program)
+    {
+        let place: &[OsString] = if mode.is_empty() { &[] } else { &[mode.into()] };
+        let value = [option.clone(), "zero2".into(), "--".into(), program.clone()];
+        let words = [place, front, &value, command].concat();
+        return Some(report::meant(&program.to_string_lossy(), "the command, and no template", &line(&words)));
     }
     if !word.is_empty() && word.trim().is_empty() {
         return Some(report::only_a_space());
@@ -58,6 +77,13 @@ pub(crate) fn did_you_mean(reader: &Reader, command: &[OsString]) -> Option<Prob
     let [console, usual] = trainer::EXAMPLE;
     let owner = trainer::training_commands().find(|(_, commands)| commands.contains(&word));
     let of_trainer: Vec<&str> = owner.map(|(console, _)| vec![console, word]).unwrap_or_default();
+    let text = reading::text_if_any(&path).unwrap_or_default();
+    let has_key = |key: &str| text.lines().any(|line| line.split(':').next() == Some(key));
+    let mut known = include_str!("run_files.txt").lines().filter_map(|row| row.split_once(": "));
+    let runs = known.find(|(key, _)| has_key(key)).map_or([console, usual].join(" "), |(_, words)| words.to_string());
+    let runs: Vec<&str> = runs.split(' ').chain([word]).collect();
+    let is_needless =
+        NEEDLESS.contains(&word) && rest.first().is_some_and(|next| of_trainer.is_empty() || trains(next));
     // The sub-command, an option and words of the command that were meant.
     let (what, mode, option, program): (_, _, &[&str], &[&str]) = match path.extension().and_then(OsStr::to_str) {
         _ if word == "--" => ("here twice", mode, &[], &[]),
@@ -65,7 +91,13 @@ pub(crate) fn did_you_mean(reader: &Reader, command: &[OsString]) -> Option<Prob
         _ if parts.len() > 1 => ("one word: drop the quotes", mode, &[], &parts),
         Some("json") if alone => ("a config, not a command", "check", &[], &[word]),
         Some("json") => ("a config, not a command", mode, &["--deepspeed", word], &[]),
-        Some("yaml" | "yml") => ("a run file, which goes after the trainer", mode, &[], &[console, usual, word]),
+        Some("yaml" | "yml") if has_key("zero_optimization") => {
+            let code = "import json, sys, yaml; json.dump(yaml.safe_load(open(sys.argv[1])), open(sys.argv[2], 'w'), indent=2)";
+            let json = Path::new(word).with_extension("json");
+            let convert = shell::text(&["python".into(), "-c".into(), code.into(), word.into(), json.into()]);
+            return Some(report::meant(word, "a config in YAML, and DeepSpeed reads JSON", &convert));
+        }
+        Some("yaml" | "yml") => ("a run file, which goes after the trainer", mode, &[], &runs),
         Some("sh") if path.is_file() => ("a script that cannot be executed", mode, &[], &["bash", word]),
         _ if word == "version" && alone => ("an option", "", &["--version"], &[]),
         _ if word.split_once('=').is_some_and(|(name, _)| vars::is_name(name) || repeated == "--set") && is_split => {
@@ -77,11 +109,11 @@ pub(crate) fn did_you_mean(reader: &Reader, command: &[OsString]) -> Option<Prob
         }
         _ if is_template && alone => ("a template, not a command", "templates", &[], &[word]),
         _ if is_template => ("a template, not a command", mode, &["--deepspeed", word], &[]),
+        _ if is_needless && !is_program => ("not a sub-command: without one, zlaunch launches", mode, &[], &[]),
         _ if !of_trainer.is_empty() => ("a sub-command of a trainer, not a command", mode, &[], &of_trainer),
-        _ if NEEDLESS.contains(&word) && !alone => ("not a sub-command: without one, zlaunch launches", mode, &[], &[]),
-        _ if near.is_some() => ("not a sub-command", near.unwrap_or_default(), &[], &[]),
+        _ if near.is_some() && !is_program => ("not a sub-command", near.unwrap_or_default(), &[], &[]),
         _ if config.is_some() => ("not a file", mode, &[], &[config.unwrap_or_default()]),
-        _ => return None,
+        _ => return not_a_command(word, is_program, &line(&[options, &["--".into()], command].concat())),
     };
     let behind: Vec<OsString> = program.iter().map(OsString::from).chain(rest.iter().cloned()).collect();
     let takes_command = takes_command(&command_of(mode, tools));
@@ -99,6 +131,16 @@ pub(crate) fn did_you_mean(reader: &Reader, command: &[OsString]) -> Option<Prob
     }
     words.extend(behind);
     Some(report::meant(word, what, &line(&words)))
+}
+
+/// `line` runs the program of that name.
+fn not_a_command(word: &str, is_program: bool, line: &str) -> Option<Problem> {
+    let mut rows = include_str!("other_commands.txt").lines().filter_map(|row| row.split_once(" -> "));
+    let meant = rows.find(|(names, _)| names.split(' ').any(|name| name == word)).map(|(_, meant)| run(meant));
+    let anyway = is_program.then(|| run(line).remark(format!("to run the program `{word}`")));
+    let fixes: Vec<Fix> = meant.into_iter().chain(anyway).collect();
+    let what = format!("`{word}` is not a sub-command, nor a training command that zlaunch knows");
+    (!fixes.is_empty()).then(|| Problem::error(Rule::Usage, what).at(word).fix(Fixes(fixes)))
 }
 
 /// The option of `fit` that takes this word as its value, and the word.

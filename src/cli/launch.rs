@@ -6,7 +6,7 @@ use clap::{ArgAction, Args, ValueHint};
 
 use super::did_you_mean::did_you_mean;
 use super::reader::{Reader, Refused, Request, Requested};
-use super::values::{self, COLORS, FORMATS, LAUNCHERS, REPORT_FORMATS, RULES, TRAINERS, one_of};
+use super::values::{self, COLORS, FORMATS, LAUNCHERS, REPORT_FORMATS, TRAINERS, one_of};
 use crate::base::options::{Given, LaunchOptions, flag, option_named, takes_value};
 use crate::base::size::parse_bytes;
 use crate::base::source::{Source, Sourced};
@@ -114,7 +114,7 @@ pub(crate) fn read_described(options: LaunchOptions, command: Vec<OsString>, rea
         config_out: reader.one(config.config_out, values::path),
         record: reader.one(output.record, values::path),
         strict: output.strict,
-        allow: reader.many(output.allow, one_of(RULES)).into_iter().map(|rule| rule.value).collect(),
+        allow: reader.many(output.allow, values::allowed).into_iter().map(|rule| rule.value).collect(),
         warnings: std::mem::take(&mut reader.warnings).into_iter().chain(given_twice(reader)).collect(),
         command,
         subcommand: reader.place,

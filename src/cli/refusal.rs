@@ -9,6 +9,7 @@ use clap::{Arg, Command};
 use super::commands::{command_of, describes_launch, said, takes_command, usage_of, value_of};
 use super::reader::Tools;
 use crate::base::options::{flag, launch_option, option_named, takes_value};
+use crate::base::shell;
 use crate::command::argument_class;
 use crate::config::template::Search;
 use crate::host::Host;
@@ -111,6 +112,9 @@ pub(super) fn unknown_option(given: &str, at: usize, words: &mut Vec<OsString>, 
         words.splice(at..=at, text.split_whitespace().map(OsString::from));
         return refused(": drop the quotes");
     }
+    // `--config ds.json` is DeepSpeed's, `--config run.yaml` the trainer's.
+    let is_json = words[at..].iter().take(2).any(|word| word.to_string_lossy().ends_with(".json"));
+    let name = if is_json && ["config", "c", "config_file"].contains(&&*name) { "ds_config".to_string() } else { name };
     let meant = meant(given, &name, place, &of_place);
     let takes_value = match &meant {
         Some(Replacement::Words(words)) => words.contains("{}") || words.contains("{host}"),
@@ -133,7 +137,7 @@ pub(super) fn unknown_option(given: &str, at: usize, words: &mut Vec<OsString>, 
         Some(Replacement::Words(template)) => {
             let meant = filled(&template);
             words.splice(at..at, meant.split(' ').map(OsString::from));
-            refused("").fix(rename_option(given, meant))
+            refused("").fix(rename_option(shell::text(&taken), meant))
         }
         Some(Replacement::Nothing(why)) => refused(&format!(": {why}")).fix(drop_word(given)),
         behind if takes_command(&of_place) && has_command(words, host) => {

@@ -17,8 +17,8 @@ use crate::config::template::search::BUILT_IN;
 use crate::fit::cards::{self, Cards};
 use crate::ranks::launcher::Launcher;
 use crate::ranks::topology::Processes;
-use crate::report::fix::give_as;
-use crate::report::{self, Problem, Rule, nearest};
+use crate::report::fix::{drop_word, give_as};
+use crate::report::{self, Place, Problem, Rule, nearest};
 use crate::request::Format;
 
 pub(crate) type Words<T> = fn() -> Vec<(&'static str, T)>;
@@ -107,6 +107,15 @@ pub(crate) fn one_of<T>(known: Words<T>) -> impl Fn(&Given) -> Result<T, Problem
     let find = move |text: &str| known().into_iter().find(|(word, _)| *word == text).map(|(_, value)| value);
     let words = move || known().into_iter().map(|(word, _)| word).collect::<Vec<_>>();
     move |given| parse(given, find, |text| report::not_one_of(text, &words()))
+}
+
+/// `explain` knows more rules: those that no option silences.
+pub(super) fn allowed(given: &Given) -> Result<Rule, Problem> {
+    let is_it = |rule: &Rule| given.value == rule.name() && !check::allowable().contains(rule);
+    let Some(rule) = Rule::all().find(is_it) else { return one_of(RULES)(given) };
+    let place = Place::option(given.from.to_string(), rule.name());
+    let what = format!("`{rule}` stops a launch: `--allow` cannot silence it");
+    Err(Problem::error(Rule::Usage, what).fix(drop_word(&place)).at(place))
 }
 
 /// `0.19.8`, `v0.19`.

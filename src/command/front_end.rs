@@ -154,8 +154,8 @@ pub(crate) enum ArgumentParser {
 
 #[derive(Clone, Copy)]
 pub(crate) enum UnknownOptions {
-    /// `tolerant` says which option or variable makes the parser tolerate them.
-    Refused { unless: fn(&Args, &Host) -> bool, tolerant: &'static str },
+    /// Unless this holds.
+    Refused(fn(&Args, &Host) -> bool),
     /// Something else takes them.
     Ignored,
 }

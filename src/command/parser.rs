@@ -55,7 +55,11 @@ impl Parser {
     }
 
     fn judge(&self, given: &Given, versions: &Versions) -> Option<Rejected> {
-        let rejected = |why| Some(Rejected { option: format!("--{}", given.name), why });
+        let rejected = |why| Some(Rejected { option: format!("{}{}", given.dashes, given.name), why });
+        // argparse takes one dash for another option than two.
+        if given.dashes == "-" {
+            return rejected(Rejection::Unknown).filter(|_| self.has(&given.name.replace('-', "_"), versions));
+        }
         if self.own.iter().any(|own| is_spelling(given.name, own)) {
             return None;
         }
@@ -71,7 +75,7 @@ impl Parser {
             }
             return match self.match_prefix(given.name, versions)? {
                 Ok(full) => {
-                    let found = self.judge(&Given { name: full, values: given.values.clone() }, versions)?;
+                    let found = self.judge(&Given { name: full, values: given.values.clone(), ..*given }, versions)?;
                     rejected(found.why)
                 }
                 Err(why) => rejected(why),
@@ -172,6 +176,7 @@ impl Parser {
 }
 
 struct Given<'w> {
+    dashes: &'static str,
     name: &'w str,
     values: Vec<&'w str>,
 }
@@ -179,7 +184,8 @@ struct Given<'w> {
 fn options(words: &[OsString]) -> impl Iterator<Item = Given<'_>> {
     let words = &words[..options_end(words)];
     words.iter().enumerate().filter_map(|(at, word)| {
-        let text = word.to_str()?.strip_prefix("--")?;
+        let text = word.to_str()?;
+        let (dashes, text) = ["--", "-"].into_iter().find_map(|dashes| Some((dashes, text.strip_prefix(dashes)?)))?;
         let (name, joined) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
         // `--x=1 2` is an option only if there is one of that name, and else a value.
         let odd = |word: &OsString| is_value(word) && word.as_encoded_bytes().starts_with(b"--");
@@ -188,6 +194,6 @@ fn options(words: &[OsString]) -> impl Iterator<Item = Given<'_>> {
         }
         let behind = words[at + 1..].iter().take_while(|word| is_value(word)).filter_map(|word| word.to_str());
         let values = joined.map_or_else(|| behind.collect(), |value| vec![value]);
-        Some(Given { name, values })
+        Some(Given { dashes, name, values })
     })
 }

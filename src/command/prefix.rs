@@ -3,7 +3,7 @@
 
 pub(crate) mod program;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 
 use crate::base::{shell, vars};
 use crate::command::target::{base_name, is_python};
@@ -37,6 +37,12 @@ enum Behind {
 }
 
 impl Prefix {
+    pub(crate) fn is_one(word: &OsStr) -> bool {
+        let name = base_name(word);
+        let named = |names: &str| names.split(", ").any(|known| known.split(' ').next() == Some(name));
+        SHELLS.contains(&name) || program::all().any(|program| named(program.names))
+    }
+
     /// Splits off everything that is known to run the words behind it.
     pub fn split(command: &[OsString]) -> Option<Self> {
         let (mut prefix, mut words, mut at) = (Prefix::default(), command.to_vec(), 0);

@@ -7,7 +7,7 @@ mod options;
 pub mod tokens;
 
 pub(crate) use flow::ArgumentFlow;
-pub(crate) use kind::{ScriptKind, reads_own_file, script_kind, uses_handbook};
+pub(crate) use kind::{ScriptKind, cannot_use_config, reads_own_file, script_kind, uses_handbook};
 
 use crate::command::script_source;
 use tokens::Token;

@@ -54,6 +54,12 @@ impl ScriptSource {
         self.text.contains(word) || self.modules().iter().any(|module| module.text.contains(word))
     }
 
+    /// A module or package beside the script.
+    pub(super) fn has_beside(&self, name: &str) -> bool {
+        let path = self.folder.join(name);
+        path.is_dir() || path.with_extension("py").is_file()
+    }
+
     pub(crate) fn mentions_option(&self, name: &str) -> bool {
         ['"', '\''].iter().any(|quote| self.mentions(&format!("{quote}--{name}{quote}")))
     }

@@ -15,6 +15,7 @@ use crate::host::{Host, is_shim};
 use crate::report::fix::{Fixes, meant, run};
 use crate::report::{self, NOT_EXECUTABLE, NOT_FOUND, Place, Problem, Rule};
 pub(crate) use hf::DEFAULTS as HF_DEFAULTS;
+pub(crate) use in_code::PACKAGES as HF_PACKAGES;
 
 mod accelerate;
 mod axolotl;

@@ -8,10 +8,11 @@ use crate::base::bytes::fnv1a;
 use crate::base::json;
 use crate::base::source::Sourced;
 use crate::command::front_end::NoConfig;
+use crate::command::script::cannot_use_config;
 use crate::command::{shipped, trainer};
 use crate::config::layers::Layers;
 use crate::config::template::{Origin, Template};
-use crate::report::fix::give;
+use crate::report::fix::{drop_word, give};
 use crate::report::{self, Place, Problem, Rule, reading};
 use crate::request::understood::UnderstoodLaunch;
 
@@ -31,6 +32,17 @@ pub(super) fn can_hand_over(spec: &Sourced<String>, understood: &UnderstoodLaunc
         let known = trainer::commands_of(runs.split(' ').next().unwrap_or_default());
         report::no_way_to_hand_over(spec, &runs, known, understood.right_order())
     }))
+}
+
+/// Warns if the script cannot use a config: it trains, without DeepSpeed.
+pub(super) fn unused(understood: &UnderstoodLaunch, spec: &Sourced<String>) -> Option<Problem> {
+    let job = &understood.job;
+    job.source.as_ref().filter(|source| understood.takes_config() && cannot_use_config(source))?;
+    let script = job.target.name();
+    let what = format!("nothing in `{script}` uses DeepSpeed, so the config has no effect");
+    let fixes = drop_word(spec.spelling()).remark("to train without DeepSpeed");
+    let fixes = fixes.or("call deepspeed.initialize in the script, or use transformers' Trainer or accelerate");
+    Some(Problem::warning(Rule::ConfigUnused, what).at(spec).at(script).fix(fixes))
 }
 
 /// Warns if our config reaches the script by an option that its parser does not have.

@@ -68,18 +68,12 @@ impl Diagnostics {
     pub(super) fn verdict(self, launch: &Launch) -> Result<Vec<Problem>, Vec<Problem>> {
         let Diagnostics { mut errors, mut warnings, .. } = self;
         warnings.retain(|problem| !launch.allow.contains(&problem.rule));
-        if !errors.is_empty() {
-            errors.append(&mut warnings);
-            return Err(errors);
+        for problem in &mut warnings {
+            problem.be_strict(launch.strict);
         }
-        let warned = warnings.iter().any(|problem| problem.severity == Severity::Warning);
-        if launch.strict && warned && !launch.output.check {
-            warnings.retain(|problem| problem.severity == Severity::Warning);
-            for problem in &mut warnings {
-                problem.severity = Severity::Error;
-            }
-            return Err(warnings);
-        }
-        Ok(warnings)
+        let is_error = |problem: &Problem| problem.severity == Severity::Error;
+        let is_refused = !errors.is_empty() || !launch.output.check && warnings.iter().any(is_error);
+        errors.append(&mut warnings);
+        if is_refused { Err(errors) } else { Ok(errors) }
     }
 }

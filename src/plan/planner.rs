@@ -111,6 +111,7 @@ impl Planner<'_> {
         found.add(understood.not_understood());
         if let Some(existing) = existing_launcher {
             found.add(existing.run_file_problem(host));
+            found.add(existing.refused_flags(job, host));
             found.warnings.extend(existing.changed_by_shells(job, host));
         }
     }
@@ -160,9 +161,11 @@ impl Planner<'_> {
                 understood.own_file(own)
             }
         };
-        warnings.extend(asked_config::refused_option(understood));
+        let unused = asked_config::unused(understood, &spec);
+        warnings.extend(unused.or_else(|| asked_config::refused_option(understood)));
         if let Some(existing) = &understood.existing_launcher {
             self.diagnostics.add(existing.refuses_config(&understood.job, &understood.host));
+            self.diagnostics.add(existing.replaced_settings(&spec));
         }
         // A config of the trainer's package is read where the package is.
         if understood.runs_elsewhere() && understood.missing_shipped_config(&spec).is_some() {
@@ -285,13 +288,15 @@ impl Planner<'_> {
     /// Warns if this machine does not suit the config. Returns the reason for expandable segments, if there is one.
     fn judge_machine(&mut self, config: Option<&PlannedConfig>, ranks: DecidedRanks) -> Option<String> {
         let UnderstoodLaunch { launch, host, job, .. } = self.understood;
-        let warnings = &mut self.diagnostics.warnings;
         if self.understood.runs_elsewhere() {
             return None;
         }
         let config = config?;
         if ranks.launcher != Some(Launcher::Srun) {
-            warnings.extend(machine::at_launch(&config.value, job, host));
+            let found = machine::at_launch(&config.value, job, host).into_iter();
+            let is_plan = launch.output.only_shows() && !launch.output.check;
+            let found = found.filter(|problem| !launch.allow.contains(&problem.rule));
+            self.diagnostics.add(found.map(|problem| if is_plan { problem.into_warning() } else { problem }));
         }
         let PlannedConfig { template, value, .. } = config;
         let is_chosen = config.chosen.is_some();
@@ -300,7 +305,7 @@ impl Planner<'_> {
         if let Some(short) = judged.short
             && (launch.output.wants_notes() || short.severity != Severity::Note)
         {
-            warnings.push(short);
+            self.diagnostics.warnings.push(short);
         }
         judged.expandable.map(|why| format!("{why}: it keeps the gaps between allocations small"))
     }

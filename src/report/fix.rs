@@ -196,6 +196,7 @@ impl Change {
             Change::Give(option, value) if option.starts_with('-') => format!("{option} {}", pasted(value)),
             Change::Give(option, value) => format!("{option}: {value}"),
             Change::Drop(word) => format!("drop {word}"),
+            Change::RenameOption(from, to) if from.starts_with("--set ") => to.clone(),
             Change::RenameOption(_, to) => format!("did you mean `{to}`?"),
             Change::MoveToFront(option) => format!("put {option} before the command: it is an option of zlaunch"),
             Change::SetVariable(name, value) => format!("--env {}", assignment(name, value)),

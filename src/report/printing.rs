@@ -49,9 +49,8 @@ pub fn write(problems: &[Problem], secrets: &Secrets, width: Option<usize>, stde
             Severity::Note => AnsiColor::Cyan,
         };
         let word = bold.fg_color(Some(colour.into()));
-        let name = if problem.allowable { format!("[{}]", problem.rule) } else { String::new() };
         // If standard error itself is gone, nobody can be told.
-        let head = format!("{}{name}", problem.severity);
+        let head = format!("{}[{}]", problem.severity, problem.rule);
         let what = wrapped(&format!("{head}: {}", secrets.hide_in_text(&problem.what)), 2, width);
         let _ = write!(stderr, "{word}{head}{word:#}{}", &what.trim_start()[head.len()..]);
         for it in &problem.places {

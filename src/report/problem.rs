@@ -102,6 +102,12 @@ impl Problem {
         Problem { severity: Severity::Warning, allowable: true, ..Self::error(rule, what) }
     }
 
+    /// With `--strict`, warnings are errors.
+    pub(crate) fn be_strict(&mut self, strict: bool) {
+        let is_warning = self.severity == Severity::Warning;
+        self.severity = if strict && is_warning { Severity::Error } else { self.severity };
+    }
+
     pub(crate) fn into_warning(self) -> Self {
         let allowable = self.allowable || self.rule.only_warns();
         Problem { severity: Severity::Warning, allowable, ..self }

@@ -62,6 +62,7 @@ rules! {
     Warning {
         AfterTheCommand "after-the-command"; GivenTwice "given-twice"; UnknownVariable "unknown-variable";
         TemplateDir "template-dir"; OldSpelling "old-spelling"; NoSuchOption "no-such-option";
+        ConfigUnused "config-unused";
         OwnConfigDiffers "own-config-differs"; TwoConfigs "two-configs"; DefaultMismatch "default-mismatch";
         DoubtfulMismatch "doubtful-mismatch"; MachinesDiffer "machines-differ";
         ConfigNotShared "config-not-shared";
@@ -98,7 +99,7 @@ rules! {
         NoZeroSection "no-zero-section"; NoStage "no-stage"; GradientNorm "gradient-norm";
         SumOfGradients "sum-of-gradients"; PrescaledGradients "prescaled-gradients"; OddBucket "odd-bucket";
         PartitionSize "partition-size"; TensorParallelSize "tensor-parallel-size"; HfArguments "hf-arguments";
-        ExpertsAtStage3 "experts-at-stage-3"; NoSync "no-sync";
+        ExpertsAtStage3 "experts-at-stage-3"; NoSync "no-sync"; MonitorPackage "monitor-package";
         // optimizer.rs
         OptimizerType "optimizer-type"; OptimizerParameter "optimizer-parameter";
         UntestedOptimizer "untested-optimizer"; OptimizerReplaced "optimizer-replaced";
@@ -116,7 +117,7 @@ rules! {
         DeadVariable "dead-variable"; AllocatorConf "allocator-conf"; TwoAllocatorConfs "two-allocator-confs";
         MaxConnections "max-connections"; NcclContradiction "nccl-contradiction"; EnvFileUnread "env-file-unread";
         IncompleteRanks "incomplete-ranks"; NohupUndone "nohup-undone";
-        ExtensionsFolder "extensions-folder";
+        ExtensionsFolder "extensions-folder"; DeviceRange "device-range";
         VisibleDevices "visible-devices"; RanksShareGpus "ranks-share-gpus";
         // files.rs
         ScriptMissing "script-missing"; ModuleMissing "module-missing"; PathMissing "path-missing";

@@ -16,6 +16,7 @@ pub(crate) fn no_way_to_hand_over(spec: &Sourced<String>, command: &str, known: 
     let (program, word) = command.split_once(' ').unwrap_or((command, ""));
     let unknown = format!("zlaunch does not know how `{command}` takes a DeepSpeed config");
     let (what, help) = match nearest(word, known.iter().copied()) {
+        Some(near) if near == word => (unknown, drop_word(spec.spelling())),
         Some(near) => (format!("`{program}` has no sub-command `{word}`"), meant(format_args!("{program} {near}"))),
         None if !known.is_empty() && !right_order.is_command() => {
             let words = format!("give the config to `{program} {}`, with its arguments on the command line", known[0]);
@@ -69,14 +70,9 @@ pub(crate) fn trainer_has_no_config(spec: &Sourced<String>, trainer: &str) -> Pr
     Problem::warning(Rule::OwnConfigDiffers, what).at(spec)
 }
 
-/// `tolerant`: how to make this trainer tolerate such options.
-pub(crate) fn trainer_has_no_option(trainer: &str, word: &str, meant: Option<&str>, tolerant: &str) -> Problem {
-    let fixes = match meant {
-        Some(meant) => rename_option(word, meant).into(),
-        None if tolerant.is_empty() => drop_word(word).into(),
-        None => drop_word(word).see(tolerant),
-    };
-    Problem::error(Rule::Argument, format!("{trainer} has no option `{word}`")).at(Place::option(word, "")).fix(fixes)
+pub(crate) fn trainer_has_no_option(trainer: &str, word: &str, meant: Option<&str>) -> Problem {
+    let fix = meant.map_or_else(|| drop_word(word), |meant| rename_option(word, meant));
+    Problem::error(Rule::Argument, format!("{trainer} has no option `{word}`")).at(Place::option(word, "")).fix(fix)
 }
 
 #[derive(Clone, Copy)]

@@ -26,6 +26,11 @@ use crate::request::Launch;
 /// Programs that start a training, besides the console scripts of the front ends and Python.
 const LAUNCHERS: &[&str] = &["torchrun", "deepspeed", "accelerate", "srun"];
 
+/// A program that trains, or starts a training.
+pub(crate) fn trains(word: &OsStr) -> bool {
+    is_python(word) || trainer::is_console(word) || LAUNCHERS.contains(&base_name(word))
+}
+
 pub(crate) struct UnderstoodLaunch<'a> {
     pub(crate) launch: &'a Launch,
     /// The machine with the variables that the user and the front end set.
@@ -376,8 +381,6 @@ impl<'a> UnderstoodLaunch<'a> {
     pub(crate) fn right_order(&self) -> Fix {
         let launch = self.launch;
         let command = &launch.command;
-        let trains =
-            |word: &OsString| is_python(word) || trainer::is_console(word) || LAUNCHERS.contains(&base_name(word));
         // A word behind an option may be its value.
         let is_option = |word: &OsString| word != "--" && word.as_encoded_bytes().starts_with(b"-");
         let starts = |at: &usize| trains(&command[*at]) && !is_option(&command[*at - 1]);

@@ -10,13 +10,20 @@ use clap::Args;
 use super::output::{err, out_bytes, styled};
 use crate::base::json::Edit;
 use crate::base::layout::wrapped;
+use crate::base::shell;
+use crate::check::deepspeed_in_words;
 use crate::cli::did_you_mean::options_first;
 use crate::cli::launch::{self, LaunchArgs};
 use crate::cli::{Reader, Requested, Tool};
+use crate::command::front_end::ArgumentParser;
+use crate::command::job::Job;
+use crate::command::parser;
+use crate::command::python::Python;
 use crate::config::template::Search;
 use crate::exec;
 use crate::host::{Host, terminal};
 use crate::plan::{Plan, checked_files, refused_json};
+use crate::ranks::launcher::Launcher;
 use crate::report::fix::run;
 use crate::report::secrets::Secrets;
 use crate::report::{self, Place, Problem, Rule, Severity, reading};
@@ -93,15 +100,46 @@ pub(super) fn check_launch(launch: &Launch, host: &Host) -> Result<u8, Vec<Probl
         let (status, json) = in_json(launch, host, &secrets);
         return out_bytes(&json).map(|_| status);
     }
-    let problems = Plan::new(launch, host).map_or_else(|problems| problems, |plan| plan.all_diagnostics());
-    show_checked(problems, None, launch, &secrets)
+    let (plan, job) = Plan::with_job(launch, host);
+    let rests_on = rests_on(launch, plan.as_ref().ok(), &job, &secrets);
+    show_checked(plan.map_or_else(|problems| problems, |plan| plan.all_diagnostics()), &rests_on, launch, &secrets)
+}
+
+/// What the answer rests on, and what nobody looked at.
+fn rests_on(launch: &Launch, plan: Option<&Plan>, job: &Job, secrets: &Secrets) -> String {
+    if job.trainer.is_passthrough() {
+        return format!("checked: whether `{}` can be started; not checked: what it does", job.target.name());
+    }
+    let (mut checked, mut unchecked) = (Vec::new(), vec!["the dataset", "the weights"]);
+    if launch.deepspeed.is_some() || plan.is_some_and(|plan| plan.config.is_some()) {
+        checked.push(format!("the config against {}", deepspeed_in_words(job.python.as_ref())));
+    }
+    let by_script = || job.flow().is_some_and(|flow| flow.parser().is_some());
+    let is_read = matches!(job.trainer.arguments.parser, ArgumentParser::Recorded { .. }) || by_script();
+    match job.trainer.distribution.filter(|_| is_read) {
+        Some(package) => {
+            let version = job.version_text().unwrap_or_else(|| "of any version".to_string());
+            let stand_in = parser::stand_in(package, &version).filter(|_| job.version().is_some());
+            let how = stand_in.map(|how| format!(" ({how})")).unwrap_or_default();
+            checked.push(format!("the arguments against {package} {version}{how}"));
+        }
+        None => unchecked.push("the arguments"),
+    }
+    let is_here = |plan: &Plan| !matches!(plan.launcher, Launcher::Srun | Launcher::Prefix(_));
+    checked.extend(plan.is_none_or(is_here).then(|| "this machine".to_string()));
+    unchecked.extend(job.source.is_some().then_some("the script's own code"));
+    let mut rehearsal = launch.words_with(&[], &launch.command);
+    rehearsal[1] = "rehearse".into();
+    let rehearsal = shell::text(&secrets.hide_in_words(rehearsal.iter().map(OsString::as_os_str)));
+    let (checked, unchecked) = (checked.join(", "), unchecked.join(", "));
+    format!("checked: {checked}; not checked: {unchecked}; a rehearsal goes further: {rehearsal}")
 }
 
 /// The exit status and the plan, or what refuses it.
 pub fn in_json(launch: &Launch, host: &Host, secrets: &Secrets) -> (u8, Vec<u8>) {
     match Plan::new(launch, host) {
-        Ok(plan) => (verdict(&plan.all_diagnostics(), launch), plan.render(Format::Json, secrets)),
-        Err(problems) => (verdict(&problems, launch), refused_json(&problems, secrets)),
+        Ok(plan) => (verdict(&plan.all_diagnostics()), plan.render(Format::Json, secrets)),
+        Err(problems) => (verdict(&problems), refused_json(&problems, secrets)),
     }
 }
 
@@ -114,11 +152,13 @@ fn check_configs(mut launch: Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     }
     for problem in &mut problems {
         problem.is_about_file = true;
+        problem.be_strict(launch.strict);
     }
     if launch.output.dry_run == Some(Format::Json) {
-        return out_bytes(&secrets.printed(checked_files::json(&problems))).map(|_| verdict(&problems, launch));
+        return out_bytes(&secrets.printed(checked_files::json(&problems))).map(|_| verdict(&problems));
     }
-    show_checked(problems, Some(checked_files::NOT_JUDGED), launch, &secrets)
+    let deepspeed = deepspeed_in_words(Python::on_path(host).as_ref());
+    show_checked(problems, &format!("checked against {deepspeed}; {}", checked_files::NOT_JUDGED), launch, &secrets)
 }
 
 /// Makes the safe fixes and names them. Returns whether there was one.
@@ -143,11 +183,11 @@ fn fix(problems: &[Problem], secrets: &Secrets) -> Result<bool, Problem> {
 
 pub(super) fn show_checked(
     mut problems: Vec<Problem>,
-    not_judged: Option<&str>,
+    rests_on: &str,
     launch: &Launch,
     secrets: &Secrets,
 ) -> Result<u8, Vec<Problem>> {
-    let status = verdict(&problems, launch);
+    let status = verdict(&problems);
     problems.sort_by_key(|problem| problem.severity);
     let count = |severity| {
         let of_it = problems.iter().filter(|problem| problem.severity == severity);
@@ -157,15 +197,13 @@ pub(super) fn show_checked(
     problems.retain(|problem| !launch.output.quiet || problem.severity == Severity::Error);
     out_bytes(&styled(|stream| {
         report::write(&problems, secrets, terminal::width(), stream);
-        if let (Some(text), false) = (not_judged, launch.output.quiet) {
-            write!(stream, "{}", wrapped(text, 0, terminal::width().unwrap_or(usize::MAX)))?;
-        }
-        writeln!(stream, "{counted}")
+        writeln!(stream, "{counted}")?;
+        let lines = wrapped(&secrets.hide_in_text(rests_on), 0, terminal::width().unwrap_or(usize::MAX));
+        write!(stream, "{}", if launch.output.quiet { "" } else { &lines })
     }))?;
     Ok(status)
 }
 
-pub(super) fn verdict(problems: &[Problem], launch: &Launch) -> u8 {
-    let any = |severity| problems.iter().any(|problem| problem.severity == severity);
-    u8::from(any(Severity::Error) || launch.strict && any(Severity::Warning))
+pub(super) fn verdict(problems: &[Problem]) -> u8 {
+    u8::from(problems.iter().any(|problem| problem.severity == Severity::Error))
 }

@@ -209,7 +209,7 @@ fn mismatches_are_reported_together_with_both_sides() {
         "--max_grad_norm",
         &format!("{}:1:", path.display()),
     ]);
-    assert_eq!(run.stderr.matches("error: ").count(), 5, "{}", run.stderr);
+    assert_eq!(run.stderr.matches("error[mismatch]: ").count(), 5, "{}", run.stderr);
     assert!(!sandbox.executed());
     let equal = sandbox.launch(
         &["--nproc-per-node", "2", "--deepspeed", "zero2", "--set", "gradient_clipping=1.0"],

@@ -221,7 +221,7 @@ fn accelerates_own_settings_are_judged_like_a_config() {
         (
             section("gradient_accumulation_steps: 2"),
             "--gradient_accumulation_steps 4",
-            "error: `gradient_accumulation_steps` is 2",
+            "error[mismatch]: `gradient_accumulation_steps` is 2",
         ),
         (section("gradient_accumulation_steps: 2"), "--gradient_accumulation_steps 2", ""),
         (
@@ -229,18 +229,18 @@ fn accelerates_own_settings_are_judged_like_a_config() {
             "",
             "warning[default-mismatch]: `gradient_accumulation_steps` is 2",
         ),
-        (section("gradient_clipping: 0.5"), "--max_grad_norm 1.0", "error: `gradient_clipping` is 0.5"),
+        (section("gradient_clipping: 0.5"), "--max_grad_norm 1.0", "error[mismatch]: `gradient_clipping` is 0.5"),
         (
             section("offload_optimizer_device: gpu"),
             "",
             "error[wrong-value]: `zero_optimization.offload_optimizer.device` is \"gpu\"",
         ),
-        (section("zero_stge: 3"), "", "warning: accelerate does not read `zero_stge`"),
+        (section("zero_stge: 3"), "", "warning[run-file]: accelerate does not read `zero_stge`"),
         (format!("{usual}mixed_precision: bf16\n"), "--bf16 true", ""),
         (format!("{usual}mixed_precision: bf16\n"), "--fp16 true", ""),
-        (format!("{usual}mixed_precision: bf16\n"), "--bf16 false", "error: `bf16.enabled` is true"),
-        ("distributed_type: [\n".to_string(), "", "error: not YAML"),
-        (String::new(), "", "error: accelerate's config file is empty"),
+        (format!("{usual}mixed_precision: bf16\n"), "--bf16 false", "error[mismatch]: `bf16.enabled` is true"),
+        ("distributed_type: [\n".to_string(), "", "error[run-file]: not YAML"),
+        (String::new(), "", "error[run-file]: accelerate's config file is empty"),
     ] {
         sandbox.file("acc.yaml", &yaml);
         let words = format!(
@@ -255,7 +255,7 @@ fn accelerates_own_settings_are_judged_like_a_config() {
     let missing = "check -- accelerate launch --config_file no.yaml train.py";
     for (words, said) in [
         (flags, "error[wrong-value]: `zero_optimization.stage` is 5"),
-        (missing, "error: accelerate's config file does not exist"),
+        (missing, "error[run-file]: accelerate's config file does not exist"),
     ] {
         let found = sandbox.run(words.split_whitespace()).stdout;
         assert!(found.contains(said), "{words}: {found}");

@@ -178,6 +178,7 @@ fn an_error_names_the_file_that_cannot_be_written() {
     run.refused(&["the generated config cannot be written", "/proc/nope/x.json", "-o FILE"]);
     assert!(!run.stderr.contains("--config-out"), "{run:?}");
     sandbox.file("run.yaml", "model_name_or_path: x\nper_device_train_batch_size: 1\ndeepspeed: zero2\n");
+    sandbox.file("train.py", "from transformers import Trainer\n");
     sandbox.unset("HOME").var("TMPDIR", "/dev/null/x");
     let options = ["--nproc-per-node", "2", "--config-out", "out.json"];
     let run = sandbox.launch(&options, &["python", "train.py", "run.yaml"]);

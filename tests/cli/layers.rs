@@ -90,7 +90,7 @@ fn mistakes_are_all_reported_at_once() {
         "none.json",
         "does not exist",
     ]);
-    assert_eq!(run.stderr.matches("error: ").count(), 3, "{}", run.stderr);
+    assert_eq!(run.stderr.matches("error[").count(), 3, "{}", run.stderr);
     let run = sandbox.launch(
         &[
             "--set",

@@ -24,6 +24,7 @@ mod explain;
 mod fake;
 mod faults;
 mod files;
+mod first_fix;
 mod fit;
 mod fix;
 mod front_ends;

@@ -152,7 +152,7 @@ fn configs_are_checked_without_a_command() {
     sandbox.file("odd.json", r#"{"zero_optimization": {"stage": 2}, "no_such_key": 1}"#);
     let check = |words: &[&str]| sandbox.run([&["check"], words].concat());
     for (words, status, says) in [
-        (&["good.json"][..], 0, "are not checked without a command\n0 errors, 0 warnings, 0 notes"),
+        (&["good.json"][..], 0, "0 errors, 0 warnings, 0 notes\nchecked against DeepSpeed 0.19.8; batch sizes"),
         (&["zero3_offload"], 0, "0 errors, 0 warnings"),
         (&["--deepspeed", "zero2"], 0, "0 errors, 0 warnings"),
         (&["good.json", "bad.json"], 1, "bad.json:1:36"),
@@ -190,9 +190,19 @@ fn a_word_that_is_no_command_is_answered_with_what_was_meant() {
         let run = sandbox.run(line.split(' '));
         run.refused(&[meant]);
     }
-    // A program of that name is a program.
-    sandbox.program("run");
-    sandbox.run(["-n", "run", "x"]).succeeded();
+    // A program of that name is one behind `--` only: `zlaunch init` must not run /sbin/init.
+    for name in ["run", "init"] {
+        sandbox.program(name);
+        sandbox.run(["-n", "--", name, "x"]).succeeded();
+        sandbox.run([name, "x"]).refused(&[&format!("zlaunch -- {name} x")]);
+        assert!(!sandbox.executed(), "{name}");
+    }
+    for (line, meant) in [("init", "zlaunch generate"), ("self update", "pip install --upgrade zlaunch")] {
+        sandbox.run(line.split(' ')).refused(&[meant]);
+    }
+    for (line, meant) in [("uninstall", "pip uninstall zlaunch"), ("cache clean", "rm -r ~/.cache/zlaunch")] {
+        sandbox.run(line.split(' ')).refused(&[meant]);
+    }
     assert!(sandbox.run(["help"]).stdout.contains("Usage: zlaunch"));
 }
 

@@ -152,7 +152,7 @@ fn misspellings(option: &str) -> Vec<String> {
     wrong.iter().filter(|it| *it != name).map(|it| format!("{it}{value}")).collect()
 }
 
-fn lines() -> Vec<String> {
+pub(crate) fn lines() -> Vec<String> {
     let mut lines = Vec::new();
     for option in MISSPELT {
         let config = if option.starts_with("--deepspeed") { "" } else { " --deepspeed zero2" };
@@ -188,9 +188,13 @@ fn lines() -> Vec<String> {
 }
 
 /// What a shell makes of a line.
-fn paste(sandbox: &Sandbox, line: &str) -> Run {
+pub(crate) fn words(sandbox: &Sandbox, line: &str) -> Vec<String> {
     let words = sandbox.script(&format!("zlaunch() {{ printf '%s\\0' \"$@\"; }}; {line}")).stdout;
-    sandbox.answer(words.split_terminator('\0'))
+    words.split_terminator('\0').map(str::to_string).collect()
+}
+
+fn paste(sandbox: &Sandbox, line: &str) -> Run {
+    sandbox.answer(words(sandbox, line))
 }
 
 fn diagnostics(run: &Run) -> Vec<Value> {

@@ -106,6 +106,7 @@ fn where_zlaunch_cannot_go_the_right_order_is_shown() {
 #[test]
 fn a_check_says_what_it_cannot_see() {
     let sandbox = with_tools();
+    sandbox.file("x.py", "from transformers import Trainer\n");
     let check = |command: &[&str]| sandbox.run([&["check"], OPTIONS, &["--"], command].concat()).stdout;
     for command in [SWIFT, &["torchrun", "x.py"], &["python", "x.py"], &["trl", "sft", "--model_name_or_path", "a/b"]] {
         let shown = check(&behind("uv run", command));

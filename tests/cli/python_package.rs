@@ -71,7 +71,7 @@ assert "zero4" in str(why) and why.diagnostics[0]["rule"] == "template", why.dia
 why = refused(zlaunch.config, "zero3_nvme")
 assert "nvme_path" in str(why), str(why)
 why = refused(zlaunch.plan, ["swift", "sft"], deepspeed="zero2", nproc_per_node=0)
-assert why.status == 125 and why.diagnostics[0]["rule"] == "usage" and str(why).startswith("error: "), (str(why), why.diagnostics)
+assert why.status == 125 and why.diagnostics[0]["rule"] == "usage" and str(why).startswith("error[usage]: "), (str(why), why.diagnostics)
 why = refused(zlaunch.plan, ["swift", "sft"], deepspeed="zero2", no_such_option=1)
 assert "no-such-option" in str(why) and why.diagnostics, (str(why), why.diagnostics)
 why = refused(zlaunch.fit, params="eight", gpus=8)

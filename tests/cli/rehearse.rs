@@ -98,7 +98,7 @@ fn a_refusal_is_shown_with_its_place() {
     let run = rehearsed(&telling(&refused), &[]);
     assert_eq!(run.status, Some(1), "{run:?}");
     for said in [
-        "error: ms-swift rejected this launch: ValueError: no gradient_accumulation_steps:\n",
+        "error[rehearsal]: ms-swift rejected this launch: ValueError: no gradient_accumulation_steps:\n",
         "  --> - one\n  --> - two\n  --> swift/arguments/sft_args.py:12, in __post_init__\n",
         "  help: zlaunch explain gradient_accumulation_steps\n",
         "\nrefused: rank 0 of 2 in ",
@@ -110,14 +110,14 @@ fn a_refusal_is_shown_with_its_place() {
 #[test]
 fn what_the_pretence_cannot_do_is_no_refusal() {
     for (event, says) in [
-        ("limit", "note: rehearsed up to the trainer; the rest needs a GPU: RuntimeError: no\n"),
+        ("limit", "note[rehearsal]: rehearsed up to the trainer; the rest needs a GPU: RuntimeError: no\n"),
         (
             "unsure",
-            "note: rehearsed up to the trainer; the next failure may come from the rehearsal itself: RuntimeError: no\n",
+            "note[rehearsal]: rehearsed up to the trainer; the next failure may come from the rehearsal itself: RuntimeError: no\n",
         ),
         (
             "network",
-            "note: rehearsed up to the trainer; the rest needs the network: RuntimeError: no\n  help: --online\n",
+            "note[rehearsal]: rehearsed up to the trainer; the rest needs the network: RuntimeError: no\n  help: --online\n",
         ),
     ] {
         let told = format!(r#"{{"event": "{event}", "type": "RuntimeError", "message": "no", "where": []}}"#);
@@ -139,7 +139,11 @@ fn its_time_is_limited() {
     // Until its standard input is closed.
     let run = rehearsed(&sandbox(&format!("cat <<END\n{STARTED}\nEND\ncat > /dev/null")), &["--timeout", "1"]);
     run.succeeded();
-    assert!(run.stdout.contains("note: rehearsed up to the trainer in 1 s\n  help: --timeout"), "{}", run.stdout);
+    assert!(
+        run.stdout.contains("note[rehearsal]: rehearsed up to the trainer in 1 s\n  help: --timeout"),
+        "{}",
+        run.stdout
+    );
 }
 
 #[test]

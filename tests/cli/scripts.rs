@@ -89,7 +89,7 @@ fn a_contradiction_in_a_script_that_changes_it_is_a_warning() {
     assert!(changed.stdout.contains("warning[doubtful-mismatch]: `gradient_clipping` is 0.5"), "{changed:?}");
     assert!(changed.stdout.contains("own.py:5 may set max_grad_norm") && changed.status == Some(0), "{changed:?}");
     let kept = said(&format!("{HEAD}{PARSED}"));
-    assert!(kept.stdout.contains("error: `gradient_clipping`") && kept.status == Some(1), "{kept:?}");
+    assert!(kept.stdout.contains("error[mismatch]: `gradient_clipping`") && kept.status == Some(1), "{kept:?}");
 }
 
 #[test]

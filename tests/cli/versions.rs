@@ -72,6 +72,7 @@ fn before_1_5_the_run_file_of_accelerate_beats_its_flag() {
 #[test]
 fn what_accelerate_refuses_beside_a_config_is_told() {
     let sandbox = Sandbox::new();
+    sandbox.file("x.py", "from accelerate import Accelerator\n");
     sandbox.file(
         "acc.yaml",
         "num_processes: 2\nmixed_precision: bf16\ndeepspeed_config:\n  zero_stage: 2\n  zero3_init_flag: true\n",
@@ -82,7 +83,7 @@ fn what_accelerate_refuses_beside_a_config_is_told() {
     };
     let both = told(&["--deepspeed", "zero3"], &[]);
     assert!(
-        both.contains("error: `accelerate launch` refuses `zero_stage`, `mixed_precision` in its run file"),
+        both.contains("error[run-file]: `accelerate launch` refuses `zero_stage`, `mixed_precision` in its run file"),
         "{both}"
     );
     let one = told(&["--deepspeed", "zero3"], &["--mixed_precision", "bf16"]);

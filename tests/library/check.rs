@@ -34,7 +34,7 @@ fn every_rule_has_one_check_and_says_what_it_is() {
         assert_eq!(rules().filter(|check| check.rule == rule).count(), 1, "{rule}");
     }
     for check in rules() {
-        let (rule, doc) = (check.rule, check.doc);
+        let (rule, doc) = (check.rule, check.about());
         assert_eq!(rule.subject(), RuleSubject::Check, "{rule}");
         assert!(doc.len() > 20 && !doc.ends_with('.'), "{rule}: {doc}");
         assert!(rule.name().bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-'), "{rule}");
@@ -128,7 +128,7 @@ fn the_schedulers_are_recorded() {
     let config = json!({"train_batch_size": 8, "scheduler": {"type": "of_nobody"}});
     let said = said(&[Rule::SchedulerType], &config, &Sandbox::new());
     let help = said[0].help();
-    let names: Vec<&str> = help.strip_prefix("one of ").unwrap().split(", ").collect();
+    let names: Vec<&str> = help.split_once("one of ").unwrap().1.split(", ").collect();
     assert_eq!(names.len(), 5, "{names:?}");
     for name in names {
         assert!(schema::parameters("scheduler", Some(name), schema::newest()).count() > 3, "{name}");

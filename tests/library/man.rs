@@ -46,7 +46,7 @@ fn page() -> String {
     let templates = tables::templates("about");
     page += &section("TEMPLATES", templates.iter().map(|(name, about)| (*name, about.as_str())));
     page += &section("FILLED FROM \"auto\"", auto::RULES.iter().map(|rule| (rule.key, rule.doc)));
-    page += &section("DIAGNOSTICS", check::rules().map(|rule| (rule.rule.name(), rule.doc)));
+    page += &section("DIAGNOSTICS", check::rules().map(|rule| (rule.rule.name(), rule.about())));
     page += &section("ENVIRONMENT", all_variables().iter().map(|var| (var.name.as_ref(), var.about)));
     page += &section("FILES", FILES.iter().copied());
     page += &format!(".SH EXIT STATUS\n{}\n", text(cli::EXIT_STATUS).replace('\n', "\n.br\n"));

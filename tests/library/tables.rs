@@ -123,8 +123,9 @@ fn tables() -> Vec<Table> {
         let compared = if rule.compared { "yes" } else { "" };
         (rule.key.to_string(), format!("| `{}` | {} | {compared} |", rule.key, cell(rule.doc)))
     });
-    let checks = check::rules()
-        .map(|rule| (rule.rule.to_string(), format!("| `{}` | {} | {} |", rule.rule, rule.severity, cell(rule.doc))));
+    let checks = check::rules().map(|rule| {
+        (rule.rule.to_string(), format!("| `{}` | {} | {} |", rule.rule, rule.severity, cell(rule.about())))
+    });
     let variables = all_variables()
         .into_iter()
         .map(|var| (var.name.clone(), var.name.replace(", ", "`, `"), var.does, cell(var.about)))

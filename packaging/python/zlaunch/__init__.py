@@ -140,6 +140,6 @@ def _ask(words: List[str], answers: "set[int]", environment: Optional[Mapping[st
 
 def _sentences(it: Dict[str, Any]) -> str:
     """A diagnostic as the command line prints it."""
-    name = f"[{it['rule']}]" if it.get("allowable") else ""
+    name = f"[{it['rule']}]"
     places = [f"  --> {place}" for place in it["where"]]
     return "\n".join([f"{it['severity']}{name}: {it['message']}", *places, *([f"  help: {it['help']}"] if it["help"] else [])])

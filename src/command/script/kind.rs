@@ -1,7 +1,8 @@
 //! Tells scripts that hand the config to transformers' `Trainer` from those that hand it to DeepSpeed themselves.
 
 use super::tokens::{Token, calls, tokens};
-use crate::command::script_source::{ScriptSource, imports};
+use crate::command::python::is_standard;
+use crate::command::script_source::{MOST_MODULES, ScriptSource, imports};
 
 /// Parsers that fill classes of arguments from the command line.
 const PARSERS: &[&str] = &["HfArgumentParser", "TrlParser", HANDBOOK];
@@ -24,6 +25,28 @@ pub(crate) fn script_kind(source: &ScriptSource) -> ScriptKind {
     let found: Vec<ScriptKind> = source.modules().iter().map(|module| of_text(&module.text)).collect();
     let kinds = [ScriptKind::Hf, ScriptKind::RawDeepSpeed];
     kinds.into_iter().find(|kind| found.contains(kind)).unwrap_or(ScriptKind::Unknown)
+}
+
+/// Packages that cannot train with DeepSpeed, or only by what `USES` names.
+const WITHOUT_DEEPSPEED: &str = include_str!("without_deepspeed.txt");
+
+/// What uses a config, or runs code that is not seen.
+const USES: &str = "deepspeed DeepSpeed Trainer TrainingArguments HfArgumentParser importlib __import__ runpy exec( \
+    subprocess os.system os.exec";
+
+/// Nothing in the script and its own modules can use a DeepSpeed config. False where some of it is not seen.
+pub(crate) fn cannot_use_config(source: &ScriptSource) -> bool {
+    let is_plain = |name: &String| {
+        let top = name.split('.').next().unwrap_or_default();
+        let is_listed = WITHOUT_DEEPSPEED.lines().any(|plain| plain == top);
+        is_listed || is_standard(top) || source.has_beside(top)
+    };
+    let uses = |text: &str| {
+        let mut code = text.lines().map(|line| line.split('#').next().unwrap_or_default());
+        code.any(|line| USES.split(' ').any(|sign| line.contains(sign))) || !imports(text).iter().all(is_plain)
+    };
+    let modules = source.modules();
+    !uses(&source.text) && modules.len() < MOST_MODULES && !modules.iter().any(|module| uses(&module.text))
 }
 
 pub(crate) fn uses_handbook(source: &ScriptSource) -> bool {

@@ -117,7 +117,7 @@ fn module_args(words: &[OsString], version: Option<&str>) -> Option<(Vec<OsStrin
 fn no_option(name: &str, version: Option<&str>) -> Problem {
     let trainer = version.map_or_else(|| TRAINER.name.to_string(), |version| format!("{} {version}", TRAINER.name));
     let meant = format!("--{}", name.replace('_', "-"));
-    report::trainer_has_no_option(&trainer, &format!("--{name}"), Some(&meant), "")
+    report::trainer_has_no_option(&trainer, &format!("--{name}"), Some(&meant))
 }
 
 fn renamed(entries: Map<String, Value>) -> Map<String, Value> {

@@ -27,7 +27,7 @@ const CLASSES: &str = "TrainingArguments Seq2SeqTrainingArguments SFTConfig DPOC
     CrossEncoderTrainingArguments";
 
 /// Packages whose trainer is transformers' own or derives from it.
-const PACKAGES: &[&str] = &["transformers", "trl", "unsloth", "sentence_transformers"];
+pub(crate) const PACKAGES: &[&str] = &["transformers", "trl", "unsloth", "sentence_transformers"];
 
 fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) -> Option<Job> {
     let source = command.source(host).filter(|source| imports(&source.text, PACKAGES))?;

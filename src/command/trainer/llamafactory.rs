@@ -46,10 +46,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
                 let others = [vars::USE_MCA, vars::USE_V1].iter().any(|name| host.var(name).is_some_and(is_on));
                 (!others).then_some(ArgumentClass { distribution: "llamafactory", name: "train" })
             },
-            unknown: UnknownOptions::Refused {
-                unless: |_, host| host.var(vars::ALLOW_EXTRA_ARGS).is_some_and(is_on),
-                tolerant: "ALLOW_EXTRA_ARGS=1 makes it tolerate unknown arguments",
-            },
+            unknown: UnknownOptions::Refused(|_, host| host.var(vars::ALLOW_EXTRA_ARGS).is_some_and(is_on)),
         },
         defaults: DefaultArguments::Recorded(arguments),
         ..hf::TRAINER.arguments

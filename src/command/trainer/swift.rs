@@ -53,10 +53,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
                 let name = command_of(target).filter(|command| *command != "infer")?;
                 Some(ArgumentClass { distribution: "ms-swift", name })
             },
-            unknown: UnknownOptions::Refused {
-                unless: |args, _| is_on(args, "ignore_args_error"),
-                tolerant: "--ignore_args_error true makes it tolerate unknown options",
-            },
+            unknown: UnknownOptions::Refused(|args, _| is_on(args, "ignore_args_error")),
         },
         defaults: DefaultArguments::Recorded(arguments),
         computed,

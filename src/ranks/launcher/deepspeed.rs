@@ -15,6 +15,7 @@ use crate::base::source::Sourced;
 use crate::base::vars;
 use crate::command::argv::Args;
 use crate::host::Host;
+use crate::ranks::topology::hostfile::ResourcePool;
 use crate::ranks::topology::{Processes, RankFlags, Topology};
 use crate::report::fix::give;
 use crate::report::{Problem, Rule};
@@ -151,6 +152,18 @@ fn counts(flags: RankFlags, args: &Args, host: &Host) -> RankFlags {
         Some(default(Processes::Gpus))
     };
     RankFlags { nproc_per_node: nproc, nnodes: Some(default(1)), ..flags }
+}
+
+/// GPUs in `--include` that this machine does not have: the runner refuses them. It ignores CUDA_VISIBLE_DEVICES beside
+/// it, so a list there leaves a doubt.
+pub(super) fn slots_problems(spec: &LauncherSpec, args: &Args, host: &Host) -> Vec<Problem> {
+    let is_here = spec.launcher == SPEC.launcher && counts(RankFlags::default(), args, host).nproc_per_node.is_some();
+    let listed = || host.var(vars::CUDA_VISIBLE_DEVICES).map(|list| list.split(',').count());
+    let gpus = host.nvidia_gpus.or_else(listed).filter(|_| is_here);
+    let Some((gpus, filter)) = gpus.zip(args.text("include")) else { return Vec::new() };
+    let pool = ResourcePool(vec![("localhost".into(), (0..gpus).map(|slot| slot.to_string()).collect())]);
+    let problems = pool.filtered(&filter, true).err().into_iter().flatten();
+    problems.map(|it| if host.nvidia_gpus.is_some() { it } else { it.into_warning() }).collect()
 }
 
 /// The count that is left by the slots in `host:0,2`, each taken once. Several hosts leave it open.

@@ -9,16 +9,16 @@ use super::accelerate::{self, CONFIG, RUN_FILE, SWITCH, Variables};
 use super::context::LaunchContext;
 use super::spec::{CountMeaning, LauncherSpec, option_words};
 use super::{deepspeed, remote_runner, torchrun};
-use crate::base::python_value;
 use crate::base::source::{Source, Sourced};
-use crate::command::argv::Args;
+use crate::base::{python_value, shell};
+use crate::command::argv::{Args, option_name};
 use crate::command::job::Job;
 use crate::command::target::{ParsedCommand, Target, is_python, of_python};
 use crate::command::trainer;
 use crate::host::Host;
 use crate::ranks::topology::{Processes, RankFlags, Topology, alone};
-use crate::report::fix::{give, run};
-use crate::report::{Place, Problem, Rule};
+use crate::report::fix::{drop_word, give, rename_option, run};
+use crate::report::{Place, Problem, Rule, nearest, reading};
 
 pub(super) const SPECS: &[&LauncherSpec] = &[&torchrun::SPEC, &deepspeed::SPEC, &accelerate::SPEC];
 
@@ -215,6 +215,16 @@ impl ExistingLauncher {
         Some(if job.trainer.uses_accelerate() { problem } else { problem.into_warning() })
     }
 
+    /// The launcher's settings that a config replaces: accelerate reads only the config then.
+    pub(crate) fn replaced_settings(&self, spec: &Sourced<String>) -> Option<Problem> {
+        let names = ["zero_stage", "offload_optimizer_device", "offload_param_device", "zero3_save_16bit_model"];
+        let given = names.iter().filter_map(|name| self.args.text(name).filter(|_| self.takes_config()));
+        let words = given.map(|setting| setting.spelling()).collect::<Vec<_>>().join(" ");
+        let what = format!("`{}` is used, and accelerate ignores `{words}` beside it", spec.value);
+        let problem = || Problem::warning(Rule::TwoConfigs, what).at(spec).at(&*words).fix(drop_word(&words));
+        (!words.is_empty()).then(problem)
+    }
+
     /// The launcher's own settings as a config, beside the config that is named; and their place.
     pub(crate) fn settings_as_config(&self, job: &Job, named: Option<&Value>, host: &Host) -> Option<(Value, String)> {
         let is_seen = !job.trainer.launch.consoles.is_empty() || job.flow().is_some();
@@ -224,6 +234,28 @@ impl ExistingLauncher {
 
     pub(crate) fn run_file_problem(&self, host: &Host) -> Option<Problem> {
         if self.takes_config() { accelerate::run_file_problem(&self.args, host) } else { None }
+    }
+
+    /// Flags that the launcher does not have, and GPUs that the machine does not have.
+    pub(crate) fn refused_flags(&self, job: &Job, host: &Host) -> Vec<Problem> {
+        let mut problems = deepspeed::slots_problems(self.spec, &self.args, host);
+        for flag in self.spec.unknown_flags(&self.flags) {
+            let (word, file) = (flag[0].to_string_lossy(), self.spec.modules[0].0.replace('.', "/") + ".py");
+            let given = word.split('=').next().unwrap_or_default();
+            let name = given.trim_start_matches('-').replace('-', "_");
+            // Another release may have it.
+            let source = job.installed_file(&file).and_then(|file| reading::text_if_any(&file));
+            if source.as_ref().is_some_and(|text| text.contains(given)) {
+                continue;
+            }
+            let near = nearest(&name, self.spec.options.lines().map(option_name));
+            let renamed = |near| rename_option(&word, word.replacen(given, &format!("--{near}"), 1));
+            let what = format!("`{}` has no option `{given}`", self.name());
+            let fix = near.map_or_else(|| drop_word(shell::text(flag)), renamed);
+            let problem = Problem::error(Rule::Launcher, what).at(&*word).fix(fix);
+            problems.push(if near.is_some() || source.is_some() { problem } else { problem.into_warning() });
+        }
+        problems
     }
 
     pub(crate) fn changed_by_shells(&self, job: &Job, host: &Host) -> Option<Problem> {

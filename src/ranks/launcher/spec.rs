@@ -113,6 +113,24 @@ impl LauncherSpec {
         at.min(words.len())
     }
 
+    /// The flags that it does not have, each with its value.
+    pub(super) fn unknown_flags<'w>(&self, mut words: &'w [OsString]) -> Vec<&'w [OsString]> {
+        // DeepSpeed's runner takes no dashes inside a name.
+        let dash = if self.launcher == Launcher::Deepspeed { "-" } else { "_" };
+        let is_known = |word: &str| match word.split('=').next().unwrap_or_default().strip_prefix("--") {
+            Some(name) => self.options.lines().any(|line| line.starts_with(&name.replace('-', dash))),
+            None => word.starts_with('$') || self.short_options.iter().any(|(short, _)| word.starts_with(short)),
+        };
+        let mut unknown = Vec::new();
+        while let Some(word) = words.first().and_then(|word| word.to_str()) {
+            let count = if self.takes_value(word, words.get(1)) { words.len().min(2) } else { 1 };
+            let (flag, rest) = words.split_at(count);
+            unknown.extend((!is_known(word)).then_some(flag));
+            words = rest;
+        }
+        unknown
+    }
+
     fn takes_value(&self, word: &str, next: Option<&OsString>) -> bool {
         let name = match word.strip_prefix("--") {
             Some(name) if name.contains('=') => return false,

@@ -126,7 +126,7 @@ impl<'a> Examination<'a> {
         };
         let mut rows = vec![DoctorRow::fact("interpreter", Some(python.program.display().to_string()))];
         for name in trainer::packages().into_iter().chain(["flash-attn"]) {
-            let missing = machine::missing_package(name, python);
+            let missing = machine::missing_package(name, python, self.host).filter(|_| name != "transformers");
             // Without a command it is not an error that DeepSpeed is missing.
             let missing = if self.plan.is_none() { missing.map(Problem::into_warning) } else { missing };
             if missing.is_some() {

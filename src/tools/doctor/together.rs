@@ -129,19 +129,20 @@ impl Examination<'_> {
             let fix = give("--timeout", timeout.as_secs() * 6).remark("if it is up and has zlaunch at this path");
             problems.insert(0, Problem::error(Rule::NoAnswer, what).fix(fix));
         }
+        problems.iter_mut().for_each(|problem| problem.be_strict(self.launch.strict));
         let (seconds, secrets) = (took.as_secs_f64(), Secrets::of(self.host));
         if self.launch.output.dry_run == Some(Format::Json) {
             let json = json!({
                 "version": 1, "zlaunch": env!("CARGO_PKG_VERSION"), "seconds": seconds, "machines": answers,
                 "silent": silent, "same": same, "diagnostics": diagnostics_json(&problems),
             });
-            return out_bytes(&secrets.printed(json)).map(|_| check::verdict(&problems, self.launch));
+            return out_bytes(&secrets.printed(json)).map(|_| check::verdict(&problems));
         }
         let names: Vec<String> = answers.iter().map(name).collect();
         let head = format!("{} of {machines} machines answered in {seconds:.1} s: {}", names.len(), listed(&names));
         let lines = [head, format!("same on all: {}", same.join(", "))];
         out(&lines.map(|line| wrapped(&line, 0, terminal::width().unwrap_or(usize::MAX))).concat())?;
-        check::show_checked(problems, None, self.launch, &secrets)
+        check::show_checked(problems, "", self.launch, &secrets)
     }
 }
 
