@@ -132,8 +132,8 @@ pub(crate) fn choose(
         }
     };
     let line = |row: &TemplateRow| {
-        let (gpu, host) = (Size(row.need.gpu()), Size(row.need.host));
-        format!("{} needs {gpu} on each GPU and {host} on the host", row.title())
+        let TemplateRow { need, .. } = row;
+        format!("{} needs {} on each GPU and {} on the host", row.title(), Size(need.gpu()), Size(need.host))
     };
     Err(report.rows.iter().map(line).fold(problem, Problem::at).into())
 }

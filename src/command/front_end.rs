@@ -130,7 +130,7 @@ pub(crate) struct TrainingDefaults {
     /// Sequences at once in an evaluation, unless they are as many as in a step.
     pub(crate) eval_batch: Option<u64>,
     /// The arguments that name an evaluation set, if the training is evaluated as soon as it has one.
-    pub(crate) eval_sets: &'static [&'static str],
+    pub(crate) eval_sets: &'static str,
     /// The memory of its losses was measured, not only that of the usual one.
     pub(crate) measured_losses: bool,
 }

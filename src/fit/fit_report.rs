@@ -95,10 +95,8 @@ impl FitReport {
     pub(crate) fn does_not_fit(&self) -> bool {
         match self.named() {
             Some(row) => row.verdict == Verdict::Not,
-            None => {
-                let may_fit = |row: &TemplateRow| matches!(row.verdict, Verdict::Fits | Verdict::Tight);
-                self.gpu_memory.is_some() && !self.may_fit_with_offload() && !self.rows.iter().any(may_fit)
-            }
+            None if self.gpu_memory.is_none() || self.may_fit_with_offload() => false,
+            None => !self.rows.iter().any(|row| matches!(row.verdict, Verdict::Fits | Verdict::Tight)),
         }
     }
 
@@ -152,9 +150,6 @@ impl FitReport {
         }
         if settings.fused_loss {
             words.push("fused loss".to_string());
-        }
-        if let Some(Evaluation { batch, .. }) = settings.evaluation {
-            words.push(format!("evaluated with {batch} × {} tokens", settings.seq_len));
         }
         words.join(", ")
     }
@@ -233,13 +228,9 @@ impl FitReport {
             let mut cells = vec![row.title().to_string()];
             cells.extend(parts.iter().map(|part| cell(row.need.usage.columns()[*part].1)));
             cells.extend([self.number(row.need.gpu()), cell(row.need.host)]);
-            if has_phases {
-                let phase = row.need.peak;
-                cells.push(if phase.is_between_steps() { phase.name() } else { "step" }.to_string());
-            }
-            if self.gpu_memory.is_some() {
-                cells.push(row.words());
-            }
+            let at = if row.need.peak.is_between_steps() { row.need.peak.name() } else { "step" };
+            cells.extend(has_phases.then(|| at.to_string()));
+            cells.extend(self.gpu_memory.as_ref().map(|_| row.words()));
             lines.push(Line::Row(cells));
         }
         TextTable { numbers: 1..parts.len() + 3, lines, ..TextTable::new(0) }
@@ -266,7 +257,7 @@ impl FitReport {
 
     fn recommendation(&self) -> String {
         let tight = self.rows.iter().filter(|row| row.verdict == Verdict::Tight).map(TemplateRow::title);
-        let tight = tight.collect::<Vec<_>>().join(", ");
+        let (tight, is_open) = (tight.collect::<Vec<_>>().join(", "), self.named.is_none());
         let line = match (&self.recommended, &self.gpu_memory) {
             (Some(chosen), _) => {
                 let most = format!(" (micro batch up to {})", chosen.largest_micro_batch);
@@ -277,13 +268,8 @@ impl FitReport {
             _ if self.may_fit_with_offload() => {
                 "no template fits on the GPUs alone, and the host memory is unknown: --host-memory 1TiB"
             }
-            // The first row is the one without DeepSpeed.
-            _ if self.named.is_none() && self.rows[0].verdict == Verdict::Fits => {
-                "no template fits, but the training fits without DeepSpeed"
-            }
-            _ if self.named.is_none() && !tight.is_empty() => {
-                return format!("nothing fits with room for gaps between allocations; tight: {tight}");
-            }
+            _ if is_open && self.rows[0].verdict == Verdict::Fits => "no template fits; `no DeepSpeed` does",
+            _ if is_open && !tight.is_empty() => return format!("nothing fits with a margin; tight: {tight}"),
             _ if self.remedies.is_empty() => {
                 "nothing fits; LoRA, shorter sequences or more of these GPUs would not be enough"
             }

@@ -137,7 +137,6 @@ impl<'a> JudgedConfig<'a> {
 
     fn would_fit(&self, host: &Host) -> String {
         match self.inputs.report(host).map(|report| (report.recommended, report.remedies)) {
-            // The cheapest change is first: a smaller evaluation, if that is what does not fit.
             Ok((_, remedies)) if self.row.need.peak.is_between_steps() && !remedies.is_empty() => {
                 remedies::sentences(&remedies[..1])
             }

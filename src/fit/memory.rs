@@ -344,7 +344,6 @@ impl MemoryModel<'_> {
     /// Bytes of the gathered parameters: as many as stage 3 may keep, and the current module.
     fn gathered_at(&self, phase: Phase) -> u64 {
         if phase == Phase::Saving {
-            // Its largest tensor: the first rank moves each to the host.
             return if self.strategy.saves_whole { self.workload.element * self.workload.shape.embedding } else { 0 };
         }
         if phase == Phase::OptimizerStep || !self.gathers() {

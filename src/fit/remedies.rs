@@ -83,9 +83,8 @@ fn with_most(limit: u64, with: impl Fn(u64) -> Option<Remedy>) -> Option<Remedy>
 fn smaller_evaluation(scenario: &Scenario) -> Option<Remedy> {
     let given = scenario.settings.evaluation?;
     let with = |batch| {
-        let evaluation = Some(Evaluation { batch, ..given });
         let change = format!("an evaluation batch of {batch} ({}{batch})", given.spelling);
-        with_settings(scenario, change, |settings| settings.evaluation = evaluation)
+        with_settings(scenario, change, |settings| settings.evaluation = Some(Evaluation { batch, ..given }))
     };
     with_most(given.batch - 1, with)
 }

@@ -33,8 +33,9 @@ const SWITCHES: &[&str] =
     &["gradient_checkpointing", "disable_gradient_checkpointing", "load_in_4bit", "load_in_8bit", "use_peft"];
 const EVAL_SWITCHES: &[&str] = &["do_eval", "predict_with_generate"];
 
-fn fields(model: &'static str, eval_sets: &'static [&'static str]) -> Vec<Field> {
-    let evaluation = [EVAL_STRATEGIES, EVAL_BATCHES, NEW_TOKENS, eval_sets, &[model]].concat();
+fn fields(model: &'static str, eval_sets: &'static str) -> Vec<Field> {
+    let sets: Vec<&str> = eval_sets.split_whitespace().chain([model]).collect();
+    let evaluation = [EVAL_STRATEGIES, EVAL_BATCHES, NEW_TOKENS, &sets].concat();
     let values =
         [LENGTHS, PARALLEL, TUNERS, RANKS, TARGETS, BITS, DTYPES, OPTIMIZERS, ATTENTION, OTHERS, &evaluation].concat();
     let values = values.into_iter().map(|name| (name, Nargs::One));
@@ -137,11 +138,11 @@ impl ArgumentReader<'_> {
         let TrainingDefaults { eval_sets, eval_batch, .. } = job.trainer.model.training;
         let strategy = self.text(EVAL_STRATEGIES).map(|strategy| strategy.value != "no");
         let is_on = |name| self.switch(&[name]).is_some_and(|given| given.value);
-        let is_given = |name: &&str| self.0.text(name).is_some_and(|set| set.value.parse() != Ok(0.0));
+        let is_given = |name: &str| self.0.text(name).is_some_and(|set| set.value.parse() != Ok(0.0));
         let is_evaluated = if eval_sets.is_empty() {
             strategy == Some(true) || is_on("do_eval")
         } else {
-            strategy != Some(false) && eval_sets.iter().any(is_given)
+            strategy != Some(false) && eval_sets.split_whitespace().any(is_given)
         };
         let generates = is_on("predict_with_generate");
         is_evaluated.then(|| Evaluation {

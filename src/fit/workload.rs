@@ -111,9 +111,8 @@ impl Workload {
         let scores = product(&[16, *heads, self.seq_len]);
         let of_layer = scores.saturating_add(64 * kept.map(u128::from).iter().sum::<u128>());
         let of_token = of_layer.saturating_mul(u128::from(*layers)).saturating_add(16 * u128::from(*vocab));
-        let largest_batch = self.evaluation.map_or(0, |evaluation| evaluation.batch).max(self.micro_batch);
-        let all_tokens = self.seq_len + self.evaluation.and_then(|evaluation| evaluation.new_tokens).unwrap_or(0);
-        let of_tokens = product(&[largest_batch, all_tokens]).saturating_mul(of_token);
+        let (batch, new) = self.evaluation.map_or((0, 0), |given| (given.batch, given.new_tokens.unwrap_or(0)));
+        let of_tokens = product(&[batch.max(self.micro_batch), self.seq_len + new]).saturating_mul(of_token);
         let of_params = product(&[64, self.params.max(self.trainable).max(self.weights), cluster.gpus]);
         of_tokens.max(of_params) < MOST && cluster.nodes.saturating_mul(cluster.gpus) <= MOST_GPUS
     }

@@ -379,8 +379,8 @@ fn the_answer_follows_the_table() {
     sandbox.file("m/config.json", QWEN3_8B);
     let base = ["--model", "m", "--gpus", "1", "--host-memory", "32GiB", "--seq-len", "512", "--gpu-memory"];
     for (memory, says, status) in [
-        ("90GiB", "\nno template fits, but the training fits without DeepSpeed\n", 0),
-        ("64GiB", "\nnothing fits with room for gaps between allocations; tight: no DeepSpeed\n", 0),
+        ("90GiB", "\nno template fits; `no DeepSpeed` does\n", 0),
+        ("64GiB", "\nnothing fits with a margin; tight: no DeepSpeed\n", 0),
         ("40GiB", "\nnothing fits\n", 1),
     ] {
         let run = fit(&sandbox, &[&base[..], &[memory]].concat());

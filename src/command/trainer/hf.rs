@@ -80,7 +80,7 @@ pub(crate) const DEFAULTS: TrainingDefaults = TrainingDefaults {
     dropout: false,
     half: false,
     eval_batch: Some(8),
-    eval_sets: &[],
+    eval_sets: "",
     measured_losses: false,
 };
 

@@ -78,7 +78,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
             dropout: true,
             half: true,
             eval_batch: Some(1),
-            eval_sets: &["val_dataset", "cached_val_dataset", "split_dataset_ratio"],
+            eval_sets: "val_dataset cached_val_dataset split_dataset_ratio",
             ..hf::DEFAULTS
         },
         ..hf::TRAINER.model

@@ -18,12 +18,9 @@ impl MemoryModel<'_> {
         // The backward pass of a layer needs gradients inside it and, with checkpointing, its recomputed activations.
         // The activations that were kept since the forward pass are freed as they are computed.
         let of_mlp = if self.workload.adapted_inputs > 0 { shape.inner } else { 3 * shape.inner };
-        let scores = self.eager_scores();
-        let gradients = if *checkpointing {
-            element * (of_mlp + 4 * shape.hidden) + 2 * FP32 * scores
-        } else {
-            element * 2 * shape.inner + (element + 2 * FP32) * scores
-        };
+        let elements = if *checkpointing { of_mlp + 4 * shape.hidden } else { 2 * shape.inner };
+        let of_score = 2 * FP32 + if *checkpointing { 0 } else { *element };
+        let gradients = element * elements + of_score * self.eager_scores();
         let recomputed = if *checkpointing { layer } else { 0 };
         match phase {
             Phase::Loss => {
