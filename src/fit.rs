@@ -70,7 +70,7 @@ pub(crate) enum FitFormat {
 pub fn answer(request: &FitRequest, host: &Host) -> Result<FitReport, Vec<Problem>> {
     let launch = &request.launch;
     if launch.command.is_empty() {
-        let cluster = cluster(&launch.topology, None, host)?;
+        let cluster = cluster(request, None, host)?;
         return FitInputs::of_request(request, None, cluster, host).report(host);
     }
     let understood = UnderstoodLaunch::new(launch, host);
@@ -78,7 +78,7 @@ pub fn answer(request: &FitRequest, host: &Host) -> Result<FitReport, Vec<Proble
         return Err(understood.job.problems);
     }
     let host = &understood.host;
-    let cluster = cluster(&launch.topology, Some(understood.topology()), host)?;
+    let cluster = cluster(request, Some(understood.topology()), host)?;
     let mut inputs = FitInputs::of_request(request, Some(&understood.job), cluster, host);
     if inputs.config.is_none() {
         let own = understood.own_config().filter(|own| !own.value.is_empty()).map(|own| understood.own_file(own));
@@ -131,8 +131,9 @@ pub(crate) fn choose(
             refused("no template fits this run", help.into())
         }
     };
-    let line = |TemplateRow { name, need, .. }: &TemplateRow| {
-        format!("{name} needs {} on each GPU and {} on the host", Size(need.gpu()), Size(need.host))
+    let line = |row: &TemplateRow| {
+        let TemplateRow { need, .. } = row;
+        format!("{} needs {} on each GPU and {} on the host", row.title(), Size(need.gpu()), Size(need.host))
     };
     Err(report.rows.iter().map(line).fold(problem, Problem::at).into())
 }
@@ -155,13 +156,18 @@ fn cluster_of(topology: &Topology) -> Option<Cluster> {
 
 /// The cluster as the flags describe it, completed from the command's topology or from this machine.
 fn cluster(
-    flags: &RankFlags,
+    FitRequest { launch: Launch { topology: flags, .. }, card, .. }: &FitRequest,
     topology: Option<Result<Topology, Vec<Problem>>>,
     host: &Host,
 ) -> Result<Cluster, Vec<Problem>> {
     let nodes = count(flags.nnodes.as_ref());
     if let Some(Processes::Count(gpus)) = flags.nproc_per_node.as_ref().map(|nproc| &nproc.value) {
         return Ok(Cluster { nodes: nodes.unwrap_or(1), gpus: u64::from(*gpus) });
+    }
+    // A card without a number is one, unless the command itself says how many: the GPUs of this machine are others.
+    let said = topology.as_ref().and_then(|known| known.as_ref().ok()?.nproc_per_node.as_ref());
+    if card.is_some() && !said.is_some_and(|count| matches!(count.from, Source::Argument(_))) {
+        return Ok(Cluster { nodes: nodes.unwrap_or(1), gpus: 1 });
     }
     // Several machines would need a rendezvous, which does not matter here.
     let one_machine = || RankFlags { nnodes: None, ..flags.clone() };
@@ -343,6 +349,9 @@ impl<'a> FitInputs<'a> {
         }
         if dtype.is_none() && loaded.is_none() && self.trainer.is_some() {
             assumed.push((true, settings.dtype.name().to_string()));
+        }
+        if settings.evaluation.is_some() && of_console.is_none() {
+            assumed.push((false, "an evaluation that keeps no logits for metrics".to_string()));
         }
         let mut guess = |text: &str| assumed.push((true, text.to_string()));
         if settings.sequence_parallel > 1 {

@@ -127,6 +127,10 @@ pub(crate) struct TrainingDefaults {
     pub(crate) dropout: bool,
     /// It loads a model in 16 bits, whatever the model's config says.
     pub(crate) half: bool,
+    /// Sequences at once in an evaluation, unless they are as many as in a step.
+    pub(crate) eval_batch: Option<u64>,
+    /// The arguments that name an evaluation set, if the training is evaluated as soon as it has one.
+    pub(crate) eval_sets: &'static str,
     /// The memory of its losses was measured, not only that of the usual one.
     pub(crate) measured_losses: bool,
 }

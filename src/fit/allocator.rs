@@ -24,8 +24,8 @@ impl Allocator {
     }
 
     /// Percent of the peak that must be free on top. On capped GPUs, trainings needed up to 2 % with expandable segments,
-    /// more than 5 and up to 8 % where stage 3 gathers parameters or answers come in pairs, and up to 28 % without; the rest is
-    /// for the estimate (`tests/data/capped-h200.jsonl`).
+    /// more than 5 and up to 8 % where stage 3 gathers parameters, answers come in pairs or an evaluation needs most, and up to 28 %
+    /// without; the rest is for the estimate (`tests/data/capped-h200.jsonl`, `tests/data/phases-h200.jsonl`).
     pub(crate) fn gaps(self, fragments: bool) -> u64 {
         match self {
             Allocator::Expandable if fragments => 9,

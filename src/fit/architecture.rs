@@ -47,6 +47,7 @@ pub struct Shape {
     pub(crate) tied: bool,
     /// The logits are capped, which keeps them once more.
     pub(crate) softcapped: bool,
+    pub(crate) scores_are_capped: bool,
     pub(crate) layer: u64,
     pub(crate) linears: Vec<Linear>,
     /// Inputs and outputs of what LoRA adapts in the routed experts of all layers.
@@ -127,6 +128,10 @@ impl ModelConfig<'_> {
 
     fn flag(&self, name: &str) -> Option<bool> {
         self.text.get(name).and_then(Value::as_bool)
+    }
+
+    fn is_capped(&self, name: &str) -> bool {
+        self.text.get(name).map_or(self.architecture.softcapped, Value::is_number)
     }
 
     fn holds(&self, presence: &str) -> bool {
@@ -248,7 +253,8 @@ impl ModelConfig<'_> {
             },
             embedding,
             tied: self.is_tied(),
-            softcapped: self.text.get("final_logit_softcapping").is_some_and(Value::is_number),
+            softcapped: self.is_capped("final_logit_softcapping"),
+            scores_are_capped: self.is_capped("attn_logit_softcapping"),
             layer: in_layers / layers,
             linears,
             routed: sparse * experts.adapted,

@@ -18,7 +18,10 @@ use crate::request::Launch;
 /// The value of `--deepspeed` that asks for a template to be chosen.
 pub(crate) const AUTO: &str = "auto";
 
-/// The templates that are compared, after a row without DeepSpeed.
+/// The first row: the same training without DeepSpeed.
+pub(super) const NONE: &str = "none";
+
+/// The templates that are compared, after that row.
 const TEMPLATES: &[&str] = &["zero0", "zero1", "zero2", "zero2_offload", "zero3", "zero3_offload", "zero3_nvme"];
 
 /// A common guide says zero1 or zero2 first, zero3 when that does not fit, then offload. Corrected: zero1 communicates no more
@@ -60,7 +63,7 @@ impl Candidates {
         allocator: &UsedAllocator,
         host: &Host,
     ) -> Result<Self, Vec<Problem>> {
-        let none = Candidate { name: "none".to_string(), strategy: Strategy::default(), allocator: allocator.clone() };
+        let none = Candidate { name: NONE.to_string(), strategy: Strategy::default(), allocator: allocator.clone() };
         let mut all = vec![none];
         for name in TEMPLATES {
             let spec = Sourced::new((*name).to_string(), Source::Default);

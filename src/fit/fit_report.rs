@@ -4,10 +4,11 @@ use serde_json::{Value, json};
 
 use super::allocator::UsedAllocator;
 use super::architecture::Weights;
+use super::candidates::NONE;
 use super::choice::{Recommendation, TemplateRow, Verdict, with_margin};
 use super::need::{Accounting, Cluster, GpuUsage};
 use super::remedies::Remedy;
-use super::settings::{Attention, TrainingSettings, Tuner};
+use super::settings::{Attention, Evaluation, TrainingSettings, Tuner};
 use super::strategy::MemoryKind;
 use super::workload::Workload;
 use crate::base::layout::{Line, TextTable, columns, visible, wrapped};
@@ -65,6 +66,10 @@ impl MemoryKind {
 }
 
 impl TemplateRow {
+    pub(super) fn title(&self) -> &str {
+        if self.name == NONE { "no DeepSpeed" } else { &self.name }
+    }
+
     /// `fits`, `no: GPU, host`, `? host`.
     pub(super) fn words(&self) -> String {
         let word = self.verdict.word();
@@ -86,11 +91,12 @@ impl FitReport {
         self.accounting == Accounting::Real
     }
 
-    /// The named config does not fit; or none was named, and no template fits.
+    /// The named config does not fit; or none was named, and no row of the table fits.
     pub(crate) fn does_not_fit(&self) -> bool {
         match self.named() {
             Some(row) => row.verdict == Verdict::Not,
-            None => self.recommended.is_none() && !self.may_fit_with_offload() && self.gpu_memory.is_some(),
+            None if self.gpu_memory.is_none() || self.may_fit_with_offload() => false,
+            None => !self.rows.iter().any(|row| matches!(row.verdict, Verdict::Fits | Verdict::Tight)),
         }
     }
 
@@ -190,7 +196,22 @@ impl FitReport {
                 None => format!("{line}\n"),
             };
         }
-        painted + &wrapped("each row is the peak within a step", 0, width)
+        painted += &wrapped("each row is the peak of the whole run", 0, width);
+        painted + &self.between_steps().map_or(String::new(), |line| wrapped(&line, 0, width))
+    }
+
+    /// `evaluation: 11.7 GiB with zero3, batch 2, and a step 9.4 GiB: --per_device_eval_batch_size 1`, for the named row or the first template.
+    fn between_steps(&self) -> Option<String> {
+        let mut rows = self.named().into_iter().chain(self.rows.iter().skip(1));
+        let row = rows.find(|row| row.need.peak.is_between_steps())?;
+        let Evaluation { batch, spelling, .. } = self.settings.evaluation?;
+        let (need, of_batch) = (row.need, row.need.usage.activations + row.need.usage.logits);
+        // The batch with which it needs no more than a step.
+        let room = need.step.saturating_sub(need.gpu() - of_batch);
+        let smaller = (batch.saturating_mul(room) / of_batch.max(1)).max(1);
+        let fix = if smaller < batch { format!(": {spelling}{smaller}") } else { String::new() };
+        let [most, step] = [need.gpu(), need.step].map(|bytes| self.size(bytes));
+        Some(format!("{}: {most} with {}, batch {batch}, and a step {step}{fix}", need.peak.name(), row.title()))
     }
 
     fn table_of(&self, with_parts: bool) -> TextTable {
@@ -198,16 +219,18 @@ impl FitReport {
         let titles = GpuUsage::default().columns().map(|(title, _)| title);
         let is_empty = |part: &usize| self.rows.iter().all(|row| row.need.usage.columns()[*part].1 == 0);
         let parts: Vec<usize> = (0..titles.len()).filter(|part| with_parts && !is_empty(part)).collect();
-        let head = [unit].into_iter().chain(parts.iter().map(|part| titles[*part])).chain(["each GPU", "host"]);
+        let has_phases = self.rows.iter().any(|row| row.need.peak.is_between_steps());
+        let ends = ["each GPU", "host"].into_iter().chain(has_phases.then_some("at"));
+        let head = [unit].into_iter().chain(parts.iter().map(|part| titles[*part])).chain(ends);
         let mut lines = vec![Line::Row(head.map(str::to_string).collect())];
         let cell = |bytes: u64| if bytes == 0 { "-".to_string() } else { self.number(bytes) };
         for row in &self.rows {
-            let mut cells = vec![row.name.clone()];
+            let mut cells = vec![row.title().to_string()];
             cells.extend(parts.iter().map(|part| cell(row.need.usage.columns()[*part].1)));
             cells.extend([self.number(row.need.gpu()), cell(row.need.host)]);
-            if self.gpu_memory.is_some() {
-                cells.push(row.words());
-            }
+            let at = if row.need.peak.is_between_steps() { row.need.peak.name() } else { "step" };
+            cells.extend(has_phases.then(|| at.to_string()));
+            cells.extend(self.gpu_memory.as_ref().map(|_| row.words()));
             lines.push(Line::Row(cells));
         }
         TextTable { numbers: 1..parts.len() + 3, lines, ..TextTable::new(0) }
@@ -233,6 +256,8 @@ impl FitReport {
     }
 
     fn recommendation(&self) -> String {
+        let tight = self.rows.iter().filter(|row| row.verdict == Verdict::Tight).map(TemplateRow::title);
+        let (tight, is_open) = (tight.collect::<Vec<_>>().join(", "), self.named.is_none());
         let line = match (&self.recommended, &self.gpu_memory) {
             (Some(chosen), _) => {
                 let most = format!(" (micro batch up to {})", chosen.largest_micro_batch);
@@ -241,8 +266,10 @@ impl FitReport {
             }
             (None, None) => "the memory of the GPUs is unknown: --gpu-memory 80GiB",
             _ if self.may_fit_with_offload() => {
-                "nothing fits on the GPUs alone, and the host memory is unknown: --host-memory 1TiB"
+                "no template fits on the GPUs alone, and the host memory is unknown: --host-memory 1TiB"
             }
+            _ if is_open && self.rows[0].verdict == Verdict::Fits => "no template fits; `no DeepSpeed` does",
+            _ if is_open && !tight.is_empty() => return format!("nothing fits with a margin; tight: {tight}"),
             _ if self.remedies.is_empty() => {
                 "nothing fits; LoRA, shorter sequences or more of these GPUs would not be enough"
             }
@@ -278,7 +305,7 @@ impl FitReport {
                 format!("may fit: the memory of {} is unknown", of.join(" and "))
             }
         };
-        format!("{} {words}", row.name)
+        format!("{} {words}", row.title())
     }
 
     /// The percentage that `fits` leaves for gaps, and the allocator that it follows from.
@@ -292,7 +319,7 @@ impl FitReport {
             (least, _) => least.unwrap_or_default().to_string(),
         };
         let only = |row: &&TemplateRow| row.verdict == Verdict::Fits && row.plain != Verdict::Fits;
-        let rows: Vec<&str> = self.rows.iter().filter(only).map(|row| row.name.as_str()).collect();
+        let rows: Vec<&str> = self.rows.iter().filter(only).map(TemplateRow::title).collect();
         let with = match (&self.allocator.said, self.allocator.is_ours()) {
             (Some(said), _) => format!(", with {said}"),
             (None, true) if rows.is_empty() => String::new(),
@@ -311,9 +338,9 @@ impl FitReport {
         let need = Size(row.need.gpu());
         Some(match &self.gpu_memory {
             Some(memory) => {
-                format!("{} needs about {need} of {} on each GPU: {}", row.name, Size(memory.value), row.words())
+                format!("{} needs about {need} of {} on each GPU: {}", row.title(), Size(memory.value), row.words())
             }
-            None => format!("{} needs about {need} on each GPU", row.name),
+            None => format!("{} needs about {need} on each GPU", row.title()),
         })
     }
 
@@ -354,6 +381,7 @@ impl FitReport {
                 "micro_batch": settings.micro_batch, "seq_len": settings.seq_len,
                 "gradient_accumulation_steps": settings.grad_accum,
                 "gradient_checkpointing": settings.checkpointing,
+                "eval_batch": settings.evaluation.map(|evaluation| evaluation.batch),
             },
             "nodes": self.cluster.nodes, "gpus_per_node": self.cluster.gpus, "gpu": self.card,
             "gpu_memory": self.gpu_memory.as_ref().map(|memory| memory.value),
@@ -369,7 +397,7 @@ impl FitReport {
     }
 
     fn row_json(&self, row: &TemplateRow) -> Value {
-        let TemplateRow { name, need, verdict, short, unknown, plain, allocator } = row;
+        let TemplateRow { name, need, verdict, short, unknown, plain, allocator, .. } = row;
         let fits = match verdict {
             Verdict::Fits => Some(true),
             Verdict::Unknown => None,
@@ -381,7 +409,7 @@ impl FitReport {
         };
         json!({
             "template": name,
-            "gpu_bytes": need.gpu(), "allocated_bytes": allocated, "parts": need.usage, "fullest_at": need.peak.name(),
+            "gpu_bytes": need.gpu(), "allocated_bytes": allocated, "parts": need.usage, "fullest_at": need.peak.name(), "step_bytes": need.step,
             "host_bytes": need.host, "disk_bytes": need.disk,
             "fits": fits, "verdict": verdict.word(), "short": short, "unknown": unknown,
             "verdict_without_expandable_segments": plain.word(), "fits_from_bytes": enough,

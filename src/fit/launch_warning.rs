@@ -97,13 +97,13 @@ impl<'a> JudgedConfig<'a> {
             Problem::warning(Rule::MemoryShort, format!("{} needs about {} {rest}", config.name, Size(bytes)))
                 .at(format!("GPUs of {} ({})", Size(gpu_memory.value), gpu_memory.from))
         };
-        let on_gpu = row.need.gpu();
+        let (on_gpu, is_between) = (row.need.gpu(), row.need.peak.is_between_steps());
         match (if used.kind == Allocator::Expandable { row.verdict } else { row.plain }, &used.said) {
             (Verdict::Not, _) => {
                 let is_certain = guesses.is_empty() || self.is_short_at_least(host);
                 let runs = if is_certain { "will run" } else { "may run" };
                 let (bytes, place) = if on_gpu > gpu_memory.value {
-                    (on_gpu, "on each GPU")
+                    (on_gpu, if is_between { "on each GPU in its first evaluation" } else { "on each GPU" })
                 } else {
                     (row.need.host, "of host memory on each machine")
                 };
@@ -137,6 +137,9 @@ impl<'a> JudgedConfig<'a> {
 
     fn would_fit(&self, host: &Host) -> String {
         match self.inputs.report(host).map(|report| (report.recommended, report.remedies)) {
+            Ok((_, remedies)) if self.row.need.peak.is_between_steps() && !remedies.is_empty() => {
+                remedies::sentences(&remedies[..1])
+            }
             Ok((Some(chosen), _)) => format!("--deepspeed {}", chosen.template),
             Ok((None, remedies)) if !remedies.is_empty() => remedies::sentences(&remedies),
             _ => "zlaunch fit shows what would fit".to_string(),

@@ -1,14 +1,14 @@
-//! The memory of one training step, on each GPU and each machine. The sums follow what DeepSpeed 0.19.8 and transformers 5
+//! The memory of a training, on each GPU and each machine. The sums follow what DeepSpeed 0.19.8 and transformers 5
 //! allocate (stage_1_and_2.py, stage3.py, unfused_optimizer.py, `ForCausalLMLoss`) and are compared with measured peaks:
 //! `tests/data/memory-h200.jsonl`.
 //!
-//! Memory use can peak in four phases of a step. Different things are alive in each, so each is summed separately and the
-//! largest sum counts.
+//! Memory use can peak in four phases of a step, and between two steps: while the model is evaluated or saved. Different things
+//! are alive in each, so each is summed separately and the largest sum counts.
 
 mod activations;
 mod host;
 
-use super::need::{Cluster, GpuUsage, MemoryNeed, StepPhase, WORKSPACE};
+use super::need::{Cluster, GpuUsage, MemoryNeed, Phase, WORKSPACE};
 use super::optimizer::Optimizer;
 use super::settings::Algorithm;
 use super::strategy::{MemoryKind, Strategy};
@@ -27,19 +27,17 @@ const NORM_PIECE: u64 = 250_000_000;
 
 pub fn need(workload: &Workload, strategy: &Strategy, cluster: Cluster) -> MemoryNeed {
     let model = MemoryModel { workload, strategy, cluster, world_size: cluster.world_size().max(1) };
-    let mut peak = StepPhase::Loss;
-    let mut usage = model.usage(peak);
-    for phase in [StepPhase::Backward, StepPhase::EndOfBackward, StepPhase::OptimizerStep] {
-        let next = model.usage(phase);
-        if next.total() > usage.total() {
-            (peak, usage) = (phase, next);
-        }
-    }
-    // Tensors of many sizes come and go: gathered parameters, or the logits of pairs of answers.
+    let of_step = [Phase::Loss, Phase::Backward, Phase::EndOfBackward, Phase::OptimizerStep];
+    let step = of_step.map(|phase| model.usage(phase).total()).into_iter().max().unwrap_or(0);
+    let between = [Phase::Saving, Phase::Generation, Phase::Evaluation];
+    // Of two that are equal, the last: a phase of a step, and its first.
+    let all = between.into_iter().chain(of_step.into_iter().rev()).map(|phase| (phase, model.usage(phase)));
+    let (peak, usage) = all.max_by_key(|(_, usage)| usage.total()).unwrap_or((Phase::Whole, GpuUsage::default()));
+    // Tensors of many sizes come and go: gathered parameters, the logits of pairs of answers or of other batches than a step's.
     let Algorithm { sequences, has_head, .. } = workload.algorithm;
-    let fragments = model.gathers() || *sequences > 1 && *has_head;
+    let fragments = model.gathers() || *sequences > 1 && *has_head || peak.is_between_steps();
     let start = model.start();
-    MemoryNeed { usage, peak, fragments, start, host: model.host(), disk: model.disk() }
+    MemoryNeed { usage, peak, step, fragments, start, host: model.host(), disk: model.disk() }
 }
 
 struct MemoryModel<'a> {
@@ -55,8 +53,8 @@ impl MemoryModel<'_> {
         whole.div_ceil(self.world_size)
     }
 
-    fn tokens(&self) -> u64 {
-        self.workload.algorithm.sequences * self.workload.micro_batch * self.workload.seq_len
+    fn tokens(&self, batch: u64) -> u64 {
+        self.workload.algorithm.sequences * batch * self.workload.seq_len
     }
 
     /// Bytes of all gradients, in the dtype of the trained weights.
@@ -74,7 +72,7 @@ impl MemoryModel<'_> {
         if *adapted_inputs > 0 { trainable.div_ceil(shape.layers.max(1)) } else { shape.embedding.min(*trainable) }
     }
 
-    fn usage(&self, phase: StepPhase) -> GpuUsage {
+    fn usage(&self, phase: Phase) -> GpuUsage {
         let (activations, logits) = self.activations_and_logits(phase);
         GpuUsage {
             parameters: self.parameters(),
@@ -181,23 +179,24 @@ impl MemoryModel<'_> {
         if own.saturating_sub(head) < size { own } else { size.max(largest) }
     }
 
-    fn gradients_at(&self, phase: StepPhase) -> u64 {
+    fn gradients_at(&self, phase: Phase) -> u64 {
         let whole = self.gradients();
         let share = self.share(whole);
         let share_on_gpu = if self.offloads_optimizer() { 0 } else { share };
         match (self.strategy.stage, phase) {
             // With offload, gradients move to the host as soon as they are computed.
-            (Some(3), _) | (Some(1 | 2), StepPhase::OptimizerStep) if self.offloads_optimizer() => 0,
-            (Some(2), StepPhase::OptimizerStep) if self.frees_cast_gradients() => FP32 * self.updated_at_once(),
+            (Some(3), _) | (Some(1 | 2), Phase::OptimizerStep) if self.offloads_optimizer() => 0,
+            (Some(2), Phase::OptimizerStep) if self.frees_cast_gradients() => FP32 * self.updated_at_once(),
             // The update reads an fp32 copy.
-            (Some(1..=3), StepPhase::OptimizerStep) => share + FP32 * self.updated_at_once(),
+            (Some(1..=3), Phase::OptimizerStep) => share + FP32 * self.updated_at_once(),
             // Stage 3 keeps a buffer for them at all times.
             (Some(3), _) => share,
-            (Some(0), StepPhase::OptimizerStep) if self.is_mixed_precision() => whole + FP32 * self.workload.trainable,
+            _ if phase.is_between_steps() => 0,
+            (Some(0), Phase::OptimizerStep) if self.is_mixed_precision() => whole + FP32 * self.workload.trainable,
             // Those of the previous micro batches are kept beside the new ones until both are added.
-            (Some(2), StepPhase::Backward | StepPhase::EndOfBackward) if self.workload.accumulates => 2 * share_on_gpu,
-            (Some(2), StepPhase::EndOfBackward) => share_on_gpu,
-            (_, StepPhase::OptimizerStep | StepPhase::EndOfBackward) => whole,
+            (Some(2), Phase::Backward | Phase::EndOfBackward) if self.workload.accumulates => 2 * share_on_gpu,
+            (Some(2), Phase::EndOfBackward) => share_on_gpu,
+            (_, Phase::OptimizerStep | Phase::EndOfBackward) => whole,
             // Earlier in the step, only the gradients of previous micro batches are there.
             _ if !self.workload.accumulates => 0,
             (Some(2), _) if self.offloads_optimizer() => 0,
@@ -210,16 +209,21 @@ impl MemoryModel<'_> {
         }
     }
 
-    fn buffers_at(&self, phase: StepPhase) -> u64 {
+    fn buffers_at(&self, phase: Phase) -> u64 {
         let element = self.workload.element;
-        if phase == StepPhase::OptimizerStep && !self.offloads_optimizer() {
+        if phase == Phase::OptimizerStep && !self.offloads_optimizer() {
             return self.buffers_of_update();
         }
         match self.strategy.stage {
-            None if self.world_size == 1 => 0,
-            None => self.gradients(),
+            None => {
+                // The gradients of a head and an embedding that are one tensor, while they are added. By then the activations are gone.
+                let twice = self.workload.shape.tied && phase == Phase::EndOfBackward;
+                let copies = if twice { 2 + u64::from(self.workload.accumulates) } else { 0 };
+                let added = (copies * element * self.largest()).saturating_sub(self.activations_and_logits(phase).0);
+                added + if self.world_size > 1 { self.gradients() } else { 0 }
+            }
             // By then the activations are gone.
-            Some(0) if phase == StepPhase::EndOfBackward => {
+            Some(0) if phase == Phase::EndOfBackward => {
                 let (activations, _) = self.activations_and_logits(phase);
                 (element * self.workload.trainable.min(ALLREDUCE)).saturating_sub(activations)
             }
@@ -227,8 +231,8 @@ impl MemoryModel<'_> {
             Some(3) => element * self.strategy.bucket_size + self.gathered_at(phase) + self.stage3_gradients(phase),
             Some(stage) => {
                 // Stage 1 keeps its bucket from one micro batch to the next.
-                let is_kept = stage == 1 && self.workload.accumulates && phase == StepPhase::Loss;
-                let has_bucket = is_kept || matches!(phase, StepPhase::Backward | StepPhase::EndOfBackward);
+                let is_kept = stage == 1 && self.workload.accumulates && phase == Phase::Loss;
+                let has_bucket = is_kept || matches!(phase, Phase::Backward | Phase::EndOfBackward);
                 let bucket = if has_bucket { self.strategy.bucket_size * self.strategy.buckets } else { 0 };
                 // The embedding's gradient is computed whole before it is split.
                 let embedding = if self.has_largest_gradient(phase) { self.largest() } else { 0 };
@@ -238,14 +242,14 @@ impl MemoryModel<'_> {
     }
 
     /// The head's gradient comes first, and that of the embedding last.
-    fn has_largest_gradient(&self, phase: StepPhase) -> bool {
-        phase == StepPhase::EndOfBackward || phase == StepPhase::Backward && self.workload.algorithm.has_head
+    fn has_largest_gradient(&self, phase: Phase) -> bool {
+        phase == Phase::EndOfBackward || phase == Phase::Backward && self.workload.algorithm.has_head
     }
 
     /// Bytes of the gradient of a head of its own and of its copies. They are gone before the backward pass of the last layer
     /// starts, unless several ranks reduce them on the way to the host.
     fn gradient_of_head(&self) -> u64 {
-        let phase = StepPhase::Backward;
+        let phase = Phase::Backward;
         match self.strategy.stage {
             _ if self.workload.shape.tied || self.offloads_optimizer() && self.world_size > 1 => 0,
             Some(1 | 2) => self.workload.element * self.largest() + self.copies_of_largest(phase),
@@ -255,7 +259,7 @@ impl MemoryModel<'_> {
     }
 
     /// Copies of the largest gradient at stages 1 and 2: while several ranks reduce it, and on its way to the host.
-    fn copies_of_largest(&self, phase: StepPhase) -> u64 {
+    fn copies_of_largest(&self, phase: Phase) -> u64 {
         let Workload { element, accumulates, .. } = self.workload;
         let largest = self.largest();
         let staged = if *accumulates && self.offloads_optimizer() { element * largest } else { 0 };
@@ -267,7 +271,7 @@ impl MemoryModel<'_> {
             return reduced;
         }
         // The last gradient is that of an embedding which is also the head.
-        let is_last = self.workload.shape.tied && phase == StepPhase::EndOfBackward;
+        let is_last = self.workload.shape.tied && phase == Phase::EndOfBackward;
         // A gradient larger than the bucket goes beside it.
         let is_beside = self.world_size == 1 && largest > self.strategy.bucket_size && !is_last;
         let beside = if is_beside { element * self.strategy.bucket_size } else { 0 };
@@ -280,10 +284,10 @@ impl MemoryModel<'_> {
 
     /// Bytes that several ranks add while they reduce gradients: a second bucket and, for a gradient that is larger than one, its
     /// copy. An embedding that is also the head has two gradients until both are added.
-    fn reduced(&self, phase: StepPhase) -> u64 {
+    fn reduced(&self, phase: Phase) -> u64 {
         let (element, largest) = (self.workload.element, self.largest());
         let is_beside = largest > self.strategy.bucket_size;
-        let twice = self.workload.shape.tied && phase == StepPhase::EndOfBackward && !self.offloads_optimizer();
+        let twice = self.workload.shape.tied && phase == Phase::EndOfBackward && !self.offloads_optimizer();
         if self.strategy.stage == Some(1) {
             return if is_beside && twice { element * largest } else { 0 };
         }
@@ -298,12 +302,12 @@ impl MemoryModel<'_> {
 
     /// The largest gradient at stage 3. A head of its own gets its gradient first, while most parameters are gathered; one
     /// that is shared with the embedding gets it last.
-    fn stage3_gradients(&self, phase: StepPhase) -> u64 {
-        if !matches!(phase, StepPhase::Backward | StepPhase::EndOfBackward) {
+    fn stage3_gradients(&self, phase: Phase) -> u64 {
+        if !matches!(phase, Phase::Backward | Phase::EndOfBackward) {
             return 0;
         }
         let gradient = self.workload.element * self.largest();
-        let is_reduced = phase == StepPhase::EndOfBackward || !self.workload.shape.tied;
+        let is_reduced = phase == Phase::EndOfBackward || !self.workload.shape.tied;
         if !is_reduced || !self.offloads_optimizer() {
             return gradient;
         }
@@ -338,17 +342,20 @@ impl MemoryModel<'_> {
     }
 
     /// Bytes of the gathered parameters: as many as stage 3 may keep, and the current module.
-    fn gathered_at(&self, phase: StepPhase) -> u64 {
-        if phase == StepPhase::OptimizerStep || !self.gathers() {
+    fn gathered_at(&self, phase: Phase) -> u64 {
+        if phase == Phase::Saving {
+            return if self.strategy.saves_whole { self.workload.element * self.workload.shape.embedding } else { 0 };
+        }
+        if phase == Phase::OptimizerStep || !self.gathers() {
             return 0;
         }
         let Workload { params, weights, shape, .. } = self.workload;
         let kept = match phase {
             // In the backward pass a layer is released once it was used.
-            StepPhase::EndOfBackward => shape.embedding.saturating_add(self.largest_module()),
-            StepPhase::Loss if self.runs_twice() => 0,
+            Phase::EndOfBackward => shape.embedding.saturating_add(self.largest_module()),
+            Phase::Loss if self.runs_twice() => 0,
             _ if shape.tied => self.live(),
-            StepPhase::Loss => self.live_at_head(),
+            Phase::Loss | Phase::Evaluation | Phase::Generation => self.live_at_head(),
             // A head of its own is released before the layers.
             _ if self.strategy.live_params < shape.embedding => self.live().min(params.saturating_sub(shape.embedding)),
             _ => self.live_at_head().saturating_sub(shape.embedding),

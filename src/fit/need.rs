@@ -56,27 +56,40 @@ impl GpuUsage {
     }
 }
 
-/// The phases of a training step in which memory use can peak.
+/// The phases of a training in which memory use can peak: those of a step, then those between two steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StepPhase {
+pub enum Phase {
     /// The backward pass starts with the gradient of the logits, while all activations are still there.
     Loss,
     /// The backward pass is in the last layer.
     Backward,
     EndOfBackward,
     OptimizerStep,
+    /// The loss of a batch of the evaluation set, while the optimizer's states are still there.
+    Evaluation,
+    /// Answers are generated for such a batch.
+    Generation,
+    /// Stage 3 gathers the weights, tensor by tensor.
+    Saving,
     /// The textbook accounting knows no phases.
     Whole,
 }
 
-impl StepPhase {
+impl Phase {
+    pub fn is_between_steps(self) -> bool {
+        matches!(self, Phase::Evaluation | Phase::Generation | Phase::Saving)
+    }
+
     pub fn name(self) -> &'static str {
         match self {
-            StepPhase::Loss => "loss",
-            StepPhase::Backward => "backward",
-            StepPhase::EndOfBackward => "end of backward",
-            StepPhase::OptimizerStep => "step",
-            StepPhase::Whole => "always",
+            Phase::Loss => "loss",
+            Phase::Backward => "backward",
+            Phase::EndOfBackward => "end of backward",
+            Phase::OptimizerStep => "step",
+            Phase::Evaluation => "evaluation",
+            Phase::Generation => "generation",
+            Phase::Saving => "saving",
+            Phase::Whole => "always",
         }
     }
 }
@@ -89,7 +102,9 @@ pub(super) const WORKSPACE: u64 = 67_000_000;
 pub struct MemoryNeed {
     /// In the phase that needs most.
     pub(crate) usage: GpuUsage,
-    pub peak: StepPhase,
+    pub peak: Phase,
+    /// Bytes of each GPU in the phase of a step that needs most.
+    pub step: u64,
     /// More is lost to gaps between allocations than usual.
     pub(crate) fragments: bool,
     /// While DeepSpeed starts.
@@ -109,14 +124,12 @@ impl MemoryNeed {
         let parameters_in = |kind: MemoryKind| if strategy.params == kind { parameters } else { 0 };
         let optimizer_in = |kind: MemoryKind| if strategy.optimizer == kind { optimizer } else { 0 };
         let of_machine = |kind: MemoryKind| cluster.gpus * (parameters_in(kind) + optimizer_in(kind));
+        let (on_gpu, optimizer) = (parameters_in(MemoryKind::Gpu), optimizer_in(MemoryKind::Gpu));
+        let usage = GpuUsage { parameters: on_gpu, gradients, optimizer, ..GpuUsage::default() };
         MemoryNeed {
-            usage: GpuUsage {
-                parameters: parameters_in(MemoryKind::Gpu),
-                gradients,
-                optimizer: optimizer_in(MemoryKind::Gpu),
-                ..GpuUsage::default()
-            },
-            peak: StepPhase::Whole,
+            usage,
+            peak: Phase::Whole,
+            step: usage.total(),
             fragments: false,
             start: 0,
             host: of_machine(MemoryKind::Host),

@@ -99,7 +99,7 @@ const GPU_LINE: &str = "#d62728";
 
 impl FitReport {
     pub(super) fn bars(&self, view: View) -> String {
-        let names: Vec<String> = self.rows.iter().map(|row| visible(&row.name)).collect();
+        let names: Vec<String> = self.rows.iter().map(|row| visible(row.title())).collect();
         let sizes: Vec<String> = self.rows.iter().map(|row| self.size(row.need.gpu())).collect();
         let widest = |texts: &[String]| texts.iter().map(|text| columns(text)).max().unwrap_or(0);
         let (name_width, size_width) = (widest(&names), widest(&sizes));
@@ -184,7 +184,7 @@ impl FitReport {
     }
 
     fn svg_row(&self, row: &TemplateRow, scale: &Scale, y: u64) -> String {
-        let mut body = svg_text(8, y, "", &row.name);
+        let mut body = svg_text(8, y, "", row.title());
         for (part, start, end) in scale.parts(&row.need.usage) {
             let title = format!("><title>{}: {}</title></rect>", part.name, self.size((part.bytes)(&row.need.usage)));
             body += &svg_rect([LEFT + start, y - 14, end - start, LINE - 6], part.fill, &title);

@@ -3,7 +3,7 @@
 use super::allocator::{Allocator, EXPANDABLE};
 use super::choice::{LARGEST_MICRO_BATCH, Scenario, largest};
 use super::need::{Cluster, MemoryNeed};
-use super::settings::{TrainingSettings, Tuner};
+use super::settings::{Evaluation, TrainingSettings, Tuner};
 use crate::base::layout::plural;
 use crate::base::size::Size;
 use crate::base::vars;
@@ -36,6 +36,7 @@ pub(super) fn remedies(scenario: &Scenario, others: &Scenario) -> Vec<Remedy> {
     let with = |change: &str, apply: fn(&mut TrainingSettings)| with_settings(scenario, change.to_string(), apply);
     let mut found = vec![
         other_allocator(scenario),
+        smaller_evaluation(scenario),
         smaller_batch(scenario),
         with("gradient checkpointing", |settings| settings.checkpointing = true),
         with("a fused loss (Liger)", |settings| settings.fused_loss = true),
@@ -73,12 +74,25 @@ fn other_allocator(scenario: &Scenario) -> Option<Remedy> {
     fit(&expandable, format!("{}={EXPANDABLE}", vars::PYTORCH_CUDA_ALLOC_CONF))
 }
 
+/// With the largest number up to `limit` that helps.
+fn with_most(limit: u64, with: impl Fn(u64) -> Option<Remedy>) -> Option<Remedy> {
+    let most = largest(limit.min(LARGEST_MICRO_BATCH), |number| with(number).is_some());
+    if most > 0 { with(most) } else { None }
+}
+
+fn smaller_evaluation(scenario: &Scenario) -> Option<Remedy> {
+    let given = scenario.settings.evaluation?;
+    let with = |batch| {
+        let change = format!("an evaluation batch of {batch} ({}{batch})", given.spelling);
+        with_settings(scenario, change, |settings| settings.evaluation = Some(Evaluation { batch, ..given }))
+    };
+    with_most(given.batch - 1, with)
+}
+
 fn smaller_batch(scenario: &Scenario) -> Option<Remedy> {
     let with =
         |most| with_settings(scenario, format!("a micro batch of {most}"), |settings| settings.micro_batch = most);
-    let limit = (scenario.settings.micro_batch - 1).min(LARGEST_MICRO_BATCH);
-    let most = largest(limit, |micro_batch| with(micro_batch).is_some());
-    if most > 0 { with(most) } else { None }
+    with_most(scenario.settings.micro_batch - 1, with)
 }
 
 fn shorter_sequences(scenario: &Scenario) -> Option<Remedy> {

@@ -92,6 +92,17 @@ impl Algorithm {
     }
 }
 
+/// The evaluations between the steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Evaluation {
+    pub batch: u64,
+    pub has_loss: bool,
+    /// Answers of so many tokens are generated.
+    pub new_tokens: Option<u64>,
+    /// How the training spells its batch, up to the number.
+    pub spelling: &'static str,
+}
+
 #[derive(Clone, Debug, Default)]
 pub struct TrainingArgs {
     pub model: Option<Sourced<String>>,
@@ -113,6 +124,8 @@ pub struct TrainingArgs {
     /// LoRA uses dropout, and so keeps a second copy of its inputs.
     pub dropout: Option<Sourced<bool>>,
     pub algorithm: Option<&'static Algorithm>,
+    /// `None`: the training is not evaluated. A batch of 0 is the default of the front end.
+    pub evaluation: Option<Evaluation>,
 }
 
 /// The defaults without a training command: the settings most people start with.
@@ -137,6 +150,7 @@ pub struct TrainingSettings {
     pub(crate) fused_loss: bool,
     pub(crate) dropout: bool,
     pub algorithm: &'static Algorithm,
+    pub(crate) evaluation: Option<Evaluation>,
 }
 
 impl TrainingSettings {
@@ -147,8 +161,11 @@ impl TrainingSettings {
         }
         let defaults = trainer.map_or(&WITHOUT_COMMAND, |trainer| &trainer.model.training);
         let tuner = if defaults.lora { Tuner::Lora } else { Tuner::Full };
+        let micro_batch = or(args.micro_batch.as_ref(), defaults.micro_batch);
+        let eval_batch = defaults.eval_batch.unwrap_or(micro_batch);
+        let or_default = |batch: u64| if batch > 0 { batch } else { eval_batch };
         TrainingSettings {
-            micro_batch: or(args.micro_batch.as_ref(), defaults.micro_batch),
+            micro_batch,
             grad_accum: or(args.grad_accum.as_ref(), 1),
             seq_len: or(args.seq_len.as_ref(), defaults.seq_len.unwrap_or(SEQ_LEN)),
             sequence_parallel: or(args.sequence_parallel.as_ref(), 1),
@@ -162,6 +179,7 @@ impl TrainingSettings {
             fused_loss: or(args.fused_loss.as_ref(), false),
             dropout: or(args.dropout.as_ref(), defaults.dropout),
             algorithm: args.algorithm.unwrap_or(FINE_TUNING),
+            evaluation: args.evaluation.map(|given| Evaluation { batch: or_default(given.batch), ..given }),
         }
     }
 }

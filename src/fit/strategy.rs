@@ -42,6 +42,8 @@ pub struct Strategy {
     /// Ranks over which ZeRO++ splits its second copy of the parameters; 0 and 1 mean that there is none.
     pub(super) second_partition: u64,
     pub(super) disk_buffers: u64,
+    /// The first rank gathers all weights to save them.
+    pub(super) saves_whole: bool,
     /// Of the config's own `optimizer` section, which wins over the trainer's.
     pub(super) own_optimizer: Option<Optimizer>,
 }
@@ -71,6 +73,7 @@ impl Strategy {
                 .max(number("stage3_max_live_parameters", 1_000_000_000)),
             second_partition: number("zero_hpz_partition_size", 1),
             disk_buffers: number("offload_optimizer.buffer_count", 4),
+            saves_whole: stage == 3 && flag("stage3_gather_16bit_weights_on_model_save") == Some(true),
             own_optimizer: own_optimizer(config),
         }
     }

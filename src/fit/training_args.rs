@@ -3,9 +3,10 @@
 use serde_json::Value;
 
 use super::optimizer::Optimizer;
-use super::settings::{Algorithm, Attention, Dtype, TrainingArgs, Tuner};
+use super::settings::{Algorithm, Attention, Dtype, Evaluation, TrainingArgs, Tuner};
 use crate::base::source::{Source, Sourced};
 use crate::command::argv::{Args, Field, Nargs, OptionList, hf_bool};
+use crate::command::front_end::TrainingDefaults;
 use crate::command::job::Job;
 use crate::config::auto::FillContext;
 use crate::host::Host;
@@ -22,17 +23,23 @@ const BITS: &[&str] = &["quant_bits", "quantization_bit"];
 const DTYPES: &[&str] = &["torch_dtype", "dtype"];
 const OPTIMIZERS: &[&str] = &["optim", "optimizer"];
 const ATTENTION: &[&str] = &["attn_impl", "attn_implementation", "flash_attn"];
+const EVAL_STRATEGIES: &[&str] = &["eval_strategy", "evaluation_strategy"];
+const EVAL_BATCHES: &[&str] = &["per_device_eval_batch_size", "eval_batch_size"];
+const NEW_TOKENS: &[&str] = &["max_new_tokens", "generation_max_length"];
 const LIGER: &[&str] = &["use_liger_kernel", "enable_liger_kernel", "liger_fused_linear_cross_entropy"];
 
 const OTHERS: &[&str] = &["per_device_train_batch_size", "gradient_accumulation_steps", "lora_dropout"];
 const SWITCHES: &[&str] =
     &["gradient_checkpointing", "disable_gradient_checkpointing", "load_in_4bit", "load_in_8bit", "use_peft"];
+const EVAL_SWITCHES: &[&str] = &["do_eval", "predict_with_generate"];
 
-fn fields(model: &'static str) -> Vec<Field> {
+fn fields(model: &'static str, eval_sets: &'static str) -> Vec<Field> {
+    let sets: Vec<&str> = eval_sets.split_whitespace().chain([model]).collect();
+    let evaluation = [EVAL_STRATEGIES, EVAL_BATCHES, NEW_TOKENS, &sets].concat();
     let values =
-        [LENGTHS, PARALLEL, TUNERS, RANKS, TARGETS, BITS, DTYPES, OPTIMIZERS, ATTENTION, OTHERS, &[model]].concat();
+        [LENGTHS, PARALLEL, TUNERS, RANKS, TARGETS, BITS, DTYPES, OPTIMIZERS, ATTENTION, OTHERS, &evaluation].concat();
     let values = values.into_iter().map(|name| (name, Nargs::One));
-    values.chain([LIGER, SWITCHES].concat().into_iter().map(|name| (name, Nargs::Optional))).collect()
+    values.chain([LIGER, SWITCHES, EVAL_SWITCHES].concat().into_iter().map(|name| (name, Nargs::Optional))).collect()
 }
 
 /// The settings that were given, completed by those of the training command.
@@ -41,7 +48,8 @@ pub(super) fn with_command(given: TrainingArgs, job: &Job, host: &Host) -> Train
         return given;
     }
     let model = job.trainer.model.argument;
-    let args = Args::read(job.args.words().to_vec(), &fields(model), (job.trainer.arguments.options)(&job.target));
+    let fields = fields(model, job.trainer.model.training.eval_sets);
+    let args = Args::read(job.args.words().to_vec(), &fields, (job.trainer.arguments.options)(&job.target));
     let reader = ArgumentReader(&args);
     let (dtype, loaded) = reader.precision(job, host);
     let attention = || {
@@ -69,6 +77,7 @@ pub(super) fn with_command(given: TrainingArgs, job: &Job, host: &Host) -> Train
         fused_loss: given.fused_loss.or_else(|| reader.switch(LIGER)),
         dropout: given.dropout.or_else(dropout),
         algorithm: given.algorithm.or_else(|| algorithm(job)),
+        evaluation: given.evaluation.or_else(|| reader.evaluation(job)),
     }
 }
 
@@ -122,6 +131,28 @@ impl ArgumentReader<'_> {
             return Some(Sourced::new(tuner, name.from));
         }
         self.switch(&["use_peft"]).filter(|given| given.value).map(|given| given.map(|_| lora))
+    }
+
+    /// Where the evaluation set has an argument of its own, an evaluation follows from it; elsewhere it has to be asked for.
+    fn evaluation(&self, job: &Job) -> Option<Evaluation> {
+        let TrainingDefaults { eval_sets, eval_batch, .. } = job.trainer.model.training;
+        let strategy = self.text(EVAL_STRATEGIES).map(|strategy| strategy.value != "no");
+        let is_on = |name| self.switch(&[name]).is_some_and(|given| given.value);
+        let is_given = |name: &str| self.0.text(name).is_some_and(|set| set.value.parse() != Ok(0.0));
+        let is_evaluated = if eval_sets.is_empty() {
+            strategy == Some(true) || is_on("do_eval")
+        } else {
+            strategy != Some(false) && eval_sets.split_whitespace().any(is_given)
+        };
+        let generates = is_on("predict_with_generate");
+        is_evaluated.then(|| Evaluation {
+            batch: self.count(EVAL_BATCHES).map_or(0, |given| given.value),
+            // transformers' own trainer computes a loss besides.
+            has_loss: !generates || job.trainer.launch.consoles.is_empty(),
+            // No front end has a larger default than LLaMA-Factory.
+            new_tokens: generates.then(|| self.count(NEW_TOKENS).map_or(1024, |given| given.value)),
+            spelling: if eval_batch.is_some() { "--per_device_eval_batch_size " } else { "eval_batch_size: " },
+        })
     }
 
     /// The names come as several words, or as one with commas.

@@ -1,6 +1,6 @@
 //! The size and shape of a model: from the headers of its checkpoint, its config.json, a number the user gave, or its name.
 
-use serde_json::json;
+use serde_json::Value;
 
 use super::architecture::{self, Weights};
 use super::checkpoint::{self, Checkpoint};
@@ -21,26 +21,11 @@ pub(crate) struct ModelLookup {
     pub(crate) trusts_names: bool,
 }
 
-/// Dense models whose shape is assumed if only a size is known: name, hidden size, layers, inner size, heads, kv heads.
-const TYPICAL: &[(&str, u64, u64, u64, u64, u64)] = &[
-    ("Qwen2.5-0.5B", 896, 24, 4864, 14, 2),
-    ("Qwen2.5-1.5B", 1536, 28, 8960, 12, 2),
-    ("Qwen2.5-3B", 2048, 36, 11008, 16, 2),
-    ("Qwen3-8B", 4096, 36, 12288, 32, 8),
-    ("Qwen2.5-14B", 5120, 48, 13824, 40, 8),
-    ("Qwen2.5-32B", 5120, 64, 27648, 40, 8),
-    ("Qwen2.5-72B", 8192, 80, 29568, 64, 8),
-    ("Llama-3.1-405B", 16384, 126, 53248, 128, 8),
-];
-
-/// With the shape of the typical model nearest in size.
+/// With the shape of the typical dense model nearest in size.
 fn of_size(params: u64, from: String) -> Weights {
-    let all = TYPICAL.iter().filter_map(|&(name, hidden, layers, inner, heads, shared)| {
-        let config = json!({
-            "model_type": "qwen2", "hidden_size": hidden, "num_hidden_layers": layers, "intermediate_size": inner,
-            "num_attention_heads": heads, "num_key_value_heads": shared, "tie_word_embeddings": hidden < 2560,
-        });
-        Some((name, architecture::read(&config, None)?))
+    let all = include_str!("typical.txt").lines().filter_map(|line| {
+        let config: Value = serde_json::from_str(line).ok()?;
+        Some((config["name"].as_str()?.to_string(), architecture::read(&config, None)?))
     });
     let ratio = |size: u64| size.max(params).div_ceil(size.min(params).max(1));
     let distance = |size: u64| (ratio(size), size.abs_diff(params));

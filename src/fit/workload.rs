@@ -4,7 +4,7 @@ use super::architecture::known::Scores;
 use super::architecture::{Shape, Weights};
 use super::need::Cluster;
 use super::optimizer::Optimizer;
-use super::settings::{Algorithm, Attention, TrainingSettings, Tuner};
+use super::settings::{Algorithm, Attention, Evaluation, TrainingSettings, Tuner};
 
 #[derive(Clone, Debug)]
 pub struct Workload {
@@ -27,6 +27,7 @@ pub struct Workload {
     pub(crate) fused_loss: bool,
     pub(crate) algorithm: &'static Algorithm,
     pub(crate) reference: u64,
+    pub(crate) evaluation: Option<Evaluation>,
     /// Elements that LoRA keeps per token and layer.
     pub(crate) adapters: u64,
     /// Elements per token and layer that enter the modules LoRA adapts, counted once per module.
@@ -93,6 +94,7 @@ impl Workload {
             fused_loss: settings.fused_loss,
             algorithm: settings.algorithm,
             reference: if has_reference { element * params } else { 0 },
+            evaluation: settings.evaluation,
             adapters: adapters.kept,
             adapted_inputs: adapters.inputs,
         }
@@ -109,7 +111,8 @@ impl Workload {
         let scores = product(&[16, *heads, self.seq_len]);
         let of_layer = scores.saturating_add(64 * kept.map(u128::from).iter().sum::<u128>());
         let of_token = of_layer.saturating_mul(u128::from(*layers)).saturating_add(16 * u128::from(*vocab));
-        let of_tokens = product(&[self.micro_batch, self.seq_len]).saturating_mul(of_token);
+        let (batch, new) = self.evaluation.map_or((0, 0), |given| (given.batch, given.new_tokens.unwrap_or(0)));
+        let of_tokens = product(&[batch.max(self.micro_batch), self.seq_len + new]).saturating_mul(of_token);
         let of_params = product(&[64, self.params.max(self.trainable).max(self.weights), cluster.gpus]);
         of_tokens.max(of_params) < MOST && cluster.nodes.saturating_mul(cluster.gpus) <= MOST_GPUS
     }

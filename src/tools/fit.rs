@@ -145,14 +145,12 @@ impl Tool for FitArgs {
     }
 }
 
-/// `--gpu H100x8` stands for `--gpus 8 --gpu-memory …`, which win because a card can be divided. A card without a number is
-/// one, unless the command is asked.
+/// `--gpu H100x8` stands for `--gpus 8 --gpu-memory …`, which win because a card can be divided.
 fn read_cards(given: Option<Given>, reader: &mut Reader, launch: &mut Launch) -> Option<&'static str> {
     let Sourced { value: Cards { card, count }, from } = reader.one(given, values::cards)?;
     let said = launch.memory.gpu.take().filter(|memory| memory.from.is_flag());
     launch.memory.gpu = said.or_else(|| Some(Sourced::new(card.memory(), from.clone())));
-    let is_counted = launch.topology.nproc_per_node.is_some() || !launch.command.is_empty();
-    let Some(count) = count.or((!is_counted).then_some(1)).map(Processes::Count) else { return Some(card.name) };
+    let Some(count) = count.map(Processes::Count) else { return Some(card.name) };
     match launch.topology.nproc_per_node.as_ref().filter(|nproc| nproc.from.is_flag() && nproc.value != count) {
         Some(nproc) => {
             let one = format!("--gpu {}x{count}", card.name);
@@ -203,10 +201,7 @@ impl Request for FitRequest {
             // The GPUs need not be on this machine.
             for problem in problems.iter_mut().filter(|problem| problem.asks_for_gpu_count) {
                 problem.what = "the number of GPUs is unknown".to_string();
-                problem.fixes = match self.card {
-                    None => give("--gpu", "H100x8").or(give("--gpus", 8).and(give("--gpu-memory", "80GiB"))),
-                    Some(_) => give("--gpus", 8).into(),
-                };
+                problem.fixes = give("--gpu", "H100x8").or(give("--gpus", 8).and(give("--gpu-memory", "80GiB")));
             }
             problems
         })?;

@@ -161,6 +161,14 @@ fn a_card_says_memory_and_number() {
     assert!(text.contains("on       2 machines, each 2 RTX 4090 of 24.0 GiB\n"), "{text}");
     let text = fit(&sandbox, &["--params", "1B", "--gpu", "RTX 4090"]).stdout;
     assert!(text.contains("on       1 RTX 4090 of 24.0 GiB\n"), "{text}");
+    // One GPU with a command, too, whatever is on this machine; only the command itself says otherwise.
+    sandbox.file("m/config.json", QWEN3_8B);
+    for (command, gpus) in
+        [("swift sft --model m", 1), ("torchrun --nproc_per_node 4 train.py --model_name_or_path m", 4)]
+    {
+        let line = format!("--gpu A100 -- {command}");
+        assert_eq!(json(&sandbox, &line.split(' ').collect::<Vec<_>>())["gpus_per_node"], gpus, "{command}");
+    }
     // A part of a card, and what makers call a gigabyte.
     let part = ["--params", "8B", "--gpu", "H100x8", "--gpu-memory", "40GiB"];
     assert_eq!(json(&sandbox, &part)["gpu_memory"], 40_u64 << 30);
@@ -254,7 +262,7 @@ fn a_command_says_what_it_trains() {
     // 36 layers, rank 16: q 4096 to 4096, v 4096 to 1024.
     assert_eq!(swift["trainable"], 36 * 16 * (8192 + 5120));
     let expected = serde_json::json!({"tuner": "lora", "dtype": "fp16", "optimizer": "adafactor", "micro_batch": 2, "seq_len": 4096,
-        "gradient_accumulation_steps": 1, "gradient_checkpointing": false});
+        "gradient_accumulation_steps": 1, "gradient_checkpointing": false, "eval_batch": null});
     assert_eq!(swift["training"], expected);
     sandbox.file(
         "lf.yaml",
@@ -284,6 +292,101 @@ fn a_command_says_what_it_trains() {
         &["--gpus", "1", "--seq-len", "128", "--", "swift", "sft", "--model", "m", "--max_length", "4096"],
     );
     assert_eq!(ours["training"]["seq_len"], 128);
+}
+
+/// Measured: an evaluation takes ten bytes per logit, on top of what lies on the GPU between two steps.
+#[test]
+fn the_fullest_moment_can_be_an_evaluation() {
+    let sandbox = Sandbox::new();
+    sandbox.file("m/config.json", QWEN3_8B);
+    sandbox.file(
+        "train.py",
+        "from transformers import HfArgumentParser, TrainingArguments\nparser = HfArgumentParser(TrainingArguments)\n",
+    );
+    sandbox.file("ax.yaml", "base_model: m\nmicro_batch_size: 3\nval_set_size: 0.05\nsequence_len: 2048\n");
+    sandbox.file(
+        "lf.yaml",
+        "model_name_or_path: m\neval_strategy: steps\npredict_with_generate: true\nper_device_train_batch_size: 1\n",
+    );
+    let words = |command: &str| {
+        let line = format!("--gpus 1 --gpu-memory 80GiB --host-memory 1TiB --tuner lora --seq-len 2048 -- {command}");
+        line.split(' ').map(str::to_string).collect::<Vec<_>>()
+    };
+    let report = |command: &str| {
+        let words = words(command);
+        json(&sandbox, &words.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    for (command, batch) in [
+        ("python train.py --model_name_or_path m --eval_strategy steps", Some(8)),
+        ("python train.py --model_name_or_path m --eval_strategy epoch --per_device_eval_batch_size 2", Some(2)),
+        ("python train.py --model_name_or_path m --do_eval", Some(8)),
+        ("python train.py --model_name_or_path m --eval_strategy no", None),
+        ("swift sft --model m --val_dataset d", Some(1)),
+        ("swift sft --model m --split_dataset_ratio 0.01 --per_device_eval_batch_size 4", Some(4)),
+        ("swift sft --model m --split_dataset_ratio 0", None),
+        ("swift sft --model m --val_dataset d --eval_strategy no", None),
+        ("axolotl train ax.yaml", Some(3)),
+        ("llamafactory-cli train lf.yaml", Some(8)),
+    ] {
+        assert_eq!(report(command)["training"]["eval_batch"], batch.map_or(Value::Null, Value::from), "{command}");
+    }
+    let base = "python train.py --model_name_or_path m --per_device_train_batch_size 1 --gradient_checkpointing true --bf16 true";
+    let evaluated = format!("{base} --eval_strategy steps --per_device_eval_batch_size");
+    let [four, eight] = [4, 8].map(|batch| report(&format!("{evaluated} {batch}")));
+    let bytes = |report: &Value| row(report, "zero3")["gpu_bytes"].as_u64().unwrap();
+    // A hidden state of 4,096 elements is there, too.
+    assert_eq!(bytes(&eight) - bytes(&four), 4 * 2048 * (10 * 151_936 + 2 * 4096));
+    assert_eq!(row(&eight, "zero3")["fullest_at"], "evaluation");
+    assert_eq!(row(&eight, "zero3")["step_bytes"], row(&report(base), "zero3")["gpu_bytes"]);
+    assert!(eight["assumed"].to_string().contains("keeps no logits for metrics"), "{}", eight["assumed"]);
+    // LLaMA-Factory generates answers and computes no loss.
+    assert!(bytes(&report("llamafactory-cli train lf.yaml")) < bytes(&eight) - (10 << 30));
+    // The table names it, and what to do about it.
+    let command = words(&format!("{evaluated} 32"));
+    let command = command.iter().map(String::as_str).collect::<Vec<_>>();
+    let run = fit(&sandbox, &command);
+    for words in [
+        "  evaluation  no: GPU\n",
+        "\nevaluation: ",
+        " with ",
+        ", batch 32, and a step ",
+        ": --per_device_eval_batch_size 1\n",
+    ] {
+        assert!(run.stdout.contains(words), "{words}: {}", run.stdout);
+    }
+    assert!(
+        run.stdout.contains("\n  with an evaluation batch of 23 (--per_device_eval_batch_size 23): zero3_offload, "),
+        "{}",
+        run.stdout
+    );
+    assert_eq!(run.status, Some(1));
+    // A launch is warned an hour before it would fail.
+    let line = "check --nproc-per-node 1 --gpu-memory 32GiB --host-memory 1TiB --deepspeed zero2 -- swift sft --model m --dataset d \
+                --val_dataset d --per_device_eval_batch_size 8 --max_length 2048";
+    let check = sandbox.run(line.split_whitespace());
+    for words in [
+        "GiB on each GPU in its first evaluation: ",
+        "help: an evaluation batch of 4 (--per_device_eval_batch_size 4): zero2",
+    ] {
+        assert!(format!("{}{}", check.stdout, check.stderr).contains(words), "{words}: {check:?}");
+    }
+}
+
+/// A training that fits only without DeepSpeed does fit; so may one that is tight.
+#[test]
+fn the_answer_follows_the_table() {
+    let sandbox = Sandbox::new();
+    sandbox.file("m/config.json", QWEN3_8B);
+    let base = ["--model", "m", "--gpus", "1", "--host-memory", "32GiB", "--seq-len", "512", "--gpu-memory"];
+    for (memory, says, status) in [
+        ("90GiB", "\nno template fits; `no DeepSpeed` does\n", 0),
+        ("64GiB", "\nnothing fits with a margin; tight: no DeepSpeed\n", 0),
+        ("40GiB", "\nnothing fits\n", 1),
+    ] {
+        let run = fit(&sandbox, &[&base[..], &[memory]].concat());
+        assert!(run.stdout.contains(says) && run.stdout.contains("\nno DeepSpeed "), "{memory}: {}", run.stdout);
+        assert_eq!(run.status, Some(status), "{memory}");
+    }
 }
 
 #[test]

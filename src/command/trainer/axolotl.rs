@@ -42,7 +42,12 @@ pub(crate) const TRAINER: Trainer = Trainer {
     },
     model: ModelTraits {
         // As axolotl documents it.
-        training: TrainingDefaults { micro_batch: 1, ..hf::DEFAULTS },
+        training: TrainingDefaults {
+            micro_batch: 1,
+            eval_batch: None,
+            eval_sets: "val_set_size test_datasets",
+            ..hf::DEFAULTS
+        },
         ..hf::TRAINER.model
     },
 };

@@ -79,6 +79,8 @@ pub(crate) const DEFAULTS: TrainingDefaults = TrainingDefaults {
     checkpointing: false,
     dropout: false,
     half: false,
+    eval_batch: Some(8),
+    eval_sets: "",
     measured_losses: false,
 };
 

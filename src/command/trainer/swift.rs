@@ -74,6 +74,8 @@ pub(crate) const TRAINER: Trainer = Trainer {
             checkpointing: true,
             dropout: true,
             half: true,
+            eval_batch: Some(1),
+            eval_sets: "val_dataset cached_val_dataset split_dataset_ratio",
             ..hf::DEFAULTS
         },
         ..hf::TRAINER.model

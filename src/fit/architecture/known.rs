@@ -84,6 +84,7 @@ pub(super) struct Architecture {
     pub(super) final_norm: Presence,
     pub(super) head_bias: Presence,
     pub(super) tied: bool,
+    pub(super) softcapped: bool,
     pub(super) positions: Option<String>,
     pub(super) more_positions: u64,
     pub(super) shared_gate: bool,

@@ -2,14 +2,14 @@
 
 use super::{FP32, MemoryModel};
 use crate::fit::architecture::known::Scores;
-use crate::fit::need::StepPhase;
-use crate::fit::settings::Attention;
+use crate::fit::need::Phase;
+use crate::fit::settings::{Attention, Evaluation};
 use crate::fit::workload::Workload;
 
 impl MemoryModel<'_> {
-    pub(super) fn activations_and_logits(&self, phase: StepPhase) -> (u64, u64) {
+    pub(super) fn activations_and_logits(&self, phase: Phase) -> (u64, u64) {
         let Workload { shape, element, checkpointing, fused_loss, .. } = self.workload;
-        let tokens = self.tokens();
+        let tokens = self.tokens(self.workload.micro_batch);
         let layer = self.layer_activations();
         let kept = if *checkpointing { element * shape.hidden } else { layer };
         let all_layers = shape.layers * kept;
@@ -18,21 +18,66 @@ impl MemoryModel<'_> {
         // The backward pass of a layer needs gradients inside it and, with checkpointing, its recomputed activations.
         // The activations that were kept since the forward pass are freed as they are computed.
         let of_mlp = if self.workload.adapted_inputs > 0 { shape.inner } else { 3 * shape.inner };
-        let gradients = element * if *checkpointing { of_mlp + 4 * shape.hidden } else { 2 * shape.inner };
+        let elements = if *checkpointing { of_mlp + 4 * shape.hidden } else { 2 * shape.inner };
+        let of_score = 2 * FP32 + if *checkpointing { 0 } else { *element };
+        let gradients = element * elements + of_score * self.eager_scores();
         let recomputed = if *checkpointing { layer } else { 0 };
         match phase {
-            StepPhase::Loss => {
-                let logits = if *fused_loss { 0 } else { self.logits() };
+            Phase::Loss => {
+                let logits = if *fused_loss { 0 } else { self.logits(tokens) };
                 (all_experts + tokens * (all_layers + self.norm_bytes() * shape.hidden), logits)
             }
-            StepPhase::Backward => {
+            Phase::Backward => {
                 let in_layer = tokens * (gradients + 2 * self.scores());
                 let kept = all_experts.max(experts) + tokens * (all_layers + recomputed);
                 (kept + in_layer.saturating_sub(self.gradient_of_head()), 0)
             }
-            StepPhase::EndOfBackward => (experts + tokens * (layer + gradients), 0),
-            StepPhase::OptimizerStep | StepPhase::Whole => (0, 0),
+            Phase::EndOfBackward => (experts + tokens * (layer + gradients), 0),
+            Phase::Evaluation => self.evaluation(),
+            Phase::Generation => (self.generation(), 0),
+            Phase::OptimizerStep | Phase::Saving | Phase::Whole => (0, 0),
         }
+    }
+
+    /// No layer leaves anything for a backward pass. The logits are there, and in fp32 with their log-softmax: a fused loss has
+    /// them, too, because Liger fuses only what is trained.
+    fn evaluation(&self) -> (u64, u64) {
+        let Workload { shape, element, algorithm, seq_len, evaluation, .. } = self.workload;
+        let Some(Evaluation { batch, .. }) = evaluation.filter(|evaluation| evaluation.has_loss) else { return (0, 0) };
+        let tokens = self.tokens(batch);
+        // A preference's loss was measured in a step alone, which needs no less for it.
+        let is_preference = algorithm.sequences > 1 || algorithm.has_reference;
+        let in_dtype = if self.is_mixed_precision() { *element } else { 0 };
+        let each = if is_preference { algorithm.logit } else { 2 * FP32 + in_dtype };
+        let logits = (each * tokens + algorithm.logit_of_one * seq_len) * shape.vocab;
+        let (at_end, in_layer) = (tokens * element * shape.hidden, tokens * self.forward());
+        if in_layer > at_end + logits { (in_layer, 0) } else { (at_end, logits) }
+    }
+
+    /// One layer of the pass over the prompts, or the keys and values once all tokens are there, of which a layer's grow by a copy.
+    fn generation(&self) -> u64 {
+        let Workload { shape, element, seq_len, evaluation, .. } = self.workload;
+        let Some(Evaluation { batch, new_tokens: Some(new), .. }) = *evaluation else { return 0 };
+        let cached = shape.linears.iter().filter(|(name, ..)| ["k_proj", "v_proj"].contains(name));
+        let cached: u64 = cached.map(|(_, _, outputs)| outputs).sum();
+        // All of the attention if these two cannot be told apart.
+        let cached = element * if cached > 0 { cached } else { shape.attention };
+        let prompts = seq_len * (shape.layers * cached + self.forward());
+        let all = (seq_len + new) * (shape.layers + 1) * cached;
+        batch * (prompts.max(all) + 3 * FP32 * shape.vocab)
+    }
+
+    /// Bytes that one token needs in one layer of a forward pass that keeps nothing: in the MLP, or in eager attention.
+    fn forward(&self) -> u64 {
+        let Workload { shape, element, .. } = self.workload;
+        let mlp = element * (4 * shape.hidden + 3 * shape.inner) + self.scores();
+        mlp.max(8 * element * shape.hidden + (element + 2 * FP32) * self.eager_scores())
+    }
+
+    /// Scores of one token in one layer, if attention computes them all.
+    fn eager_scores(&self) -> u64 {
+        let Workload { shape, attention, seq_len, .. } = self.workload;
+        if *attention == Attention::Eager { shape.heads * seq_len } else { 0 }
     }
 
     /// Bytes of one layer's experts if LoRA adapts them. PEFT adds the adapters to their weights, and the sum is kept.
@@ -43,11 +88,11 @@ impl MemoryModel<'_> {
         if are_adapted { element * shape.layer.saturating_sub(outside) } else { 0 }
     }
 
-    fn logits(&self) -> u64 {
+    fn logits(&self, tokens: u64) -> u64 {
         let Workload { shape, element, algorithm, seq_len, .. } = self.workload;
         // Capped logits (Gemma 2) are kept once more.
         let each = algorithm.logit + if shape.softcapped { *element } else { 0 };
-        (each * self.tokens() + algorithm.logit_of_one * seq_len) * shape.vocab
+        (each * tokens + algorithm.logit_of_one * seq_len) * shape.vocab
     }
 
     /// Bytes that a norm keeps per element: its input and output, and the factor of its weight if that is trained.
@@ -79,17 +124,18 @@ impl MemoryModel<'_> {
 
     /// Bytes that one token leaves in one layer for the backward pass.
     fn layer_activations(&self) -> u64 {
-        let Workload { shape, element, attention, adapters, adapted_inputs, seq_len, .. } = self.workload;
-        let scores = if *attention == Attention::Eager { (2 * element + FP32) * shape.heads * seq_len } else { 0 };
+        let Workload { shape, element, adapters, adapted_inputs, .. } = self.workload;
         // PEFT makes adapters fp32. Only stage 3 leaves them so, and then each adapter casts its own input.
         let cast = if self.strategy.stage == Some(3) { FP32 * adapted_inputs } else { 0 };
         let is_frozen = *adapted_inputs > 0;
         let more_kept = if is_frozen { shape.more_kept - shape.kept_for_experts } else { shape.more_kept };
+        // The softmax in fp32 and in the dtype of the weights, and what a cap or a sink needs before it.
+        let before = if shape.scores_are_capped || shape.scores == Scores::Eager { *element } else { 0 };
         let applied_in_fp32 = if self.is_mixed_precision() { shape.norm_factor.saturating_sub(*element) } else { 0 };
         shape.norms * self.norm_bytes() * shape.hidden
             + (FP32 + element + applied_in_fp32).saturating_sub(self.norm_factor()) * shape.normed
             + element * (shape.attention + shape.inner_copies * shape.inner + more_kept + adapters)
-            + scores
+            + (FP32 + element + before) * self.eager_scores()
             + self.scores()
             + cast
     }

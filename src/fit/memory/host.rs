@@ -10,7 +10,7 @@ const PROCESS: u64 = 1_530_000_000;
 const OFFLOADING: u64 = 500_000_000;
 
 impl MemoryModel<'_> {
-    /// Memory of one machine: its processes, and the larger of what loading the model and what offloading takes.
+    /// Memory of one machine: its processes, and the larger of what loading the model and what offloading and saving it take.
     pub(super) fn host(&self) -> u64 {
         let Workload { element, weights, reference, shape, .. } = self.workload;
         let ranks = self.cluster.gpus;
@@ -21,7 +21,8 @@ impl MemoryModel<'_> {
         };
         let offloaded = ranks * (self.offloaded_optimizer() + self.offloaded_params());
         let process = PROCESS + if self.strategy.offloads() { OFFLOADING } else { 0 };
-        ranks * process + loading.max(offloaded)
+        let saved = if self.strategy.saves_whole { *weights } else { 0 };
+        ranks * process + loading.max(offloaded + saved)
     }
 
     fn offloaded_optimizer(&self) -> u64 {
