@@ -30,5 +30,5 @@ while [ -n "$left" ]; do
     fi
 done
 
-printf '%s\n' "error[not-found]: \`$name\` is not on PATH" "  --> PATH=$PATH" "  help: activate the environment that has \`$name\`" >&2
+printf '%s\n' "error[not-found]: \`$name\` is not on PATH" "  --> $name" "  help: activate the environment that has \`$name\`" >&2
 exit 127

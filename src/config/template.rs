@@ -7,6 +7,6 @@ pub mod tuning;
 
 pub(crate) use document::{RequiredKey, SCHEMA_LINE, header_schema};
 pub use resolve::{Template, resolve};
-pub(crate) use resolve::{list, raw};
+pub(crate) use resolve::{list, listed, raw};
 pub(crate) use search::Origin;
 pub use search::Search;

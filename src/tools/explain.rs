@@ -1,53 +1,103 @@
-//! `zlaunch explain WORD`: what a DeepSpeed key, a ZeRO stage, a variable, a template or a diagnostic means.
+//! `zlaunch explain WORD`: what a DeepSpeed key, a ZeRO stage, a variable, a template or a diagnostic means. `zlaunch explain LOG`:
+//! which error ended a training, and what to change.
 
 mod explanation;
 mod glossary;
+mod log;
+
+use std::fs;
+use std::io::{self, BufReader};
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::output::{out, show};
+use super::output::{err, out, show};
 use crate::base::layout::{escape_controls, filled, wrapped};
-use crate::base::options::{Given, SearchOptions, launch_option, launch_options, variable};
+use crate::base::options::{Given, LaunchOptions, launch_option, launch_options, variable};
 use crate::base::vars;
 use crate::check;
-use crate::cli::{Reader, Requested, Tool, values};
+use crate::cli::{Reader, Requested, Tool, launch, values};
 use crate::config::schema;
 use crate::config::template::Search;
 use crate::host::{Host, terminal};
+use crate::plan::{Plan, record};
 use crate::ranks::topology::engines::table::all_variables;
-use crate::report::{self, Language, Problem, Rule};
+use crate::report::secrets::Secrets;
+use crate::report::{self, Language, Problem, Rule, reading};
+use crate::request::Launch;
 
 pub(crate) use explanation::fate;
 use explanation::{Explanation, Versions};
+use glossary::Topic;
 pub use glossary::{GlossaryEntry, entries};
-use glossary::{Topic, grouped};
+pub use log::Log;
 
-/// Explain a config key, a variable, a template or a rule
+/// Explain a key, variable, template or rule, or the error in a log
 #[derive(Args)]
 #[command(
-    long_about = "解释配置键、环境变量、模板或检查规则",
-    override_usage = "zlaunch explain [OPTIONS] [WORD]...",
-    after_help = "Help and explanations are in Chinese, where translated, if ZLAUNCH_LANG or the locale is zh.",
-    after_long_help = "ZLAUNCH_LANG 或系统区域设置是 zh 时，帮助和已翻译的解释用中文。"
+    long_about = "解释配置键、环境变量、模板、检查规则，或日志里的报错",
+    override_usage = "zlaunch explain [OPTIONS] [WORD|LOG]... [-- COMMAND [ARGS]...]",
+    after_help = "In a log, it finds the error that ended the run. With the command of the launch, or its record next to the log or here, it also says what to change in this launch.\nHelp and explanations are in Chinese, where translated, if ZLAUNCH_LANG or the locale is zh.",
+    after_long_help = "在日志里找出使训练中止的那一行。给出启动命令，或日志旁边、当前目录里有这次启动的记录时，会说明这次启动要改什么。\nZLAUNCH_LANG 或系统区域设置是 zh 时，帮助和已翻译的解释用中文。"
 )]
 pub(crate) struct ExplainArgs {
-    /// A key, `stage 3`, a variable, a template, a rule; without one, list what can be explained
-    #[arg(long_help = "配置键、`stage 3`、环境变量、模板或规则；不写则列出可以解释的内容")]
+    /// A key, `stage 3`, a variable, a template, a rule, an error, logs, or `-` (standard input); without one, list them
+    #[arg(long_help = "配置键、`stage 3`、变量、模板、规则、报错、日志或 `-`（标准输入）；不写则列出可以解释的内容")]
     word: Vec<Given>,
-    #[command(flatten, next_help_heading = "Config")]
-    search: SearchOptions,
+    #[command(flatten)]
+    launch: LaunchOptions,
+    #[arg(last = true, num_args = 1.., hide = true)]
+    command: Vec<std::ffi::OsString>,
 }
 
 impl Tool for ExplainArgs {
+    const SHOWN: &str = "template_dir";
+
     fn read(self, mut reader: Reader) -> Requested {
+        reader.split_off(&self.command);
         let words: Vec<String> = reader.many(self.word, values::text).into_iter().map(|word| word.value).collect();
-        let words = words.join(" ");
-        let search = reader.search(self.search);
-        reader.answer(move |host: &Host| match words.trim() {
-            "" => out(&subjects(&search)),
-            _ => show(&explain(&words, &search, host)?),
-        })
+        let launch = launch::read_described(self.launch, self.command, &mut reader);
+        reader.answer(move |host: &Host| run(&words, &launch, host))
     }
+}
+
+/// Exit status 1: there is no error in the log that zlaunch knows.
+fn run(words: &[String], launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
+    let (word, search, language, secrets) = (words.join(" "), &launch.search, Language::of(host)?, Secrets::of(host));
+    let files: Vec<PathBuf> = words.iter().map(|word| host.absolute(Path::new(word))).collect();
+    // Without a word, a pipe or a file is read, but not /dev/null.
+    let has_input = || fs::metadata("/dev/stdin").is_ok_and(|input| !input.file_type().is_char_device());
+    let mut log = Log::default();
+    let read = match explain(&word, search, host) {
+        _ if word == "-" || word.is_empty() && has_input() => log.read("-", io::stdin().lock()),
+        _ if word.is_empty() => return out(&subjects(search)),
+        Ok(text) => return show(&text),
+        Err(_) if files.iter().all(|file| file.is_file()) => {
+            let mut files = words.iter().zip(&files);
+            files.try_for_each(|(name, file)| log.read(name, BufReader::new(fs::File::open(file)?)))
+        }
+        Err(unknown) => match log.read("message", word.as_bytes()) {
+            Ok(()) if log.found.is_empty() => return Err(unknown.into()),
+            read => read,
+        },
+    };
+    read.map_err(|why| reading::unreadable_file(Path::new(&word), &why))?;
+    let [first, others @ ..] = &log.found[..] else {
+        err("there is no error that zlaunch knows\n");
+        return Ok(1);
+    };
+    let mut folders = files.iter().filter_map(|file| file.parent()).chain([&*host.cwd]);
+    let plan = if launch.command.is_empty() {
+        folders.find_map(|folder| Some(record::read(folder).ok()?["plan"].clone()))
+    } else {
+        Plan::new(launch, host).map_err(|found| report::report(&found, &secrets)).ok().map(|plan| plan.json())
+    };
+    let mut meant = explanations(first.entry.name(), search, host, language).into_iter();
+    let page = meant.find(|it| matches!(it.topic, Topic::Rule | Topic::Failure));
+    let page = page.map(|it| it.found(first, &log, &plan.unwrap_or_default(), &secrets, language));
+    let also = others.iter().map(|found| format!("also in the log: {} ({})\n", found.entry.name(), found.place));
+    show(&page.iter().map(|page| page.render(language, width())).chain(also.take(MOST_IN_FULL)).collect::<String>())
 }
 
 fn width() -> usize {
@@ -60,7 +110,11 @@ const MOST_IN_FULL: usize = 3;
 /// Every meaning of a word, as harmless text with colours.
 pub fn explain(word: &str, search: &Search, host: &Host) -> Result<String, Problem> {
     let language = Language::of(host)?;
-    let found = explanations(word, search, host, language);
+    let mut found = explanations(word, search, host, language);
+    if let Some(topic) = Topic::LISTED.into_iter().find(|topic| topic.names()[0] == word) {
+        let all = names_of(topic, search).into_iter().flat_map(|name| explanations(&name, search, host, language));
+        found.extend(all.filter(|it| it.topic == topic));
+    }
     if found.is_empty() {
         return Err(unknown(word, search));
     }
@@ -126,19 +180,11 @@ fn unknown(word: &str, search: &Search) -> Problem {
 }
 
 fn subjects(search: &Search) -> String {
-    const FIRST: &str =
-        "zlaunch explain WORD: a name, the last part of a key, or part of a name, which lists every match";
-    let mut text = wrapped(FIRST, 0, width());
+    let mut text = wrapped("zlaunch explain WORD: a name, the end of a key, or a part of a name", 0, width());
     for topic in Topic::LISTED {
-        text += &format!("\n{}\n", topic.names()[0]);
-        let names = names_of(topic, search);
-        let listed = match topic {
-            Topic::Key => grouped(&names, '.'),
-            Topic::Variable => grouped(&names, '_'),
-            Topic::Rule => grouped(&names, '-'),
-            _ => names.join(", "),
-        };
-        text += &filled(&listed, 2, width());
+        let (names, plural) = (names_of(topic, search), topic.names()[0]);
+        let many = format!("{} {plural}: `zlaunch explain {plural}` lists them", names.len());
+        text += &format!("\n{plural}\n{}", filled(&if names.len() > 20 { many } else { names.join(", ") }, 2, width()));
     }
     text
 }

@@ -3,17 +3,20 @@
 use std::borrow::Cow;
 
 use clap::{Args, Command};
+use serde_json::json;
 
 use super::output::{err, out};
 use crate::base::json;
 use crate::base::options::{AnyValue, Given, LayerOptions, SearchOptions};
 use crate::base::source::Sourced;
-use crate::cli::{Reader, Requested, Tool, values};
+use crate::cli::values::{self, REPORT_FORMATS, one_of};
+use crate::cli::{Reader, Requested, Tool};
 use crate::config::layers::{Layers, with_layers};
 use crate::config::template::{self, Search};
 use crate::host::Host;
 use crate::report::secrets::Secrets;
 use crate::report::{self, Problem};
+use crate::request::Format;
 
 /// List the templates, or print one
 #[derive(Args)]
@@ -25,6 +28,10 @@ pub(crate) struct TemplatesArgs {
     /// Print the file as it is
     #[arg(long, help_heading = "Output", requires = "name", long_help = "原样打印文件")]
     raw: bool,
+    /// Print the list as text or json
+    #[arg(long, value_name = "FORMAT", value_parser = AnyValue(REPORT_FORMATS))]
+    #[arg(help_heading = "Output", conflicts_with = "name", long_help = "列表的格式：text 或 json")]
+    format: Option<Given>,
     #[command(flatten, next_help_heading = "Config")]
     search: SearchOptions,
     #[command(flatten, next_help_heading = "Config")]
@@ -42,9 +49,11 @@ impl Tool for TemplatesArgs {
 
     fn read(self, mut reader: Reader) -> Requested {
         let name = reader.one(self.name, values::text);
+        let format = reader.one(self.format, one_of(REPORT_FORMATS)).map_or(Format::Text, |format| format.value);
         let (search, layers) = (reader.search(self.search), reader.layers(self.layers));
         reader.answer(move |host: &Host| match name {
-            None => out(&template::list(&search, host)),
+            None if format == Format::Json => out(&format!("{:#}\n", json!(template::list(&search, host)))),
+            None => out(&template::listed(&template::list(&search, host))),
             Some(name) if self.raw => out(&template::raw(&name, &search, host)?),
             Some(name) => print(&name, &search, &layers, host),
         })

@@ -82,7 +82,11 @@ fn pieces(document: &str) -> Vec<Piece<'_>> {
 fn documents_show_what_happens() {
     for name in documents() {
         let written = read(&name);
-        let shown = executed(&written);
+        let sandbox = sandbox();
+        if !name.starts_with("tests/") {
+            needs_data(&sandbox);
+        }
+        let shown = executed(&written, &sandbox);
         let beside = root().join(format!("target/{}.new", name.replace('/', "-")));
         if name == SESSION {
             // With its colours, for docs/dev/session.py.
@@ -104,8 +108,7 @@ fn documents_show_what_happens() {
 }
 
 /// The document with the output of every command as it is now, with the colours of a terminal.
-fn executed(document: &str) -> String {
-    let sandbox = sandbox();
+fn executed(document: &str, sandbox: &Sandbox) -> String {
     let mut text = String::new();
     for piece in pieces(document) {
         match piece {
@@ -113,7 +116,7 @@ fn executed(document: &str) -> String {
             Piece::Row(line) | Piece::Text(line) => text += &format!("{line}\n"),
             Piece::Fence { info, lines } => {
                 let body = match columns_of(info) {
-                    Some(columns) => executed_block(&lines, columns, &sandbox),
+                    Some(columns) => executed_block(&lines, columns, sandbox),
                     None => lines.iter().map(|line| format!("{line}\n")).collect(),
                 };
                 if let Some(file) = file_of(info) {
@@ -136,7 +139,7 @@ fn columns_of(info: &str) -> Option<u16> {
 fn file_of(info: &str) -> Option<&str> {
     let (kind, name) = info.split_once(' ')?;
     match kind {
-        "json" | "jsonc" | "yaml" => Some(name),
+        "json" | "jsonc" | "yaml" | "text" => Some(name),
         "sh" => name.strip_prefix("> "),
         _ => None,
     }
@@ -176,11 +179,17 @@ fn sandbox() -> Sandbox {
     sandbox.var("PATH", path).vars(&[("OMP_NUM_THREADS", "4"), ("CUDA_VISIBLE_DEVICES", "0,1,2,3,4,5,6,7")]);
     sandbox.unset("LANG").unset("STUB_OUT");
     sandbox.program("srun");
+    sandbox.file("data.jsonl", "{\"messages\": []}\n");
     // What a contributor sees in the repository.
     for folder in ["examples", "tests"] {
         std::os::unix::fs::symlink(root().join(folder), sandbox.cwd().join(folder)).unwrap();
     }
     sandbox
+}
+
+/// ms-swift refuses a training without data, so an example that a reader may paste has some.
+fn needs_data(sandbox: &Sandbox) {
+    plant(&sandbox.site().join("swift/arguments/sft_args.py"), "# Please input the training dataset.\n");
 }
 
 /// What a shell prints, with the paths of a usual machine.
@@ -345,6 +354,48 @@ fn documents_and_help_agree() {
                 }
             }
         }
+    }
+}
+
+/// Every example of a help page, and every line that the message of a sub-command without arguments tells to run, works as
+/// it stands. What rehearses needs a real trainer, so it is checked instead.
+#[test]
+fn every_example_works() {
+    let sandbox = sandbox();
+    needs_data(&sandbox);
+    sandbox.program("sbatch");
+    sandbox.file("ds_config.json", "{\"zero_optimization\": {\"stage\": 2}}");
+    sandbox.file("train.py", "from transformers import Trainer\n");
+    sandbox
+        .script("zlaunch --record record --deepspeed zero2 -- swift sft --model Qwen/Qwen3-8B --dataset data.jsonl")
+        .succeeded();
+    let main = sandbox.run(["--help"]).stdout;
+    let usage = main.lines().filter_map(|line| line.trim().trim_start_matches("Usage: ").strip_prefix("zlaunch "));
+    let subcommands: Vec<&str> =
+        usage.filter_map(|line| line.split(' ').next()).filter(|word| !word.starts_with(['[', '-'])).collect();
+    let mut examples: BTreeSet<String> = BTreeSet::new();
+    for words in [vec!["-h"], vec!["--help"]].into_iter().chain(subcommands.iter().map(|name| vec![*name, "--help"])) {
+        let page = sandbox.run(words).stdout.replace("\\\n", " ");
+        examples.extend(page.lines().filter_map(|line| line.strip_prefix("  ")).map(str::to_string));
+    }
+    for words in [vec![]].into_iter().chain(subcommands.iter().map(|name| vec![*name])) {
+        let said = sandbox.run(words).stderr;
+        let help = said.lines().filter_map(|line| line.split_once("help: ")).map(|(_, help)| help);
+        examples.extend(
+            help.flat_map(|help| help.split(", or ")).flat_map(|help| help.split([';', '('])).map(str::to_string),
+        );
+    }
+    examples.retain(|line| {
+        line.trim().starts_with("zlaunch ") && !line.contains(['…', '|', '`', '[', '<']) && !line.contains("COMMAND")
+    });
+    assert!(examples.len() > 14, "{examples:#?}");
+    for example in &examples {
+        // A rehearsal stands on the first machine.
+        let check = "zlaunch check --node-rank 0 --master-addr localhost --master-port 29511";
+        let line = example.replace("zlaunch rehearse --nnodes", &format!("{check} --nnodes"));
+        let run = sandbox.script(&line.replace("zlaunch rehearse", "zlaunch check"));
+        assert_eq!(run.status, Some(0), "{example}: {run:?}");
+        assert!(!run.stderr.contains("error"), "{example}: {run:?}");
     }
 }
 

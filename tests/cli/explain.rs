@@ -1,6 +1,6 @@
 //! `zlaunch explain`, from outside: what is answered, in which language, and what is not known.
 
-use crate::sandbox::{SWIFT, Sandbox, Share, on_terminal, side_by_side, without_colours};
+use crate::sandbox::{Run, SWIFT, Sandbox, Share, on_terminal, side_by_side, without_colours};
 
 #[test]
 fn a_key_is_found_by_its_full_name_its_end_or_its_alias() {
@@ -104,10 +104,10 @@ fn the_language_follows_the_locale_and_zlaunch_lang() {
 }
 
 #[test]
-fn without_a_word_the_subjects_are_grouped_on_one_screen() {
+fn without_a_word_the_subjects_are_on_one_screen() {
     let sandbox = Sandbox::new();
     let list = sandbox.run(["explain"]).stdout;
-    for word in ["stage 3", "zero3_offload", "zero_optimization.… ", "DS_… ", "batch-… ", "and "] {
+    for word in ["stage 3", "zero3_offload", "keys: `zlaunch explain keys`", "errors: `zlaunch explain errors`"] {
         assert!(list.contains(word), "{word}: {list}");
     }
     assert!(list.lines().count() <= 40, "{list}");
@@ -239,4 +239,136 @@ fn the_commands_in_the_examples_of_rules_are_judged_so() {
         }
     }
     assert!(tried > 6, "{tried}");
+}
+
+const TIMEOUT: &str = "Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7, OpType=ALLREDUCE)";
+const MEMORY: &str = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.";
+
+fn piped(sandbox: &Sandbox, input: &str, words: &str) -> Run {
+    sandbox.file("input", input);
+    sandbox.script(&format!("cat input | {} explain {words}", sandbox.command([""; 0]).get_program().display()))
+}
+
+/// A message, a log, several of them, or standard input.
+#[test]
+fn an_error_is_explained_however_it_is_given() {
+    let sandbox = Sandbox::new();
+    let log: String = (0..8).map(|rank| format!("[rank{rank}]: {MEMORY}\n")).collect();
+    sandbox.file("job.log", format!("start\n{log}"));
+    sandbox.file("other.log", "nothing\n");
+    let message = sandbox.run(["explain", MEMORY]);
+    let (file, both) = (sandbox.run(["explain", "job.log"]), sandbox.run(["explain", "other.log", "job.log"]));
+    for run in [&message, &file, &both, &piped(&sandbox, &log, ""), &piped(&sandbox, &log, "-")] {
+        assert!(run.stdout.starts_with("out of GPU memory  (an error)\n"), "{run:?}");
+        assert!(run.stdout.contains(MEMORY) && run.stdout.contains("  advice ") && run.status == Some(0), "{run:?}");
+    }
+    assert!(file.stdout.contains("  where   job.log:2, rank 0, 1, 2, 3, 4, 5, 6, 7\n"), "{file:?}");
+    // Words of a message need no quotes.
+    let words = MEMORY.split(' ').fold(vec!["explain"], |mut words, word| {
+        words.push(word);
+        words
+    });
+    assert_eq!(sandbox.run(words).stdout, message.stdout);
+}
+
+/// Nothing is said where nothing is known, and nobody waits for input that nobody gives.
+#[test]
+fn an_unknown_error_is_not_guessed_at() {
+    let sandbox = Sandbox::new();
+    sandbox.file("job.log", "everything is fine\nValueError: our own code says so\n");
+    sandbox.file("empty.log", "");
+    for run in
+        [sandbox.run(["explain", "job.log"]), sandbox.run(["explain", "empty.log"]), piped(&sandbox, "fine\n", "")]
+    {
+        assert_eq!((run.status, run.stdout.as_str()), (Some(1), ""), "{run:?}");
+        assert_eq!(run.stderr, "there is no error that zlaunch knows\n");
+    }
+    let run = sandbox.run(["explain", "ValueError: our own code says so"]);
+    assert!(run.status == Some(125) && run.stderr.contains("has no explanation for"), "{run:?}");
+    assert!(sandbox.run(["explain"]).stdout.contains("\nerrors\n"));
+}
+
+/// A rule that has a text of the trainer is recognized by it, with the list below it.
+#[test]
+fn an_error_of_a_rule_leads_to_the_rule() {
+    let sandbox = Sandbox::new();
+    let said = "ValueError: Please correct the following DeepSpeed config values that mismatch TrainingArguments values:\n\
+                - ds gradient_clipping=0.5 vs hf max_grad_norm=1.0\n- ds train_batch_size=8 vs hf train_batch_size (calculated)=16\n\
+                The easiest method is to set these DeepSpeed config values to 'auto'.";
+    let page = sandbox.run(["explain", said]).stdout;
+    assert!(page.starts_with("mismatch  (a rule)\n") && page.contains("vs hf max_grad_norm=1.0"), "{page}");
+    assert!(page.contains("(calculated)=16") && !page.contains("The easiest method"), "{page}");
+    sandbox.file(
+        "job.log",
+        "[rank0]: pydantic_core._pydantic_core.ValidationError: 1 validation error for DeepSpeedZeroConfig\n\
+        [rank1]: other\n[rank0]: overlapp_comm\n[rank0]:   Extra inputs are not permitted [type=extra_forbidden]\n",
+    );
+    let page = sandbox.run(["explain", "job.log"]).stdout;
+    assert!(page.starts_with("unknown-key  (a rule)\n") && page.contains("  line     overlapp_comm\n"), "{page}");
+    // The same words of another program are not about DeepSpeed.
+    let other = "ValidationError: 1 validation error for ServerConfig port Extra inputs are not permitted";
+    assert_eq!(sandbox.run(["explain", other]).status, Some(125));
+}
+
+/// The rank that the others waited for, and what to change in this launch: from its record, or from its command.
+#[test]
+fn the_launch_at_hand_is_what_the_advice_is_about() {
+    let sandbox = Sandbox::new();
+    let ranks = (0..8).filter(|rank| *rank != 3);
+    sandbox.file(
+        "nccl.log",
+        ranks.map(|rank| format!("[rank{rank}]:[E115] [Rank {rank}] {TIMEOUT}\n")).collect::<String>(),
+    );
+    let page = sandbox.run(["explain", "nccl.log"]).stdout;
+    assert!(page.contains("\n  missing  rank 3: the others waited for it"), "{page}");
+    sandbox.file("memory.log", format!("Traceback (most recent call last):\n  in training_step\n{MEMORY}\n"));
+    let asked = |words: &[&str]| sandbox.run(["explain", "memory.log"].iter().chain(words)).stdout;
+    assert!(!asked(&[]).contains("this launch"));
+    let options = ["--deepspeed", "zero2", "--nproc-per-node", "2"];
+    let command = ["--per_device_train_batch_size", "4"];
+    let launch: Vec<&str> = options.iter().chain(&["--"]).chain(SWIFT).chain(&command).copied().collect();
+    let told = asked(&launch);
+    for advice in ["--deepspeed zero3, which also shards the weights", "the micro batch is 4: halve it"] {
+        assert!(told.contains(advice), "{advice}: {told}");
+    }
+    let words: Vec<&str> = SWIFT.iter().chain(&command).copied().collect();
+    sandbox.launch(&[&options[..], &["--record", "zlaunch"]].concat(), &words).succeeded();
+    assert_eq!(asked(&[]), told);
+    // What zlaunch itself would refuse is said too.
+    let refused = sandbox.run(["explain", "memory.log", "--deepspeed", "zero9", "--", "swift", "sft"]);
+    assert!(
+        refused.stderr.contains("zero9") && refused.stdout.starts_with("out of GPU memory in a step"),
+        "{refused:?}"
+    );
+}
+
+/// A log is not ours: what is secret in it, or could deceive a terminal, is not shown.
+#[test]
+fn a_line_of_a_log_is_harmless() {
+    let mut sandbox = Sandbox::new();
+    sandbox.var("HF_TOKEN", "hf_abcdefghijklmnopqrstuvwxyz");
+    sandbox
+        .file("job.log", b"\xff\xfe \x1b]0;title\x07 hf_abcdefghijklmnopqrstuvwxyz CUDA out of memory \x00\x1b[31m\n");
+    let run = sandbox.run(["explain", "job.log"]);
+    assert!(
+        run.status == Some(0) && !run.stdout.contains("hf_abc") && !run.stdout.contains(['\x1b', '\x07', '\0']),
+        "{run:?}"
+    );
+}
+
+#[test]
+fn every_kind_of_subject_can_be_listed() {
+    let sandbox = Sandbox::new();
+    for (kind, named) in [
+        ("rules", &["unknown-key\n", "no-effect\n", "batch-size\n"][..]),
+        ("errors", &["NCCL timed out\n", "out of GPU memory in evaluation\n"]),
+        ("keys", &["zero_optimization.stage\n", "fp16.loss_scale\n"]),
+        ("templates", &["zero2\n"]),
+        ("variables", &["NCCL_DEBUG\n", "ZLAUNCH_DEEPSPEED\n"]),
+    ] {
+        let list = sandbox.run(["explain", kind]);
+        list.succeeded_silently();
+        assert!(named.iter().all(|name| list.stdout.contains(name)), "{kind}: {}", list.stdout);
+    }
+    assert!(sandbox.run(["explain", "NCCL timed out"]).stdout.contains("  source "));
 }

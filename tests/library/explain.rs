@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use zlaunch::testing::all_variables;
 use zlaunch::testing::cli;
-use zlaunch::testing::explain::{entries, explain, rules};
+use zlaunch::testing::explain::{GlossaryEntry, Log, entries, explain, rules};
 use zlaunch::testing::options::{launch_options, variable};
 use zlaunch::testing::template::Search;
 use zlaunch::testing::{Host, Problem, Rule, auto, vars};
@@ -75,8 +75,8 @@ fn every_rule_that_can_be_silenced_says_how() {
 
 #[test]
 fn every_entry_is_well_formed() {
-    const FIELDS: &str =
-        "type default since stages en zh auto.zh zlaunch.zh advice advice.zh careful careful.zh example";
+    const FIELDS: &str = "type default since stages en zh auto.zh zlaunch.zh advice advice.zh careful careful.zh example \
+        find traceback above follows missing here log source";
     let mut names = BTreeSet::new();
     for entry in entries() {
         let field = |line: &str| line.split_once(": ").map(|(field, _)| field.to_string());
@@ -84,7 +84,8 @@ fn every_entry_is_well_formed() {
         for (at, name) in fields.iter().enumerate() {
             let name = name.as_deref().unwrap_or_default();
             assert!(FIELDS.split(' ').any(|field| field == name), "{}: {name}", entry.names);
-            assert!(!fields[at + 1..].contains(&fields[at]), "{}: {name} twice", entry.names);
+            let may_repeat = ["find", "here"].contains(&name);
+            assert!(may_repeat || !fields[at + 1..].contains(&fields[at]), "{}: {name} twice", entry.names);
         }
         assert!(entry.field("en").is_some_and(|text| text.len() > 10), "{}", entry.names);
         // An entry is translated as a whole or not at all.
@@ -175,5 +176,132 @@ fn stages_have_many_spellings() {
     }
     for word in ["stage 4", "stage 33"] {
         assert!(asked(word, &[]).is_err(), "{word}");
+    }
+}
+
+/// The table of errors, with the fields that only it has.
+fn failures() -> impl Iterator<Item = GlossaryEntry> {
+    let text = include_str!("../../src/tools/explain/failures.txt").strip_prefix("# ").unwrap();
+    text.split("\n# ").map(|block| {
+        let (names, body) = block.split_once('\n').unwrap();
+        GlossaryEntry { names, body }
+    })
+}
+
+/// Eight ranks that print their steps, a progress bar and a warning, each before the `end`.
+fn eight_ranks(end: impl Fn(u32) -> String) -> String {
+    let steps = |rank: u32| {
+        (0..40).map(move |step| format!("[rank{rank}]: {{'loss': 1.{step}, 'grad_norm': 0.4, 'epoch': 0.0{step}}}\n"))
+    };
+    let rank = |rank: u32| {
+        let noise = steps(rank).collect::<String>();
+        format!(
+            "[2026-11-15 10:00:0{rank},879] [INFO] [real_accelerator.py:260:get_accelerator] Setting ds_accelerator to cuda\n\
+             {noise}Train:   3%|█▏  | 600/22156\rTrain:   3%|█▏  | 601/22156\n\
+             [rank{rank}]: UserWarning: None of the inputs have requires_grad=True. Gradients will be None\n{}",
+            end(rank)
+        )
+    };
+    (0..8).map(rank).collect()
+}
+
+fn found(text: &str) -> Log {
+    let mut log = Log::default();
+    log.read("job.log", text.as_bytes()).unwrap();
+    log
+}
+
+/// Every row has a line that was really seen, and says where; it is found among the lines of eight ranks, and nothing is
+/// found where nothing is wrong.
+#[test]
+fn every_error_is_found_in_a_log_of_eight_ranks() {
+    const FIELDS: &str = "find traceback above follows missing en advice here log source";
+    assert!(found(&eight_ranks(|_| String::new())).found.is_empty());
+    let rules: BTreeSet<&str> = rules().map(|(name, _)| name).collect();
+    let (mut count, mut names) = (0, BTreeSet::new());
+    for row in failures() {
+        let name = row.name();
+        for line in row.body.lines() {
+            let field = line.split_once(": ").unwrap_or_else(|| panic!("{name}: {line}")).0;
+            assert!(FIELDS.split(' ').any(|known| known == field), "{name}: {field}");
+        }
+        assert!(names.insert(name), "{name} twice");
+        let is_rule = rules.contains(name);
+        assert_eq!(row.field("en").is_some() && row.field("advice").is_some(), !is_rule, "{name}");
+        let (line, source) = (row.field("log").unwrap(), row.field("source").unwrap());
+        let recorded = source.strip_prefix("recorded with ").map(|from| from.split_once(' ').unwrap().1);
+        let quoted = source.split_once('#').filter(|(place, _)| place.split('/').count() == 2);
+        let is_known = recorded.is_some_and(|version| version.starts_with(|c: char| c.is_ascii_digit()))
+            || quoted.is_some_and(|(_, number)| number.parse::<u32>().is_ok());
+        assert!(is_known, "{name}: {source}");
+        let said =
+            line.split_once("]: ").filter(|(label, _)| label.starts_with("[rank")).map_or(line, |(_, said)| said);
+        let place = row.field("traceback").map_or("train", |places| places.split(" | ").next().unwrap());
+        let log = found(&eight_ranks(|rank| {
+            let traceback =
+                format!("Traceback (most recent call last):\n  File \"train.py\", line 7, in {place}\n{said}\n");
+            traceback.lines().map(|line| format!("[rank{rank}]: {line}\n")).collect()
+        }));
+        assert_eq!(log.found.iter().map(|found| found.entry.name()).collect::<Vec<_>>(), [name], "{line}");
+        assert_eq!((log.found[0].ranks.len(), log.ranks), (8, 8), "{name}");
+        assert!(
+            log.found[0].lines.iter().any(|line| said.starts_with(line.as_str())),
+            "{name}: {:?}",
+            log.found[0].lines
+        );
+        assert_eq!(log.found[0].place, "job.log:46", "{name}");
+        count += usize::from(!is_rule);
+    }
+    assert!(count >= 60, "{count}");
+}
+
+/// What ended a rank comes before what the others say about it, wherever it stands.
+#[test]
+fn a_cause_comes_before_what_follows_from_it() {
+    let timeout = "[Rank 2] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7, OpType=ALLREDUCE)";
+    let log = eight_ranks(|rank| match rank {
+        5 => "[rank5]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n".to_string(),
+        _ => format!("[rank{rank}]:[E115 10:00:00 ProcessGroupNCCL.cpp:607] {timeout}\n"),
+    });
+    let names: Vec<&str> = found(&log).found.iter().map(|found| found.entry.name()).collect();
+    assert_eq!(names, ["out of GPU memory", "NCCL timed out"]);
+}
+
+/// A rank is known by torch's label, by that of torchrun or by that of `srun --label`.
+#[test]
+fn ranks_are_known_by_their_labels() {
+    for label in ["[rank7]: ", "[default7]:", "7: ", " 7: ", "[rank7]:[E115 ProcessGroupNCCL.cpp:607] [Rank 7] "] {
+        let log = found(&format!("{label}RuntimeError: Ninja is required to load C++ extensions\n"));
+        assert_eq!(log.found[0].ranks, BTreeSet::from([7]), "{label}");
+    }
+    assert!(found("10:15: RuntimeError: Ninja is required to load C++ extensions").found[0].ranks.len() <= 1);
+}
+
+/// The traceback that belongs to an error is found wherever the log is cut for reading, and so is its line.
+#[test]
+fn a_log_is_read_in_pieces() {
+    let error = "Traceback (most recent call last):\n  File \"trainer.py\", line 7, in evaluation_loop\n\
+                 torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n";
+    // The first piece ends before, within and after each of the three lines.
+    let noise = format!("{}\n", "x".repeat(2000)).repeat((1 << 20) / 2001 - 1);
+    for more in [0, 40, 90, 130, 250] {
+        let text = format!("{noise}{}\n{error}{noise}", "x".repeat((1 << 20) - 200 - noise.len() + more));
+        let log = found(&text);
+        assert_eq!(log.found[0].entry.name(), "out of GPU memory in evaluation", "{more}");
+        let line = text[..text.find("torch.Out").unwrap()].lines().count() + 1;
+        assert_eq!(log.found[0].place, format!("job.log:{line}"), "{more}");
+    }
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::test_runner::Config { cases: 64, failure_persistence: None, ..Default::default() })]
+    /// Whatever is in a file.
+    #[test]
+    fn no_log_is_too_strange(bytes in proptest::collection::vec(proptest::num::u8::ANY, 0..400), at in 0_usize..400) {
+        let line = b"[rank99999999999]: CUDA out of memory \xff\xfe\x1b[31m [Rank 4294967295] Watchdog caught collective operation timeout";
+        let at = at.min(bytes.len());
+        let mut log = Log::default();
+        log.read("", &[&bytes[..at], line, &bytes[at..]].concat()[..]).unwrap();
+        log.read("", &bytes[..]).unwrap();
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::document::{Document, RequiredKey};
 use super::search::{Origin, Search, alias, built_in_text, is_name};
@@ -209,36 +209,40 @@ pub(crate) fn raw(spec: &Sourced<String>, search: &Search, host: &Host) -> Resul
     }
 }
 
-/// `zlaunch templates`: each name with one sentence, and its origin unless it is built in. Hidden ones are included.
-pub(crate) fn list(search: &Search, host: &Host) -> String {
-    let width = terminal::width().map_or(110, |width| width.min(110));
+/// Every template with what it is for, or why it cannot be used. Hidden ones are included.
+pub(crate) fn list(search: &Search, host: &Host) -> Vec<Value> {
     let all = search.all();
-    let mut table = TextTable::new(0);
-    for (at, (name, origin)) in all.iter().enumerate() {
+    let row = |(at, (name, origin)): (usize, &(String, Origin))| {
+        let hidden = all[..at].iter().any(|(earlier, _)| earlier == name);
         let spec = match origin {
             Origin::File(path) => path.display().to_string(),
             _ => name.clone(),
         };
-        let hidden = all[..at].iter().any(|(earlier, _)| earlier == name);
-        let hidden_built_in = hidden && *origin == Origin::BuiltIn;
-        let about = if hidden_built_in {
-            String::new()
-        } else {
-            match resolve(&Sourced::new(spec, Source::Operand("templates".to_string())), search, host) {
-                Ok(template) => template.about.unwrap_or_default(),
-                Err(problems) => {
-                    let all: Vec<_> = problems.into_iter().map(|problem| problem.what).collect();
-                    format!("cannot be used: {}", all.join("; "))
-                }
+        let about = match resolve(&Sourced::new(spec, Source::Operand("templates".to_string())), search, host) {
+            _ if hidden && *origin == Origin::BuiltIn => String::new(),
+            Ok(template) => template.about.unwrap_or_default(),
+            Err(found) => {
+                format!("cannot be used: {}", found.into_iter().map(|it| it.what).collect::<Vec<_>>().join("; "))
             }
         };
-        let hidden = if hidden { " (hidden by one above)" } else { "" };
-        let first = about.split(". ").next().unwrap_or_default().to_string();
-        if *origin == Origin::BuiltIn && hidden.is_empty() {
-            table.lines.push(Line::Wrapped(vec![name.clone(), first], width));
+        json!({"name": name, "origin": origin.to_string(), "hidden": hidden, "about": about})
+    };
+    all.iter().enumerate().map(row).collect()
+}
+
+/// Each name with one sentence, and its origin unless it is built in.
+pub(crate) fn listed(all: &[Value]) -> String {
+    let width = terminal::width().map_or(110, |width| width.min(110));
+    let mut table = TextTable::new(0);
+    for row in all {
+        let text = |key: &str| row[key].as_str().unwrap_or_default().to_string();
+        let first = text("about").split(". ").next().unwrap_or_default().to_string();
+        let hidden = if row["hidden"] == true { " (hidden by one above)" } else { "" };
+        if row["origin"] == Origin::BuiltIn.to_string() && hidden.is_empty() {
+            table.lines.push(Line::Wrapped(vec![text("name"), first], width));
             continue;
         }
-        table.lines.push(Line::Row(vec![name.clone(), format!("{origin}{hidden}")]));
+        table.lines.push(Line::Row(vec![text("name"), format!("{}{hidden}", text("origin"))]));
         if !first.is_empty() {
             table.lines.push(Line::Wrapped(vec![String::new(), first], width));
         }

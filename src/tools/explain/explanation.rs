@@ -1,8 +1,13 @@
 //! One explanation: its parts from many tables, and its page.
 
+use std::collections::BTreeSet;
+
 use anstyle::{AnsiColor, Style};
+use serde_json::Value;
 
 use super::glossary::{GlossaryEntry, Topic, keys_below, of_rules};
+use super::log::{Found, Log};
+use crate::base::json;
 use crate::base::layout::{Line, TextTable, columns, escape_controls, wrapped};
 use crate::base::options::{flag, launch_options, variable};
 use crate::base::recorded::VersionMatch;
@@ -74,6 +79,7 @@ impl Explanation {
         row("zlaunch", "zlaunch", use_of_variable(entry, language));
         row("advice", "建议", text("advice"));
         row("careful", "注意", text("careful"));
+        row("source", "出处", field("source"));
         // `=VALUE` stands for the option that sets the key.
         let with_key = |text: String| if text.starts_with('=') { format!("--set {name}{text}") } else { text };
         row("example", "示例", field("example").map(with_key));
@@ -112,6 +118,21 @@ impl Explanation {
         Explanation { name: name.to_string(), topic: Topic::Rule, text, rows }
     }
 
+    /// Where it is in a log, which ranks did not come so far, and what to change in this launch.
+    pub(super) fn found(self, found: &Found, log: &Log, plan: &Value, secrets: &Secrets, language: Language) -> Self {
+        let list = |ranks: &BTreeSet<u32>| ranks.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+        let missing: BTreeSet<u32> = (0..log.ranks).filter(|rank| !found.ranks.contains(rank)).collect();
+        let told = found.entry.field("missing").filter(|_| (1..found.ranks.len()).contains(&missing.len()));
+        let on = if found.ranks.is_empty() { String::new() } else { format!(", rank {}", list(&found.ranks)) };
+        let lines = found.lines.iter().map(|line| (language.word("line", "报错行"), secrets.hide_in_text(line)));
+        let mut rows: Vec<_> = lines.chain([(language.word("where", "位置"), found.place.clone() + &on)]).collect();
+        rows.extend(told.map(|it| (language.word("missing", "缺少"), format!("rank {}: {it}", list(&missing)))));
+        rows.extend(self.rows);
+        let here = found.entry.fields("here").filter_map(|here| advice(here, plan));
+        rows.extend(here.map(|advice| (language.word("this launch", "本次启动"), advice)));
+        Explanation { rows, ..self }
+    }
+
     pub(super) fn of_template(word: &str, search: &Search, host: &Host, language: Language) -> Option<Self> {
         if !search.knows(word) {
             return None;
@@ -134,6 +155,15 @@ impl Explanation {
         let text = chinese.or(template.about).unwrap_or_default();
         Some(Explanation { name: template.name, topic: Topic::Template, text, rows })
     }
+}
+
+/// `KEY: advice with {}`, `KEY=VALUE: advice`, `KEY!=VALUE: advice`, if that is so in the plan.
+fn advice(here: &str, plan: &Value) -> Option<String> {
+    let (condition, advice) = here.split_once(": ")?;
+    let (key, wanted) = condition.split_once('=').map_or((condition, None), |(key, value)| (key, Some(value)));
+    let value = json::get(plan, key.trim_end_matches('!')).filter(|value| !value.is_null())?.to_string();
+    let holds = wanted.is_none_or(|wanted| (value == wanted) != key.ends_with('!'));
+    holds.then(|| advice.replace("{}", &value))
 }
 
 pub(super) fn value_of_auto(entry: &GlossaryEntry, language: Language) -> Option<String> {

@@ -11,11 +11,12 @@ pub(super) enum Topic {
     Template,
     Rule,
     Term,
+    Failure,
 }
 
 impl Topic {
-    pub(super) const LISTED: [Topic; 6] =
-        [Topic::Term, Topic::Stage, Topic::Template, Topic::Key, Topic::Variable, Topic::Rule];
+    pub(super) const LISTED: [Topic; 7] =
+        [Topic::Term, Topic::Stage, Topic::Template, Topic::Key, Topic::Variable, Topic::Rule, Topic::Failure];
 
     /// The plural, and one of them in English and in Chinese.
     pub(super) fn names(self) -> [&'static str; 3] {
@@ -26,6 +27,7 @@ impl Topic {
             Topic::Template => ["templates", "a template", "模板"],
             Topic::Rule => ["rules", "a rule", "诊断规则"],
             Topic::Term => ["terms", "a term", "名词"],
+            Topic::Failure => ["errors", "an error", "报错"],
         }
     }
 }
@@ -37,12 +39,18 @@ pub struct GlossaryEntry {
 }
 
 pub fn entries() -> impl Iterator<Item = GlossaryEntry> {
-    entries_of(include_str!("entries.txt"))
+    let errors = of_failures().filter(|entry| entry.field("en").is_some());
+    entries_of(include_str!("entries.txt")).chain(errors)
 }
 
 /// Rules: why they matter, a wrong and a right config, and the trainer's own error.
 pub(super) fn of_rules() -> impl Iterator<Item = GlossaryEntry> {
     entries_of(include_str!("rules.txt"))
+}
+
+/// How the lines of errors in logs are recognized. Those that are no rule are entries.
+pub(super) fn of_failures() -> impl Iterator<Item = GlossaryEntry> {
+    entries_of(include_str!("failures.txt"))
 }
 
 fn entries_of(text: &'static str) -> impl Iterator<Item = GlossaryEntry> {
@@ -63,7 +71,12 @@ impl GlossaryEntry {
     }
 
     pub fn field(&self, field: &str) -> Option<&'static str> {
-        self.body.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(": "))
+        self.fields(field).next()
+    }
+
+    /// Every line of this name, where a field may be repeated.
+    pub fn fields(self, field: &str) -> impl Iterator<Item = &'static str> + use<'_> {
+        self.body.lines().filter_map(move |line| line.strip_prefix(field)?.strip_prefix(": "))
     }
 
     pub(super) fn text(&self, field: &str, language: Language) -> Option<&'static str> {
@@ -80,6 +93,7 @@ impl GlossaryEntry {
         match name {
             _ if name.starts_with("stage ") => Topic::Stage,
             "auto" | "ZeRO" | "offload" | "gradient_checkpointing" => Topic::Term,
+            _ if self.field("find").is_some() => Topic::Failure,
             _ if name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_') => Topic::Variable,
             _ => Topic::Key,
         }
@@ -99,19 +113,4 @@ pub(super) fn keys_below(section: &str) -> Option<String> {
     let below = |entry: GlossaryEntry| entry.name().strip_prefix(section)?.strip_prefix('.');
     let keys: Vec<&str> = entries().filter_map(below).filter(|key| !key.contains('.')).collect();
     (!keys.is_empty()).then(|| keys.join(", "))
-}
-
-/// Names in few words: `zero_optimization.… 40, and 60 more`.
-pub(super) fn grouped(names: &[String], separator: char) -> String {
-    let mut groups: Vec<(&str, usize)> = Vec::new();
-    for beginning in names.iter().filter_map(|name| name.split(separator).next()) {
-        match groups.iter_mut().find(|(group, _)| *group == beginning) {
-            Some((_, count)) => *count += 1,
-            None => groups.push((beginning, 1)),
-        }
-    }
-    let several =
-        groups.iter().filter(|(_, count)| *count > 2).map(|(group, count)| format!("{group}{separator}… {count}"));
-    let others = groups.iter().filter(|(_, count)| *count <= 2).map(|(_, count)| count).sum::<usize>();
-    several.chain([format!("and {others} more")]).collect::<Vec<_>>().join(", ")
 }

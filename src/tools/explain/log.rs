@@ -1,0 +1,105 @@
+//! The errors in a log or in a pasted message: the line that matters among those of many ranks.
+
+use std::collections::BTreeSet;
+use std::io::{self, BufRead, Read};
+
+use memchr::memmem;
+
+use super::glossary::{GlossaryEntry, of_failures};
+
+/// Read at a time, because a log may have hundreds of megabytes.
+const CHUNK: u64 = 1 << 20;
+/// Kept of what was read before: the traceback says where an error came from.
+const KEPT: usize = 1 << 15;
+/// Bytes of a line that are shown, and that may name its rank.
+const SHOWN: usize = 400;
+
+#[derive(Default)]
+pub struct Log {
+    /// In the order of the log, but causes before what follows from them.
+    pub found: Vec<Found>,
+    /// One more than the highest rank.
+    pub ranks: u32,
+}
+
+/// A row of `failures.txt`, and where it is first found.
+pub struct Found {
+    pub entry: GlossaryEntry,
+    pub place: String,
+    pub lines: Vec<String>,
+    pub ranks: BTreeSet<u32>,
+}
+
+impl Log {
+    pub fn read(&mut self, name: &str, mut log: impl BufRead) -> io::Result<()> {
+        let (mut text, mut number) = (Vec::new(), 1);
+        loop {
+            let start = text.len();
+            log.by_ref().take(CHUNK).read_to_end(&mut text)?;
+            log.by_ref().take(CHUNK).read_until(b'\n', &mut text)?;
+            if text.len() == start {
+                self.found.sort_by_key(|found| found.entry.field("follows").is_some());
+                return Ok(());
+            }
+            self.search(&text, start, name, &mut number);
+            text.drain(..text.len().saturating_sub(KEPT));
+        }
+    }
+
+    fn search(&mut self, text: &[u8], start: usize, name: &str, number: &mut u64) {
+        // Most rows are not in a text, and that is quickly known.
+        let begins = |find: &str| contains(&text[start..], find.split(" … ").next().unwrap_or(find));
+        let rows = of_failures().flat_map(|row| row.fields("find").map(move |find| (row, find)));
+        let rows: Vec<_> = rows.filter(|(_, find)| begins(find)).collect();
+        let mut at = start;
+        for line in lines(&text[start..]) {
+            let (above, below, rank) = (&text[at.saturating_sub(KEPT)..at], &text[at + line.len()..], rank(line));
+            (at, *number) = (at + line.len() + 1, *number + u64::from(below.starts_with(b"\n")));
+            self.ranks = self.ranks.max(rank.map_or(0, |rank| rank + 1));
+            let of_rank = |line: &&[u8]| self::rank(line) == rank;
+            let above = || lines(above).rev().skip(1).filter(of_rank);
+            // `find: A … B`: these parts of the line, in this order. `traceback: A | B`: the same rank's has one of these.
+            let after = |at: usize, part: &str| Some(at + memmem::find(&line[at..], part.as_bytes())? + part.len());
+            let is_said = |find: &str| find.split(" … ").try_fold(0, after).is_some();
+            let traceback = || above().take_while(|line| !contains(line, "Traceback (most recent")).chain([line]);
+            let names = |places: &str| traceback().any(|line| places.split(" | ").any(|place| contains(line, place)));
+            let fits = |row: &GlossaryEntry, find: &str| is_said(find) && row.field("traceback").is_none_or(names);
+            let Some((entry, _)) = rows.iter().find(|(row, find)| fits(row, find)).copied() else { continue };
+            if let Some(found) = self.found.iter_mut().find(|found| found.entry.names == entry.names) {
+                found.ranks.extend(rank);
+                continue;
+            }
+            let key = entry.field("above").and_then(|_| above().next());
+            let list = lines(below).skip(1).filter(of_rank).take_while(|line| said(line).starts_with("- "));
+            let lines = key.into_iter().chain([line]).chain(list.take(8)).map(said).collect();
+            let place = format!("{name}:{}", *number - u64::from(below.starts_with(b"\n")));
+            self.found.push(Found { entry, place, lines, ranks: rank.into_iter().collect() });
+        }
+    }
+}
+
+fn contains(text: &[u8], part: &str) -> bool {
+    memmem::find(text, part.as_bytes()).is_some()
+}
+
+/// Progress bars end with a carriage return.
+fn lines(text: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
+    text.split(|byte| matches!(byte, b'\n' | b'\r'))
+}
+
+/// `[rank3]:` of torch, `[Rank 3]` of its watchdog, `[default3]:` of torchrun, `3: ` of `srun --label`.
+fn rank(line: &[u8]) -> Option<u32> {
+    let line = line[..line.len().min(SHOWN)].trim_ascii_start();
+    let after = |mark: &&str| Some(memmem::find(line, mark.as_bytes())? + mark.len());
+    let start = ["[rank", "[Rank ", "[default"].iter().filter_map(after).min();
+    let digits = line[start.unwrap_or(0)..].split(|byte| *byte == if start.is_some() { b']' } else { b':' }).next()?;
+    std::str::from_utf8(digits).ok()?.parse().ok().filter(|rank| *rank < 1 << 16)
+}
+
+/// A line without the label of its rank, of a bearable length.
+fn said(line: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&line[..line.len().min(SHOWN)]);
+    let text = anstream::adapter::strip_str(&text).to_string();
+    let said = text.split_once("]: ").filter(|(label, _)| label.starts_with("[rank")).map_or(&*text, |(_, said)| said);
+    said.trim().to_string()
+}
