@@ -3,9 +3,7 @@
 
 mod answer;
 
-use std::ffi::OsString;
 use std::io::{IsTerminal, Write, stderr};
-use std::path::Path;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
@@ -138,20 +136,18 @@ fn rehearse(
     };
     let count = |number: Option<&Sourced<u32>>| number.map_or(1, |number| number.value);
     let (nnodes, nproc) = (count(plan.topology.nnodes.as_ref()), count(plan.topology.nproc_per_node.as_ref()));
-    let spec = |folder: &Path, argv: Vec<OsString>| {
-        let argv: Vec<_> = argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-        json!({
-            "argv": argv, "nnodes": nnodes, "nproc_per_node": nproc, "folder": folder.to_string_lossy(),
-            "online": online, "gpu_memory": launch.memory.gpu.as_ref().map(|memory| memory.value),
-        })
-    };
-    let mut rehearsal = Rehearsal::start(python, PROGRAM, plan, host, spec)?;
+    let argv: Vec<_> = plan.argv.iter().map(|word| word.to_string_lossy()).collect();
+    let gpu_memory = launch.memory.gpu.as_ref().map(|memory| memory.value);
+    let spec = json!({
+        "argv": argv, "nnodes": nnodes, "nproc_per_node": nproc, "online": online, "gpu_memory": gpu_memory,
+    });
+    let mut rehearsal = Rehearsal::start(python, PROGRAM, spec, plan, host)?;
     let start = Instant::now();
     let shows_progress = stderr().is_terminal() && !launch.output.quiet;
     let mut answer = Answer::new(plan, [nnodes, nproc]);
     let in_time = loop {
         let left = timeout.saturating_sub(start.elapsed());
-        match rehearsal.line(left.min(Duration::from_millis(200))) {
+        match rehearsal.lines.recv_timeout(left.min(Duration::from_millis(200))) {
             Ok(line) => answer.events.push(serde_json::from_str(&line).unwrap_or_default()),
             Err(RecvTimeoutError::Timeout) if left.is_zero() => break false,
             Err(RecvTimeoutError::Timeout) => {}
@@ -165,7 +161,7 @@ fn rehearse(
         progress("");
     }
     let ending = if in_time { rehearsal.ending() } else { None };
-    answer.finish(start.elapsed(), ending, &rehearsal.log());
+    answer.finish(start.elapsed(), ending, &rehearsal.printed());
     match answer.cannot() {
         Some(problem) => Err(problem.into()),
         None => Ok(answer),
