@@ -869,6 +869,10 @@ def hook_retry(module):
 def hook_torchrun(module):
     """torchrun has read its arguments, and starts this rank in this process."""
     def elastic_launch(config, entrypoint):
+        from torch.distributed.elastic.rendezvous import RendezvousParameters, rendezvous_handler_registry
+
+        if config.rdzv_backend not in getattr(rendezvous_handler_registry, "_registry", [config.rdzv_backend]):
+            rendezvous_handler_registry.create_handler(RendezvousParameters(config.rdzv_backend, "", "rehearsal", 1, 1))  # This says that there is none.
         SPEC.place(config.max_nodes, config.nproc_per_node)
         return lambda *words: run([str(entrypoint), *words])
 
@@ -966,9 +970,11 @@ def run(argv):
 
         return torchrun.main(words)
     if launcher == "deepspeed":
-        from deepspeed.launcher.runner import parse_args
+        from deepspeed.launcher import runner
 
-        options = parse_args(words)
+        options = runner.parse_args(words)
+        if not getattr(options, "autotuning", ""):
+            choose_gpus(runner, words)
         local_rank = [] if options.no_local_rank else ["--local_rank=0"]
         start = [options.user_script] if options.no_python else ["python", "-m", options.user_script] if options.module else ["python", options.user_script]
         return run([*start, *local_rank, *options.user_args])
@@ -977,6 +983,24 @@ def run(argv):
 
         return launch.launch_command(launch.launch_command_parser().parse_args(words[1:] if words[:1] == ["launch"] else words))
     return run_python(program, module, words)
+
+
+def choose_gpus(runner, words):
+    """deepspeed itself goes on until it knows which GPUs it would use. The machines of a hostfile are not asked, and each has as many GPUs as it may name."""
+    class Chosen(BaseException):
+        pass
+
+    def stop(*_):
+        raise Chosen
+
+    visible, device = os.environ.get("CUDA_VISIBLE_DEVICES"), types.SimpleNamespace(device_count=lambda: 1024, visible_devices_envs=lambda: ["CUDA_VISIBLE_DEVICES"])
+    runner.subprocess = types.SimpleNamespace(check_call=lambda *_, **__: 0, check_output=lambda *_, **__: b"127.0.0.1", CalledProcessError=OSError, DEVNULL=None)
+    runner.encode_world_info, runner.get_accelerator = stop, lambda: device
+    with contextlib.suppress(Chosen):
+        runner.main(words)
+    if visible is not None:
+        os.environ["CUDA_VISIBLE_DEVICES"] = visible
+        os.putenv("CUDA_VISIBLE_DEVICES", "")
 
 
 def become(program, argv, env=None):
