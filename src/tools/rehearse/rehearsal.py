@@ -8,7 +8,7 @@ thing that happens.
 Real: the parsers of the launcher and the trainer, tokenizer, dataset, collator, Trainer, callbacks, accelerate, and DeepSpeed's own reading of
 its config. Pretended: N ranks (torch's `fake` process group), a GPU (torch.cuda answers, and what is sent to it stays on the CPU), the weights
 (a model of the right class on the meta device), what is written (it goes to the private folder), and the engine that deepspeed.initialize
-returns, which computes nothing but shapes.
+returns, which computes nothing but shapes. This runs in a sandbox, which stops what is not redirected here; `note_other_writes` tells of it.
 
 What fails because of the pretence must never look like a refusal of the trainer: see `judge`. Python 3.8 and later, no dependencies.
 """
@@ -46,7 +46,7 @@ class Spec:
             fields = json.load(file)
         self.argv = fields["argv"]  # what a launch would execute
         self.place(fields["nnodes"], fields["nproc_per_node"])
-        self.folder = os.path.realpath(fields["folder"])  # private: whatever is written goes there, and zlaunch removes it
+        self.folder = os.path.realpath(fields["folder"])  # private: whatever is written goes there, and zlaunch removes it; files of the plan are below `written` already
         self.online = fields["online"]
         self.stays_offline = os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE")  # so does the launch
         self.rows = fields.get("rows", 1000)  # of each dataset
