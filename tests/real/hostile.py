@@ -62,10 +62,15 @@ class Outside:
         given = {"PATH": "/usr/bin:/bin", "HOME": str(self.root), "TMPDIR": str(self.temporary)}
         return subprocess.Popen([str(word) for word in words], cwd=self.root, env=given, stdin=subprocess.DEVNULL, text=True, **as_user, **more)
 
-    def rehearse(self, *words, options=(), missing=()):
+    def rehearse(self, *words, options=(), missing=(), text=None):
+        """Of the hostile script, or of one with this text."""
+        script = self.hostile
+        if text is not None:
+            script = self.root / f"{len(os.listdir(self.root))}.py"
+            script.write_text(text)
         wrapped = [PYTHON, self.without, *missing, "--"] if missing else []
         ports = [self.tcp.getsockname()[1], self.udp.getsockname()[1], self.process.pid]
-        return self.start([*wrapped, self.zlaunch, "rehearse", "--nproc-per-node", "1", *options, "--", PYTHON, self.hostile, self.files, *ports, self.mark, *words],
+        return self.start([*wrapped, self.zlaunch, "rehearse", "--nproc-per-node", "1", *options, "--", PYTHON, script, self.files, *ports, self.mark, *words],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
     def seen(self):
@@ -106,8 +111,7 @@ def lacks(zlaunch, user):
     """What this kernel lacks is told by the first line of a rehearsal."""
     with contextlib.ExitStack() as stack:
         outside = Outside(zlaunch, user, stack)
-        outside.hostile.write_text("")
-        said = outside.rehearse().communicate()[0]
+        said = outside.rehearse(text="").communicate()[0]
         return said.splitlines()[0] if "sandboxed: " in said else None
 
 
@@ -134,8 +138,7 @@ def without_both(zlaunch, user):
     """Then it only says so; what is redirected still is."""
     with contextlib.ExitStack() as stack:
         outside = Outside(zlaunch, user, stack)
-        outside.hostile.write_text(f"open({str(outside.files / 'written')!r}, 'w').write('changed')")
-        said = outside.rehearse(missing=["unshare", "landlock"]).communicate()[0]
+        said = outside.rehearse(missing=["unshare", "landlock"], text=f"open({str(outside.files / 'written')!r}, 'w').write('changed')").communicate()[0]
         assert said.startswith("not sandboxed: this kernel has no Landlock\n"), said
         outside.judge()
 
@@ -144,21 +147,19 @@ def the_next_one_cleans_up(zlaunch, user):
     """A rehearsal that was killed together with its keeper leaves a folder, until the next one; that of one that still runs stays."""
     with contextlib.ExitStack() as stack:
         outside = Outside(zlaunch, user, stack)
-        outside.hostile.write_text("import time; time.sleep(1000)")
-        killed, running = outside.rehearse(), outside.rehearse()
-        logs = lambda: [path for path in outside.temporary.glob("zlaunch-*/tmp") if path.exists()]
-        until(lambda: len(logs()) == 2, "they do not start")
+        killed, running = (outside.rehearse(text="import time; time.sleep(1000)") for _ in range(2))
+        until(lambda: len(list(outside.temporary.glob("zlaunch-*/tmp"))) == 2, "they do not start")
         keeper = Path(f"/proc/{killed.pid}/task/{killed.pid}/children").read_text().split()
         assert len(keeper) == 1, keeper
         killed.send_signal(signal.SIGSTOP)  # Each would clean up after the other.
         os.kill(int(keeper[0]), signal.SIGKILL)
         killed.kill()
         killed.communicate()
-        left = [path for path in outside.temporary.iterdir() if f"-{killed.pid}-" in path.name]
-        outside.hostile.write_text("")
+        folder_of = lambda process: list(outside.temporary.glob(f"zlaunch-*-{process.pid}-*"))
+        assert folder_of(killed), "nothing is left of the killed one"
         # Its Python dies with the keeper, but not at once.
-        until(lambda: outside.rehearse().communicate() and not any(path.exists() for path in left), "the next rehearsal does not remove what is left")
-        assert left and [path for path in outside.temporary.iterdir() if f"-{running.pid}-" in path.name], "it removes the folder of a rehearsal that runs"
+        until(lambda: outside.rehearse(text="").communicate() and not folder_of(killed), "the next rehearsal does not remove what is left")
+        assert running.poll() is None and folder_of(running), "it removes the folder of a rehearsal that runs"
         running.terminate()
         running.communicate()
         outside.judge()
