@@ -130,7 +130,7 @@ def ends(zlaunch, user, level, end):
         assert end in ("itself", "timeout") or running.returncode == -end, running.returncode
         if end == "itself":
             assert "ended by itself" in said and (said.startswith(says) if says else "sandboxed: " not in said), said
-            assert f"only the sandbox keeps this from being changed: {outside.files}/truncated" in said, said
+            assert f"only a sandbox keeps this from being changed: {outside.files}/truncated" in said, said
         outside.judge()
 
 

@@ -290,7 +290,7 @@ def note_other_writes():
         if path in ("", ":memory:") or os.path.abspath(path).startswith((SPEC.folder + "/", "/dev/", "/proc/")) or path in noted or len(noted) >= 10:
             return
         noted.add(path)
-        REPORT.tell("note", text=f"only the sandbox keeps this from being changed: {os.path.abspath(path)}")
+        REPORT.tell("note", text=f"only a sandbox keeps this from being changed: {os.path.abspath(path)}")
 
     sys.addaudithook(note)
 
