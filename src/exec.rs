@@ -3,22 +3,20 @@
 mod files;
 mod local;
 pub(crate) mod rehearsal;
+mod sandbox;
 
 use std::fs::{self, File};
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
-use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use nix::errno::Errno;
-use nix::fcntl::FlockArg;
-#[expect(deprecated, reason = "see `lock`")]
-use nix::fcntl::flock;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 
 use crate::base::source::Sourced;
 use crate::base::vars;
@@ -29,7 +27,7 @@ use crate::report::{self, OutputFile, Problem, Rule};
 
 use files::PendingFile;
 pub(crate) use files::{remove, rewrite, write_new, write_program};
-pub(crate) use local::become_rank;
+pub(crate) use {local::become_rank, sandbox::enter as enter_sandbox};
 
 /// Writes the files of the plan, and does all else that can fail before the ranks are started.
 pub(crate) fn prepare(plan: &Plan) -> Result<(), Problem> {
@@ -114,11 +112,10 @@ fn replace_record(record: &Record) -> io::Result<()> {
 
 /// Lets one launch at a time write its record, even if hundreds start together. Gives up after ten seconds, or if the file
 /// system has no locks: a record is not worth holding up a launch.
-#[expect(deprecated, reason = "nix's newer `Flock` panics if the unlocking fails; closing the file unlocks it, too")]
 fn lock(folder: &Path) -> Option<File> {
     let file = File::open(folder).ok()?;
     for _ in 0..1000 {
-        if flock(file.as_raw_fd(), FlockArg::LockExclusiveNonblock) != Err(Errno::EWOULDBLOCK) {
+        if flock(&file, FlockOperation::NonBlockingLockExclusive) != Err(Errno::WOULDBLOCK) {
             break;
         }
         thread::sleep(Duration::from_millis(10));

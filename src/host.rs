@@ -233,6 +233,15 @@ pub(crate) fn children() -> Vec<Pid> {
     text.split_whitespace().filter_map(|word| word.parse().ok()).map(Pid::from_raw).collect()
 }
 
+/// A column of a table in /proc. `\040` is a space there.
+pub(crate) fn paths_in_table(table: &str, column: usize) -> Vec<String> {
+    let text = fs::read_to_string(table).unwrap_or_default();
+    let column = text.lines().filter_map(|line| line.split_whitespace().nth(column)?.strip_prefix('/'));
+    let codes = [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")];
+    let plain = |path: &str| codes.iter().fold(format!("/{path}"), |path, (code, it)| path.replace(code, it));
+    column.map(plain).collect()
+}
+
 /// In no order.
 pub(crate) fn names_in(folder: &Path) -> impl Iterator<Item = String> + use<> {
     fs::read_dir(folder).into_iter().flatten().filter_map(|entry| entry.ok()?.file_name().into_string().ok())

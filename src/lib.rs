@@ -40,7 +40,7 @@ pub fn run() -> ExitCode {
 
 fn run_here() -> ExitCode {
     let host = Host::read();
-    if let Some(status) = exec::become_rank(&host.words) {
+    if let Some(status) = exec::become_rank(&host.words).or_else(|| exec::enter_sandbox(&host.words)) {
         return ExitCode::from(status);
     }
     report::choose_colour(cli::asked(&host.words, "--color"), &host);

@@ -1,131 +1,124 @@
-//! A rehearsal: one process in a private folder, which is removed with it. Its standard output is read line by line. It ends
-//! when its standard input is closed, so that it never outlives zlaunch.
+//! A rehearsal: one process in a sandbox with a private folder, which is removed with it. Its standard output is read line by
+//! line. It never outlives zlaunch.
 
-use std::ffi::{OsStr, OsString};
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{BufRead, BufReader};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{self, Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::mpsc::{self, Receiver};
 use std::thread;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
-use nix::sys::signal::{Signal, killpg};
-use nix::unistd::Pid;
+use nix::fcntl::OFlag;
+use nix::unistd::geteuid;
+use rustix::fs::{FlockOperation, flock};
 use serde_json::Value;
 
-use super::files;
+use super::{files, sandbox};
 use crate::base::vars;
-use crate::host::Host;
-use crate::plan::{FileKind, Plan, PlannedConfig};
+use crate::host::{Host, names_in};
+use crate::plan::{FileKind, Plan};
 use crate::report::{self, OutputFile, Problem};
 
+const LOG: &str = "output.log";
+
 pub(crate) struct Rehearsal {
-    pub(crate) folder: PathBuf,
-    child: Option<Child>,
-    lines: Receiver<String>,
+    folder: PathBuf,
+    /// The program's standard error.
+    log: File,
+    keeper: Option<Child>,
+    /// What the program tells. It ends with the keeper.
+    pub(crate) lines: Receiver<String>,
 }
 
 impl Rehearsal {
-    /// `spec` makes the program's input from the folder and the words of the launch.
-    pub(crate) fn start(
-        python: &Path,
-        program: &str,
-        plan: &Plan,
-        host: &Host,
-        spec: impl FnOnce(&Path, Vec<OsString>) -> Value,
-    ) -> Result<Self, Problem> {
-        let folder = private_folder(host)?;
+    /// `spec` is the program's input, but for the folder.
+    pub(crate) fn start(python: &Path, code: &str, mut spec: Value, plan: &Plan, host: &Host) -> Result<Self, Problem> {
+        let (folder, log) = private_folder(host)?;
         let (sender, lines) = mpsc::channel();
         // From here on, dropping it removes the folder.
-        let mut rehearsal = Rehearsal { folder, child: None, lines };
+        let mut rehearsal = Rehearsal { folder, log, keeper: None, lines };
         let folder = &rehearsal.folder;
-        let moved = write_config(folder, plan.config.as_ref())?;
-        let words = plan.argv.iter().map(|word| moved.word(word)).collect();
+        // The program looks there first, for any file.
+        let place = |path: &Path| folder.join("written").join(host.absolute(path).strip_prefix("/").unwrap_or(path));
+        if let Some(config) = &plan.config {
+            write(&place(&config.file.path), &config.text)?;
+            config.run_file.as_ref().map_or(Ok(()), |(path, text)| write(&place(path), text))?;
+        }
         let (script, told) = (folder.join("rehearsal.py"), folder.join("spec.json"));
-        write(&script, program)?;
-        write(&told, &spec(folder, words).to_string())?;
-        let log = rehearsal.log();
-        let output = File::create_new(&log).map_err(|why| report::cannot_write(OutputFile::REHEARSAL, &log, &why))?;
-        let mut command = Command::new(python);
-        // In a process group of its own: Ctrl-C ends zlaunch alone, and then it ends itself.
-        command.arg(script).arg(told).process_group(0);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(output);
+        spec["folder"] = folder.to_string_lossy().into();
+        write(&script, code)?;
+        write(&told, &spec.to_string())?;
+        // This very program, even if its file was replaced in the meantime.
+        let mut command = Command::new("/proc/self/exe");
+        command.arg0(sandbox::KEEPER).arg(folder).arg(spec["online"].to_string()).arg(python).arg(script).arg(told);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
         plan.environment.apply(&mut command);
-        command.envs(plan.environment.settings().map(|(name, value)| (name, moved.word(value))));
-        let mut child = command.spawn().map_err(|why| report::cannot_execute(python.as_os_str(), &why))?;
+        let started = rehearsal.log.try_clone().and_then(|log| command.stderr(log).spawn());
+        let mut child = started.map_err(|why| report::cannot_execute(python.as_os_str(), &why))?;
         let told_by = child.stdout.take();
         thread::spawn(move || {
             for line in told_by.into_iter().flat_map(|output| BufReader::new(output).lines()).map_while(Result::ok) {
                 let _ = sender.send(line);
             }
         });
-        rehearsal.child = Some(child);
+        rehearsal.keeper = Some(child);
         Ok(rehearsal)
     }
 
-    pub(crate) fn line(&self, patience: Duration) -> Result<String, RecvTimeoutError> {
-        self.lines.recv_timeout(patience)
-    }
-
-    /// The program's standard error.
-    pub(crate) fn log(&self) -> PathBuf {
-        self.folder.join("output.log")
+    /// The end of what the program printed.
+    pub(crate) fn printed(&self) -> String {
+        let mut bytes = vec![0; 1 << 16];
+        let skipped = |log: fs::Metadata| log.len().saturating_sub(1 << 16);
+        let count = self.log.metadata().and_then(|log| self.log.read_at(&mut bytes, skipped(log))).unwrap_or_default();
+        String::from_utf8_lossy(&bytes[..count]).into_owned()
     }
 
     pub(crate) fn ending(&mut self) -> Option<ExitStatus> {
-        self.child.as_mut()?.wait().ok()
+        self.keeper.as_mut()?.wait().ok()
     }
 }
 
 impl Drop for Rehearsal {
     fn drop(&mut self) {
-        if let Some(child) = &mut self.child {
-            // The group also has the processes that it started.
-            let _ = killpg(Pid::from_raw(child.id().cast_signed()), Signal::SIGKILL);
-            let _ = child.wait();
-        }
-        let _ = fs::remove_dir_all(&self.folder);
+        // This closes the keeper's standard input, and lets it end all. It may have been killed before it removed the folder.
+        self.ending();
+        sandbox::remove(&self.folder);
     }
-}
-
-/// Pairs of paths: a rehearsal writes the files of the plan to another place than a launch.
-struct Moved(Vec<(String, String)>);
-
-impl Moved {
-    fn text(&self, text: &str) -> String {
-        self.0.iter().fold(text.to_string(), |text, (from, to)| text.replace(from, to))
-    }
-
-    fn word(&self, word: &OsStr) -> OsString {
-        word.to_str().map_or_else(|| word.to_os_string(), |word| self.text(word).into())
-    }
-}
-
-fn write_config(folder: &Path, config: Option<&PlannedConfig>) -> Result<Moved, Problem> {
-    let Some(config) = config else { return Ok(Moved(Vec::new())) };
-    let run_file = config.run_file.as_ref();
-    let paths = [Some(&config.file.path), run_file.map(|(path, _)| path)];
-    let place = |path: &PathBuf| folder.join(path.file_name().unwrap_or_default()).display().to_string();
-    let moved = Moved(paths.into_iter().flatten().map(|path| (path.display().to_string(), place(path))).collect());
-    write(Path::new(&place(&config.file.path)), &config.text)?;
-    if let Some((path, text)) = run_file {
-        write(Path::new(&place(path)), &moved.text(text))?;
-    }
-    Ok(moved)
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Problem> {
     files::write(path, text, FileKind::Ours, OutputFile::REHEARSAL)
 }
 
-fn private_folder(host: &Host) -> Result<PathBuf, Problem> {
-    let temporary = host.nonempty_var(vars::TMPDIR).unwrap_or("/tmp");
+/// A new folder with the log, which is locked as long as somebody may write to it.
+fn private_folder(host: &Host) -> Result<(PathBuf, File), Problem> {
+    let temporary = host.absolute(host.nonempty_var(vars::TMPDIR).unwrap_or("/tmp").as_ref());
+    // The locks of another machine may not be seen here.
+    let prefix = format!("zlaunch-rehearsal-{}-", host.hostname);
+    for name in names_in(&temporary).filter(|name| name.starts_with(&prefix)) {
+        remove_left_over(&temporary.join(name));
+    }
     let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().subsec_nanos();
-    let folder = host.absolute(temporary.as_ref()).join(format!("zlaunch-rehearsal-{}-{now}", process::id()));
+    let name = format!("{prefix}{}-{now}", process::id());
+    let (folder, unlocked) = (temporary.join(&name), temporary.join(format!(".{name}")));
+    let made = DirBuilder::new().mode(0o700).create(&unlocked).and_then(|()| {
+        let log = OpenOptions::new().read(true).write(true).create_new(true).open(unlocked.join(LOG))?;
+        // On a file system without locks, what is left behind stays.
+        let _ = flock(&log, FlockOperation::NonBlockingLockExclusive);
+        fs::rename(&unlocked, &folder).map(|()| log)
+    });
     let failed = |why| report::cannot_write(OutputFile::REHEARSAL, &folder, &why);
-    DirBuilder::new().mode(0o700).create(&folder).map_err(failed)?;
-    Ok(folder)
+    made.map_err(failed).map(|log| (folder.clone(), log))
+}
+
+/// The folder of a rehearsal that was killed together with its keeper.
+fn remove_left_over(folder: &Path) {
+    let is_ours = fs::symlink_metadata(folder).is_ok_and(|it| it.is_dir() && it.uid() == geteuid().as_raw());
+    let log = OpenOptions::new().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(folder.join(LOG));
+    if is_ours && log.is_ok_and(|log| flock(log, FlockOperation::NonBlockingLockExclusive).is_ok()) {
+        sandbox::remove(folder);
+    }
 }

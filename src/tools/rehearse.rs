@@ -3,9 +3,7 @@
 
 mod answer;
 
-use std::ffi::OsString;
 use std::io::{IsTerminal, Write, stderr};
-use std::path::Path;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
@@ -35,7 +33,7 @@ const PROGRAM: &str = include_str!("rehearse/rehearsal.py");
 
 const ABOUT: &str =
     "The installed trainer runs on the CPU as rank 0 of the whole job, without loading weights or using GPUs, up to deepspeed.initialize and \
-    the first forward pass. Nothing is written or launched. All launch options work here: see `zlaunch --help`.
+    the first forward pass. Your script's code runs, in a sandbox. All launch options work here: see `zlaunch --help`.
 Exit status: 1 if zlaunch or the trainer refuses the launch; 0 if it arrives, or if the rest needs a GPU, the network or more time.
 
 Examples:
@@ -51,7 +49,7 @@ const TIMEOUT: u32 = 300;
     long_about = "用真正的训练框架在 CPU 上预演一次启动，不需要权重",
     override_usage = "zlaunch rehearse [OPTIONS] -- COMMAND [ARGS]...",
     after_help = ABOUT,
-    after_long_help = "已安装的训练框架在 CPU 上作为整个作业的 rank 0 运行，不加载权重，不用 GPU，直到 deepspeed.initialize 和第一次前向计算。不写入也不启动任何东西。启动的所有选项都可以用：见 `zlaunch --help`。\n退出码：zlaunch 或训练框架拒绝这次启动时是 1；到达终点，或其余部分需要 GPU、网络或更多时间时是 0。"
+    after_long_help = "已安装的训练框架在 CPU 上作为整个作业的 rank 0 运行，不加载权重，不用 GPU，直到 deepspeed.initialize 和第一次前向计算。脚本自己的代码会在沙箱里运行。启动的所有选项都可以用：见 `zlaunch --help`。\n退出码：zlaunch 或训练框架拒绝这次启动时是 1；到达终点，或其余部分需要 GPU、网络或更多时间时是 0。"
 )]
 pub(crate) struct RehearseArgs {
     /// Let the trainer use the network for missing configs, tokenizers and datasets
@@ -138,20 +136,16 @@ fn rehearse(
     };
     let count = |number: Option<&Sourced<u32>>| number.map_or(1, |number| number.value);
     let (nnodes, nproc) = (count(plan.topology.nnodes.as_ref()), count(plan.topology.nproc_per_node.as_ref()));
-    let spec = |folder: &Path, argv: Vec<OsString>| {
-        let argv: Vec<_> = argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-        json!({
-            "argv": argv, "nnodes": nnodes, "nproc_per_node": nproc, "folder": folder.to_string_lossy(),
-            "online": online, "gpu_memory": launch.memory.gpu.as_ref().map(|memory| memory.value),
-        })
-    };
-    let mut rehearsal = Rehearsal::start(python, PROGRAM, plan, host, spec)?;
+    let argv: Vec<_> = plan.argv.iter().map(|word| word.to_string_lossy()).collect();
+    let gpu = launch.memory.gpu.as_ref().map(|memory| memory.value);
+    let spec = json!({"argv": argv, "nnodes": nnodes, "nproc_per_node": nproc, "online": online, "gpu_memory": gpu});
+    let mut rehearsal = Rehearsal::start(python, PROGRAM, spec, plan, host)?;
     let start = Instant::now();
     let shows_progress = stderr().is_terminal() && !launch.output.quiet;
     let mut answer = Answer::new(plan, [nnodes, nproc]);
     let in_time = loop {
         let left = timeout.saturating_sub(start.elapsed());
-        match rehearsal.line(left.min(Duration::from_millis(200))) {
+        match rehearsal.lines.recv_timeout(left.min(Duration::from_millis(200))) {
             Ok(line) => answer.events.push(serde_json::from_str(&line).unwrap_or_default()),
             Err(RecvTimeoutError::Timeout) if left.is_zero() => break false,
             Err(RecvTimeoutError::Timeout) => {}
@@ -165,7 +159,7 @@ fn rehearse(
         progress("");
     }
     let ending = if in_time { rehearsal.ending() } else { None };
-    answer.finish(start.elapsed(), ending, &rehearsal.log());
+    answer.finish(start.elapsed(), ending, &rehearsal.printed());
     match answer.cannot() {
         Some(problem) => Err(problem.into()),
         None => Ok(answer),

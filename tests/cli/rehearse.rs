@@ -2,14 +2,16 @@
 //! ones run in `tests/real/rehearse.py`.
 
 use std::fs;
-use std::process::Stdio;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::sandbox::{Run, SWIFT, Sandbox, start};
+use crate::sandbox::{Run, SWIFT, Sandbox, ZLAUNCH, start};
 
 const OPTIONS: &[&str] = &["--nproc-per-node", "2", "--deepspeed", "zero2"];
 
@@ -29,7 +31,7 @@ fn sandbox(script: &str) -> Sandbox {
     sandbox.executable(
         "env/bin/python3.11",
         &format!(
-            "#!/bin/sh\nfolder=$(dirname \"$1\")\nconfig=$(cat \"$folder\"/zero2-*.json | tr -d '\\n')\n{script}\n"
+            "#!/bin/sh\nfolder=$(dirname \"$1\")\nconfig=$(find \"$folder/written\" -name 'zero2-*.json' -exec cat {{}} + | tr -d '\\n')\n{script}\n"
         ),
     );
     sandbox
@@ -129,15 +131,14 @@ fn what_the_pretence_cannot_do_is_no_refusal() {
     let died = sandbox(&format!("cat <<END\n{STARTED}\nEND\necho a last word >&2\nkill -9 $$"));
     let run = rehearsed(&died, &[]);
     run.succeeded();
-    assert!(run.stdout.contains("then the process ended: signal: 9 (SIGKILL): a last word\n"), "{}", run.stdout);
+    assert!(run.stdout.contains("then the process ended: exit status: 137: a last word\n"), "{}", run.stdout);
     let ended = rehearsed(&telling(r#"{"event": "end", "why": "itself"}"#), &[]);
     assert!(ended.stdout.contains("ended without calling deepspeed.initialize"), "{}", ended.stdout);
 }
 
 #[test]
 fn its_time_is_limited() {
-    // Until its standard input is closed.
-    let run = rehearsed(&sandbox(&format!("cat <<END\n{STARTED}\nEND\ncat > /dev/null")), &["--timeout", "1"]);
+    let run = rehearsed(&sandbox(&format!("cat <<END\n{STARTED}\nEND\nsleep 1000")), &["--timeout", "1"]);
     run.succeeded();
     assert!(
         run.stdout.contains("note[rehearsal]: rehearsed up to the trainer in 1 s\n  help: --timeout"),
@@ -169,30 +170,65 @@ fn what_cannot_be_rehearsed_is_zlaunchs_own_refusal() {
 /// The machines need not meet, and what a prefix sets is set.
 #[test]
 fn it_is_rank_0_of_all_machines_behind_a_prefix_too() {
-    let spec = "tr -d '\\n ' < \"$folder/spec.json\" > spec; echo \"$A\" >> spec; echo '{\"event\": \"start\"}'";
-    let sandbox = sandbox(spec);
-    let options =
-        ["rehearse", "--nnodes", "3", "--nproc-per-node", "8", "--deepspeed", "zero2", "--timeout", "60", "--online"];
-    let run = sandbox.run([&options[..], &["--", "env", "A=b"], SWIFT].concat());
+    let sandbox =
+        sandbox("printf '{\"event\": \"start\", \"A\": \"%s\", \"spec\": %s}' \"$A\" \"$(tr -d '\\n' < \"$2\")\"");
+    let options = ["rehearse", "--nnodes", "3", "--nproc-per-node", "8", "--deepspeed", "zero2", "--timeout", "60"];
+    let run = sandbox.run([&options[..], &["--online", "--format", "json", "--", "env", "A=b"], SWIFT].concat());
     run.succeeded();
-    assert!(run.stdout.contains("rank 0 of 24"), "{run:?}");
-    let told = fs::read_to_string(sandbox.cwd().join("spec")).unwrap();
-    assert!(told.contains(r#""nnodes":3,"nproc_per_node":8"#) && told.contains(r#""online":true"#), "{told}");
-    assert!(told.ends_with("b\n") && told.contains("swift/cli/sft.py"), "{told}");
+    let json = run.json();
+    assert_eq!(json["rehearsal"]["nnodes"], 3);
+    let told = json["rehearsal"]["events"].as_array().unwrap().iter().find(|event| event["event"] == "start").unwrap();
+    assert_eq!(
+        (&told["A"], &told["spec"]["nnodes"], &told["spec"]["nproc_per_node"]),
+        (&"b".into(), &3.into(), &8.into())
+    );
+    assert_eq!(told["spec"]["online"], true);
+    // What the launch would execute, word for word: the config is found where it says.
+    assert!(told["spec"]["argv"].to_string().contains("swift/cli/sft.py"), "{told}");
+    assert_eq!(told["spec"]["argv"], json["argv"]);
 }
 
 #[test]
 fn it_ends_with_zlaunch() {
-    let sandbox = sandbox("echo $$ > pid.new; mv pid.new pid; cat > /dev/null; touch gone");
-    let mut command = sandbox.command([&["rehearse"], OPTIONS, &["--"], SWIFT].concat());
-    let mut zlaunch = start(command.stdout(Stdio::null()).stderr(Stdio::null()));
-    let until = |name: &str| {
-        while !sandbox.cwd().join(name).exists() {
+    let sandbox = sandbox("touch \"$folder/started\"; (setsid sleep 1000 &); sleep 1000");
+    let folders = || fs::read_dir(sandbox.path("tmp")).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
+    for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGKILL] {
+        let mut command = sandbox.command([&["rehearse"], OPTIONS, &["--"], SWIFT].concat());
+        let mut zlaunch = start(command.stdout(Stdio::null()).stderr(Stdio::null()));
+        while !folders().iter().any(|folder| folder.join("started").exists()) {
             thread::sleep(Duration::from_millis(10));
         }
-    };
-    until("pid");
-    kill(Pid::from_raw(zlaunch.id().cast_signed()), Signal::SIGTERM).unwrap();
-    assert!(!zlaunch.wait().unwrap().success());
-    until("gone");
+        kill(Pid::from_raw(zlaunch.id().cast_signed()), signal).unwrap();
+        assert_eq!(zlaunch.wait().unwrap().signal(), Some(signal as i32));
+        while !folders().is_empty() {
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+/// `tests/real/hostile.py`, with any Python that is here.
+#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
+fn hostile(names: &[&str]) {
+    let python = ["/usr/bin/python3", "/usr/local/bin/python3"].into_iter().find(|it| Path::new(it).exists());
+    let Some(python) = python else { return eprintln!("skipped: there is no python3 here") };
+    let mut command = Command::new(python);
+    command.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/real/hostile.py")).args(["--bin", ZLAUNCH]).args(names);
+    let run = Run::of(command.env("PYTHONDONTWRITEBYTECODE", "1"));
+    run.stdout.lines().filter(|line| line.starts_with("skipped")).for_each(|line| eprintln!("{line}"));
+    assert_eq!(run.status, Some(0), "{run:?}");
+}
+
+#[test]
+fn a_hostile_script_changes_nothing_and_reaches_nobody() {
+    hostile(&["sandboxed, itself", "not sandboxed"]);
+}
+
+#[test]
+fn a_hostile_script_leaves_nothing_behind() {
+    hostile(&["sandboxed, timeout", "sandboxed, SIGINT", "sandboxed, SIGTERM", "sandboxed, SIGKILL", "left-overs"]);
+}
+
+#[test]
+fn a_hostile_script_is_held_by_older_kernels() {
+    hostile(&["without namespaces, itself", "without Landlock, itself"]);
 }

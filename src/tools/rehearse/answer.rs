@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 use std::io;
-use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Duration;
 
@@ -14,7 +13,7 @@ use crate::base::layout::TextTable;
 use crate::plan::{Plan, diagnostics_json};
 use crate::report::fix::{give, run};
 use crate::report::secrets::Secrets;
-use crate::report::{self, Problem, Rule, Severity, reading};
+use crate::report::{self, Problem, Rule, Severity};
 use crate::tools::explain;
 
 /// An event in the order of a launch, its name in a sentence, and the work that follows it.
@@ -65,10 +64,9 @@ impl Answer {
     }
 
     /// A rehearsal that did not end by itself has been stopped, or has died.
-    pub(super) fn finish(&mut self, took: Duration, ending: Option<ExitStatus>, log: &Path) {
+    pub(super) fn finish(&mut self, took: Duration, ending: Option<ExitStatus>, printed: &str) {
         self.seconds = took.as_secs_f64();
         if self.ending().is_none() {
-            let printed = reading::text_if_any(log).unwrap_or_default();
             let last = printed.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default().trim();
             self.events.push(match ending {
                 Some(ending) => json!({"event": "died", "message": format!("{ending}: {last}")}),
@@ -166,6 +164,9 @@ impl Answer {
             problems.retain(|problem| problem.severity == Severity::Error);
             report::write(&problems, secrets, width, stream);
             return Ok(());
+        }
+        for open in self.all("sandbox").filter_map(|event| event["open"].as_str()) {
+            writeln!(stream, "{open}")?;
         }
         write!(stream, "{}", TextTable::of_pairs(0, self.rows()).fitted(width))?;
         report::write(&problems, secrets, width, stream);

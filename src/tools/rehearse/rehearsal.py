@@ -8,7 +8,7 @@ thing that happens.
 Real: the parsers of the launcher and the trainer, tokenizer, dataset, collator, Trainer, callbacks, accelerate, and DeepSpeed's own reading of
 its config. Pretended: N ranks (torch's `fake` process group), a GPU (torch.cuda answers, and what is sent to it stays on the CPU), the weights
 (a model of the right class on the meta device), what is written (it goes to the private folder), and the engine that deepspeed.initialize
-returns, which computes nothing but shapes.
+returns, which computes nothing but shapes. This runs in a sandbox, which stops what is not redirected here; `note_other_writes` tells of it.
 
 What fails because of the pretence must never look like a refusal of the trainer: see `judge`. Python 3.8 and later, no dependencies.
 """
@@ -25,7 +25,6 @@ import os
 import re
 import runpy
 import shutil
-import signal
 import socket
 import sys
 import tempfile
@@ -47,7 +46,7 @@ class Spec:
             fields = json.load(file)
         self.argv = fields["argv"]  # what a launch would execute
         self.place(fields["nnodes"], fields["nproc_per_node"])
-        self.folder = os.path.realpath(fields["folder"])  # private: whatever is written goes there, and zlaunch removes it
+        self.folder = os.path.realpath(fields["folder"])  # private: whatever is written goes there, and zlaunch removes it; files of the plan are below `written` already
         self.online = fields["online"]
         self.stays_offline = os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE")  # so does the launch
         self.rows = fields.get("rows", 1000)  # of each dataset
@@ -109,12 +108,14 @@ def pretend_outside():
         TORCHINDUCTOR_CACHE_DIR=private("inductor"), TORCH_EXTENSIONS_DIR=private("extensions"), NUMBA_CACHE_DIR=private("numba"), MPLCONFIGDIR=private("matplotlib"),
         # Trackers accept their settings and send nothing.
         WANDB_MODE="disabled", WANDB_DIR=private("wandb"), SWANLAB_MODE="disabled", COMET_MODE="disabled", MLFLOW_TRACKING_URI="file:" + private("mlflow"), NEPTUNE_MODE="offline",
-        CLEARML_OFFLINE_MODE="1", DO_NOT_TRACK="1", HF_HUB_DISABLE_TELEMETRY="1", HF_HUB_DISABLE_PROGRESS_BARS="1", TOKENIZERS_PARALLELISM="false")
+        CLEARML_OFFLINE_MODE="1", DO_NOT_TRACK="1", HF_HUB_DISABLE_XET="1", HF_HUB_DISABLE_TELEMETRY="1", HF_HUB_DISABLE_PROGRESS_BARS="1", TOKENIZERS_PARALLELISM="false")
     tempfile.tempdir = None
     sys.dont_write_bytecode = True
     # The driver reads its variable from C, and finds no GPU; the trainer still sees the user's.
     os.putenv("CUDA_VISIBLE_DEVICES", "")
     write_into_private_folder()
+    note_other_writes()
+    limit_resources()
     os.execv = os.execve = os.execvp = os.execvpe = become
     if not SPEC.online:
         os.environ.update(HF_HUB_OFFLINE="1", TRANSFORMERS_OFFLINE="1", HF_DATASETS_OFFLINE="1")
@@ -271,6 +272,39 @@ def write_into_private_folder():
     # shutil and others ask whether these take such arguments.
     for names in (os.supports_dir_fd, os.supports_fd, os.supports_follow_symlinks, os.supports_effective_ids):
         names.update(getattr(os, name) for name, function in real.items() if function in names)
+
+
+def note_other_writes():
+    """What is not redirected is stopped by the sandbox alone: as bytes, by FileIO, by sqlite3. What other programs write is not seen here."""
+    writes = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
+    # By the event: which of its arguments is the path, and which is a folder that the path may be relative to.
+    changes = {"os.truncate": (0, None), "os.remove": (0, 1), "os.rmdir": (0, 1), "os.mkdir": (0, 2), "os.chmod": (0, 2), "os.chown": (0, 3), "os.utime": (0, 3), "os.setxattr": (0, None),
+               "os.rename": (0, 2), "os.symlink": (1, 2), "os.link": (1, 3), "sqlite3.connect": (0, None)}
+    noted = set()
+
+    def note(event, args):
+        at, folder = changes.get(event, (0, None))
+        if event != "open" and event not in changes or event == "open" and not args[2] & writes or folder is not None and args[folder] not in (-1, None):
+            return
+        path = os.fsdecode(args[at]) if isinstance(args[at], (str, bytes, os.PathLike)) else ""
+        if path in ("", ":memory:") or os.path.abspath(path).startswith((SPEC.folder + "/", "/dev/", "/proc/")) or path in noted or len(noted) >= 10:
+            return
+        noted.add(path)
+        REPORT.tell("note", text=f"only a sandbox keeps this from being changed: {os.path.abspath(path)}")
+
+    sys.addaudithook(note)
+
+
+def limit_resources():
+    """No process may have more memory than is free now (but 8 GiB in any case), and no file more than 16 GiB; nobody reads a core dump."""
+    import resource
+
+    memory = 0
+    with contextlib.suppress(OSError, ValueError), open("/proc/meminfo") as file:
+        memory = next(int(line.split()[1]) << 10 for line in file if line.startswith("MemAvailable:"))
+    for what, most in ((resource.RLIMIT_DATA, max(memory, 8 << 30)), (resource.RLIMIT_FSIZE, 16 << 30), (resource.RLIMIT_CORE, 0)):
+        with contextlib.suppress(OSError, ValueError):  # One that is stricter stays.
+            resource.setrlimit(what, (most, most))
 
 
 def redirect_arrow(arrow, seen, written):
@@ -835,6 +869,10 @@ def hook_retry(module):
 def hook_torchrun(module):
     """torchrun has read its arguments, and starts this rank in this process."""
     def elastic_launch(config, entrypoint):
+        from torch.distributed.elastic.rendezvous import RendezvousParameters, rendezvous_handler_registry
+
+        if config.rdzv_backend not in getattr(rendezvous_handler_registry, "_registry", [config.rdzv_backend]):
+            rendezvous_handler_registry.create_handler(RendezvousParameters(config.rdzv_backend, "", "rehearsal", 1, 1))  # This says that there is none.
         SPEC.place(config.max_nodes, config.nproc_per_node)
         return lambda *words: run([str(entrypoint), *words])
 
@@ -932,9 +970,11 @@ def run(argv):
 
         return torchrun.main(words)
     if launcher == "deepspeed":
-        from deepspeed.launcher.runner import parse_args
+        from deepspeed.launcher import runner
 
-        options = parse_args(words)
+        options = runner.parse_args(words)
+        if not getattr(options, "autotuning", ""):
+            choose_gpus(runner, words)
         local_rank = [] if options.no_local_rank else ["--local_rank=0"]
         start = [options.user_script] if options.no_python else ["python", "-m", options.user_script] if options.module else ["python", options.user_script]
         return run([*start, *local_rank, *options.user_args])
@@ -943,6 +983,24 @@ def run(argv):
 
         return launch.launch_command(launch.launch_command_parser().parse_args(words[1:] if words[:1] == ["launch"] else words))
     return run_python(program, module, words)
+
+
+def choose_gpus(runner, words):
+    """deepspeed itself goes on until it knows which GPUs it would use. The machines of a hostfile are not asked, and each has as many GPUs as it may name."""
+    class Chosen(BaseException):
+        pass
+
+    def stop(*_):
+        raise Chosen
+
+    visible, device = os.environ.get("CUDA_VISIBLE_DEVICES"), types.SimpleNamespace(device_count=lambda: 1024, visible_devices_envs=lambda: ["CUDA_VISIBLE_DEVICES"])
+    runner.subprocess = types.SimpleNamespace(check_call=lambda *_, **__: 0, check_output=lambda *_, **__: b"127.0.0.1", CalledProcessError=OSError, DEVNULL=None)
+    runner.encode_world_info, runner.get_accelerator = stop, lambda: device
+    with contextlib.suppress(Chosen):
+        runner.main(words)
+    if visible is not None:
+        os.environ["CUDA_VISIBLE_DEVICES"] = visible
+        os.putenv("CUDA_VISIBLE_DEVICES", "")
 
 
 def become(program, argv, env=None):
@@ -978,6 +1036,8 @@ OF_THE_PRETENCE = re.compile(r"\bmeta (tensor|device)|on meta\b|device\W+meta\b|
                              r"driver|\(os error \d+\)|FakeStore|fake backend|ProcessGroup|RehearsedEngine|SimpleNamespace|'Anything'")
 OF_THE_NETWORK = re.compile(r"a rehearsal has no network|offline mode|couldn't connect|Couldn't reach|cannot find the requested files in the (local|disk) cache|Max retries exceeded|"
                             r"Name or service not known|Connection(Error| refused)|LocalEntryNotFound|OfflineModeIsEnabled|Cannot reach|Network is unreachable|[Kk]ernels hub has no")
+# The sandbox stops a write in one of these ways, and another program that it stops only fails.
+OF_THE_SANDBOX = re.compile(r"Read-only file system|readonly database|unable to open database file|Invalid cross-device link|File too large|^CalledProcessError", re.M)
 # Their innermost frame tells nothing: they are raised by Python itself, and are as real as a `raise`.
 RAISED_BY_PYTHON = (ImportError, FileNotFoundError, IsADirectoryError, NotADirectoryError, KeyError, TypeError, ValueError, SyntaxError, NameError, ZeroDivisionError, IndexError, AttributeError)
 
@@ -1007,7 +1067,7 @@ def judge(error):
         return "network"
     if any(id(frame) in ASKED and 0 <= line - ASKED[id(frame)][1] <= 40 for frame, line in list(traceback.walk_tb(error.__traceback__))[-1:]):
         return "network"  # It has just asked for something there, and says so in other words.
-    if isinstance(error, (MemoryError, RecursionError, PermissionError)):
+    if isinstance(error, (MemoryError, RecursionError, PermissionError)) or OF_THE_SANDBOX.search(said):
         return "unsure"
     if isinstance(error, OSError) and isinstance(error.filename, str) and os.path.exists(private("written") + os.path.dirname(os.path.abspath(error.filename))):
         return "limit"
@@ -1067,17 +1127,6 @@ def finish(status=0):
     os._exit(status)
 
 
-def end_with_zlaunch():
-    """Standard input is closed when zlaunch is gone: by Ctrl-C, or in any other way."""
-    def wait():
-        while os.read(0, 1):
-            pass
-        shutil.rmtree(SPEC.folder, ignore_errors=True)
-        os.killpg(os.getpgrp(), signal.SIGKILL) if os.getpgrp() == os.getpid() else os._exit(130)
-
-    threading.Thread(target=wait, daemon=True).start()
-
-
 def main():
     pretend_outside()
     sys.meta_path.insert(0, Finder())
@@ -1104,6 +1153,5 @@ def main():
 if __name__ == "__main__":
     SPEC = Spec(sys.argv[1])
     REPORT = Report()
-    end_with_zlaunch()
     main()
     finish()
