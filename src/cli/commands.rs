@@ -17,7 +17,7 @@ pub const ABOUT_VARIABLES: &str =
 
 pub const EXIT_STATUS: &str =
     "Exit status: 125 zlaunch refused, 126 not executable, 127 not found; anything else is the trainer's.
-`check`: 1 if there is an error (with --strict: a warning), else 0. `rehearse`: 1 if refused. `fit`: 1 if it does not fit.";
+`check`: 1 if there is an error (with --strict: a warning), else 0. `rehearse`: 1 if refused, 3 if not sure. `fit`: 1 if it does not fit.";
 
 pub const EXAMPLE: &str = "zlaunch --deepspeed zero3_offload -- swift sft --model Qwen/Qwen3-8B --dataset data.jsonl";
 

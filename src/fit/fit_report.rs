@@ -333,8 +333,9 @@ impl FitReport {
         format!("this is an estimate; `fits` leaves {percent} % for gaps between allocations{with}{own}")
     }
 
+    /// Of a model whose shape is known.
     pub(crate) fn verdict_line(&self) -> Option<String> {
-        let row = self.named()?;
+        let row = self.named().filter(|_| self.model.is_some())?;
         let need = Size(row.need.gpu());
         Some(match &self.gpu_memory {
             Some(memory) => {

@@ -32,9 +32,11 @@ use answer::Answer;
 const PROGRAM: &str = include_str!("rehearse/rehearsal.py");
 
 const ABOUT: &str =
-    "The installed trainer runs on the CPU as rank 0 of the whole job, without loading weights or using GPUs, up to deepspeed.initialize and \
-    the first forward pass. Your script's code runs, in a sandbox. All launch options work here: see `zlaunch --help`.
-Exit status: 1 if zlaunch or the trainer refuses the launch; 0 if it arrives, or if the rest needs a GPU, the network or more time.
+    "The installed trainer runs on the CPU as rank 0 of the whole job, without loading weights or using GPUs, through the \
+    first step of a small model of the same class. Your script's code runs, in a sandbox. All launch options work here: \
+    see `zlaunch --help`.
+Exit status: 1 if zlaunch or the trainer refuses the launch; 0 if it arrives, or if the rest needs a GPU or the network; \
+    3 if something fails that may come from the rehearsal itself.
 
 Examples:
   zlaunch rehearse --deepspeed zero3 -- swift sft --model Qwen/Qwen3-8B --dataset data.jsonl
@@ -49,7 +51,7 @@ const TIMEOUT: u32 = 300;
     long_about = "用真正的训练框架在 CPU 上预演一次启动，不需要权重",
     override_usage = "zlaunch rehearse [OPTIONS] -- COMMAND [ARGS]...",
     after_help = ABOUT,
-    after_long_help = "已安装的训练框架在 CPU 上作为整个作业的 rank 0 运行，不加载权重，不用 GPU，直到 deepspeed.initialize 和第一次前向计算。脚本自己的代码会在沙箱里运行。启动的所有选项都可以用：见 `zlaunch --help`。\n退出码：zlaunch 或训练框架拒绝这次启动时是 1；到达终点，或其余部分需要 GPU、网络或更多时间时是 0。"
+    after_long_help = "已安装的训练框架在 CPU 上作为整个作业的 rank 0 运行，不加载权重，不用 GPU，用同类的小模型走完第一步。脚本自己的代码会在沙箱里运行。启动的所有选项都可以用：见 `zlaunch --help`。\n退出码：zlaunch 或训练框架拒绝这次启动时是 1；到达终点，或其余部分需要 GPU 或网络时是 0；出现可能由预演本身造成的错误时是 3。"
 )]
 pub(crate) struct RehearseArgs {
     /// Let the trainer use the network for missing configs, tokenizers and datasets
@@ -75,7 +77,7 @@ impl Tool for RehearseArgs {
     }
 }
 
-/// Exit status 1: the launch is refused.
+/// Exit status 1: the launch is refused; 3: nobody knows.
 fn run(mut launch: Launch, online: bool, timeout: Duration, host: &Host) -> Result<u8, Vec<Problem>> {
     stand_on_the_first_machine(&mut launch, host);
     // Only their shapes are needed.
@@ -100,7 +102,7 @@ fn run(mut launch: Launch, online: bool, timeout: Duration, host: &Host) -> Resu
     } else {
         out_bytes(&styled(|stream| answer.write(&secrets, output.quiet, terminal::width(), stream)))?;
     }
-    Ok(u8::from(answer.ended_by() == "refused"))
+    Ok(answer.verdict().1)
 }
 
 /// Nobody else joins a rehearsal, so this is the first machine.

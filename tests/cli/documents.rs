@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use crate::sandbox::{SYSTEM, Sandbox, on_terminal, plant, without_colours};
+use crate::sandbox::{SWIFT, SYSTEM, Sandbox, on_terminal, plant, without_colours};
 
 const ENGLISH: &str = "README.md";
 const CHINESE: &str = "README.zh-CN.md";
@@ -510,6 +510,10 @@ fn the_table_of_exit_statuses_is_what_happens() {
             "`1` (`zlaunch fit`)",
             vec!["fit", "--params", "70B", "--gpus", "1", "--gpu-memory", "8GiB", "--host-memory", "8GiB"],
         ),
+        (
+            "`3` (`zlaunch rehearse`)",
+            [&["rehearse", "--nproc-per-node", "2", "--deepspeed", "zero2", "--"], SWIFT].concat(),
+        ),
         ("`125`", vec!["--deepspeed", "zero9", "--", "swift", "sft"]),
         ("`126`", vec!["--", "./not-executable"]),
         ("`127`", vec!["--", "./not-there"]),
@@ -517,8 +521,10 @@ fn the_table_of_exit_statuses_is_what_happens() {
     ]);
     let rows = table("exit statuses");
     assert_eq!(rows.iter().map(|row| row[0].as_str()).collect::<BTreeSet<_>>(), tried.keys().copied().collect());
+    let dying = Sandbox::new();
+    dying.executable("env/bin/python3.11", "#!/bin/sh\necho '{\"event\": \"start\"}'\n");
     for (row, words) in tried {
-        let status = sandbox.run(&words).status.unwrap();
+        let status = if words[0] == "rehearse" { &dying } else { &sandbox }.run(&words).status.unwrap();
         let wanted = inline(row).next().map_or(7, |digits| digits.parse().unwrap());
         assert_eq!(status, wanted, "{row}: {words:?}");
     }

@@ -57,23 +57,26 @@ fn rehearsed(sandbox: &Sandbox, options: &[&str]) -> Run {
 #[test]
 fn it_arrives_with_the_planned_config() {
     let sandbox = telling(&format!(
-        "{}\n{{\"event\": \"step\"}}\n{{\"event\": \"end\", \"why\": \"the first step\"}}",
-        initialized("$config")
+        "{}\n{{\"event\": \"step\"}}\n{}\n{{\"event\": \"end\", \"why\": \"the first step\"}}",
+        initialized("$config"),
+        r#"{"event": "values", "done": ["forward", "backward", "optimizer step"], "ended_by": "end"}"#
     ));
     let run = rehearsed(&sandbox, &[]);
     run.succeeded_silently();
     for said in [
-        "arguments   Seq2SeqTrainingArguments\n",
-        "model       Qwen3ForCausalLM, 8,190,735,360 parameters, 21,823,488 of them trained\n",
-        "dataset     300 rows\n",
-        "DeepSpeed   arrived with the planned config\n",
-        "first step  the shapes in the forward pass match\n",
+        "arguments  Seq2SeqTrainingArguments\n",
+        "model      Qwen3ForCausalLM, 8,190,735,360 parameters, 21,823,488 of them trained\n",
+        "dataset    300 rows\n",
+        "DeepSpeed  arrived with the planned config\n",
+        "covered    full-size shapes, forward, backward, optimizer step; not the weights on disk\n",
         "arrived: rank 0 of 2 in ",
     ] {
         assert!(run.stdout.contains(said), "{said}: {}", run.stdout);
     }
     let json = rehearsed(&sandbox, &["--format", "json"]).json();
     assert_eq!(json["rehearsal"]["refused"], false);
+    assert_eq!(json["rehearsal"]["verdict"], "arrived");
+    assert_eq!(json["rehearsal"]["covered"].as_array().unwrap().len(), 4);
     assert_eq!(json["rehearsal"]["reached"], "step");
     assert_eq!(json["rehearsal"]["initialize"][0]["differences"].as_array().unwrap().len(), 0);
     assert_eq!(json["config"]["zero_optimization"]["stage"], 2);
@@ -82,7 +85,8 @@ fn it_arrives_with_the_planned_config() {
 
 #[test]
 fn a_key_that_arrives_with_another_value_is_shown() {
-    let run = rehearsed(&telling(&initialized("{}")), &[]);
+    let ended = "\n{\"event\": \"end\", \"why\": \"the first step\"}";
+    let run = rehearsed(&telling(&(initialized("{}") + ended)), &[]);
     run.succeeded();
     assert!(
         run.stdout.contains(
@@ -90,6 +94,10 @@ fn a_key_that_arrives_with_another_value_is_shown() {
         )
     );
     assert!(run.stdout.contains("  --> zero_optimization.stage: 2 planned, null arrived\n"), "{}", run.stdout);
+    let reference = initialized("{}").replace("\"trainable\"", "\"compared\": false, \"trainable\"");
+    let run = rehearsed(&telling(&(reference + ended)), &[]);
+    run.succeeded_silently();
+    assert!(!run.stdout.contains("planned, "), "{}", run.stdout);
 }
 
 #[test]
@@ -111,26 +119,35 @@ fn a_refusal_is_shown_with_its_place() {
 
 #[test]
 fn what_the_pretence_cannot_do_is_no_refusal() {
-    for (event, says) in [
-        ("limit", "note[rehearsal]: rehearsed up to the trainer; the rest needs a GPU: RuntimeError: no\n"),
+    for (event, status, verdict, says) in [
+        (
+            "limit",
+            0,
+            "incomplete, the rest needs a GPU",
+            "note[rehearsal]: rehearsed up to the trainer; the rest needs a GPU: RuntimeError: no\n",
+        ),
         (
             "unsure",
+            3,
+            "not sure",
             "note[rehearsal]: rehearsed up to the trainer; the next failure may come from the rehearsal itself: RuntimeError: no\n",
         ),
         (
             "network",
+            0,
+            "incomplete, the rest needs the network",
             "note[rehearsal]: rehearsed up to the trainer; the rest needs the network: RuntimeError: no\n  help: --online\n",
         ),
     ] {
         let told = format!(r#"{{"event": "{event}", "type": "RuntimeError", "message": "no", "where": []}}"#);
         let run = rehearsed(&telling(&told), &[]);
-        run.succeeded_silently();
+        assert_eq!((run.status, run.stderr.as_str()), (Some(status), ""), "{}", run.stdout);
         assert!(run.stdout.contains(says), "{}", run.stdout);
-        assert!(run.stdout.contains("\nincomplete") && run.stdout.contains(": rank 0 of 2 in "), "{}", run.stdout);
+        assert!(run.stdout.contains(&format!("\n{verdict}: rank 0 of 2 in ")), "{}", run.stdout);
     }
     let died = sandbox(&format!("cat <<END\n{STARTED}\nEND\necho a last word >&2\nkill -9 $$"));
     let run = rehearsed(&died, &[]);
-    run.succeeded();
+    assert_eq!(run.status, Some(3), "{}", run.stdout);
     assert!(run.stdout.contains("then the process ended: exit status: 137: a last word\n"), "{}", run.stdout);
     let ended = rehearsed(&telling(r#"{"event": "end", "why": "itself"}"#), &[]);
     assert!(ended.stdout.contains("ended without calling deepspeed.initialize"), "{}", ended.stdout);
@@ -139,7 +156,7 @@ fn what_the_pretence_cannot_do_is_no_refusal() {
 #[test]
 fn its_time_is_limited() {
     let run = rehearsed(&sandbox(&format!("cat <<END\n{STARTED}\nEND\nsleep 1000")), &["--timeout", "1"]);
-    run.succeeded();
+    assert_eq!(run.status, Some(3), "{}", run.stdout);
     assert!(
         run.stdout.contains("note[rehearsal]: rehearsed up to the trainer in 1 s\n  help: --timeout"),
         "{}",
@@ -174,7 +191,7 @@ fn it_is_rank_0_of_all_machines_behind_a_prefix_too() {
         sandbox("printf '{\"event\": \"start\", \"A\": \"%s\", \"spec\": %s}' \"$A\" \"$(tr -d '\\n' < \"$2\")\"");
     let options = ["rehearse", "--nnodes", "3", "--nproc-per-node", "8", "--deepspeed", "zero2", "--timeout", "60"];
     let run = sandbox.run([&options[..], &["--online", "--format", "json", "--", "env", "A=b"], SWIFT].concat());
-    run.succeeded();
+    assert_eq!(run.status, Some(3), "{run:?}");
     let json = run.json();
     assert_eq!(json["rehearsal"]["nnodes"], 3);
     let told = json["rehearsal"]["events"].as_array().unwrap().iter().find(|event| event["event"] == "start").unwrap();

@@ -113,7 +113,8 @@ impl Answer {
     }
 
     fn differences(&self, call: &Value) -> Vec<Difference> {
-        let Some(config) = &self.planned else { return Vec::new() };
+        // A model that is not trained, such as a reference model, gets a config of its own.
+        let Some(config) = self.planned.as_ref().filter(|_| call["compared"] != false) else { return Vec::new() };
         let mut found = Vec::new();
         for key in json::leaves(config, |value| value != "auto") {
             let [planned, arrived] =
@@ -137,6 +138,8 @@ impl Answer {
         let others = self.events.iter().filter(|event| event["event"] != "initialize");
         json!({
             "refused": self.ended_by() == "refused",
+            "verdict": self.verdict().0,
+            "covered": self.covered(),
             "reached": self.stage().map(|stage| stage.0),
             "ended_by": self.ended_by(),
             "message": self.ending().map(|event| &event["message"]),
@@ -170,15 +173,27 @@ impl Answer {
         }
         write!(stream, "{}", TextTable::of_pairs(0, self.rows()).fitted(width))?;
         report::write(&problems, secrets, width, stream);
-        let verdict = match (self.ended_by(), self.stage()) {
-            ("refused", _) => "refused",
-            (_, Some(Stage("initialize" | "step", ..))) => "arrived",
-            ("end", _) => "ended without DeepSpeed",
-            ("limit", _) => "incomplete, the rest needs a GPU",
-            _ => "incomplete",
-        };
-        let [nodes, each] = self.ranks;
+        let ([nodes, each], verdict) = (self.ranks, self.verdict().0);
         writeln!(stream, "{verdict}: rank 0 of {} in {:.1} s", u64::from(nodes) * u64::from(each), self.seconds)
+    }
+
+    /// In a word, and as an exit status. A reason why the rest cannot be tried here is no failure; anything else may be one.
+    pub(super) fn verdict(&self) -> (&'static str, u8) {
+        match self.ended_by() {
+            "refused" => ("refused", 1),
+            "end" if self.all("initialize").next().is_none() => ("ended without DeepSpeed", 0),
+            "end" => ("arrived", 0),
+            "limit" => ("incomplete, the rest needs a GPU", 0),
+            "network" => ("incomplete, the rest needs the network", 0),
+            _ => ("not sure", 3),
+        }
+    }
+
+    /// The shapes of the whole model, and what was done with values by a small one.
+    fn covered(&self) -> Vec<String> {
+        let shapes = self.all("step").take(1).map(|_| "full-size shapes".to_string());
+        let done = self.all("values").flat_map(|event| event["done"].as_array().into_iter().flatten());
+        shapes.chain(done.map(text)).collect()
     }
 
     fn rows(&self) -> impl Iterator<Item = (&'static str, String)> {
@@ -202,7 +217,7 @@ impl Answer {
             ("dataset", (!sizes.is_empty()).then(|| sizes.join(", "))),
             ("trainer", class("trainer")),
             ("DeepSpeed", calls),
-            ("first step", self.all("step").next().map(|_| "the shapes in the forward pass match".to_string())),
+            ("covered", (!self.covered().is_empty()).then(|| self.covered().join(", ") + "; not the weights on disk")),
             ("memory", self.memory.clone()),
         ];
         rows.into_iter().filter_map(|(name, text)| Some((name, text?)))
@@ -213,7 +228,7 @@ impl Answer {
         let model = self.all("model").max_by_key(most).or_else(|| self.all("initialize").max_by_key(most))?;
         let mut line = text(model.get("name").unwrap_or(&model["model"]));
         let trained = self.all("initialize").max_by_key(|event| event["trainable"].as_u64());
-        let all = trained.unwrap_or(model)["parameters"].as_u64();
+        let all = trained.unwrap_or(model)["parameters"].as_u64().or_else(|| most(&model));
         let _ = write!(line, ", {} parameters", grouped(all.unwrap_or_default()));
         if let Some(trainable) = trained.and_then(|event| event["trainable"].as_u64()) {
             let part = if Some(trainable) == all { "all".to_string() } else { grouped(trainable) };
@@ -231,6 +246,14 @@ impl Answer {
                 problem = problem.at(format!("{key}: {planned} planned, {arrived} arrived"));
             }
             problems.extend((!problem.places.is_empty()).then_some(problem));
+        }
+        let failed = |event: &&Value| event["ended_by"] != "end" && event["ended_by"] != self.ended_by();
+        for event in self.all("values").filter(failed) {
+            let why = text(&event["why"]);
+            problems.push(noted(format!(
+                "only shapes were tried from here on: {}",
+                why.lines().next().unwrap_or_default()
+            )));
         }
         problems.extend(self.stop());
         problems

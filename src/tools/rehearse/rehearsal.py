@@ -1,4 +1,4 @@
-"""Runs a training command in this process, on the CPU, as rank 0 of N, up to deepspeed.initialize and the first forward pass.
+"""Runs a training command in this process, on the CPU, as rank 0 of N, through deepspeed.initialize and the first step.
 
     python rehearsal.py SPEC.json
 
@@ -8,12 +8,14 @@ thing that happens.
 Real: the parsers of the launcher and the trainer, tokenizer, dataset, collator, Trainer, callbacks, accelerate, and DeepSpeed's own reading of
 its config. Pretended: N ranks (torch's `fake` process group), a GPU (torch.cuda answers, and what is sent to it stays on the CPU), the weights
 (a model of the right class on the meta device), what is written (it goes to the private folder), and the engine that deepspeed.initialize
-returns, which computes nothing but shapes. This runs in a sandbox, which stops what is not redirected here; `note_other_writes` tells of it.
+returns, which computes nothing but shapes. A second process, forked from this one, has a small model with values and DeepSpeed's own engine: see
+`Miniature`. This runs in a sandbox, which stops what is not redirected here; `note_other_writes` tells of it.
 
 What fails because of the pretence must never look like a refusal of the trainer: see `judge`. Python 3.8 and later, no dependencies.
 """
 import builtins
 import contextlib
+import copy
 import errno
 import functools
 import importlib.abc
@@ -24,6 +26,7 @@ import linecache
 import os
 import re
 import runpy
+import select
 import shutil
 import socket
 import sys
@@ -32,6 +35,7 @@ import threading
 import time
 import traceback
 import types
+import warnings
 
 START = time.time()
 EXECUTE = os.execve
@@ -46,7 +50,8 @@ class Spec:
             fields = json.load(file)
         self.argv = fields["argv"]  # what a launch would execute
         self.place(fields["nnodes"], fields["nproc_per_node"])
-        self.folder = os.path.realpath(fields["folder"])  # private: whatever is written goes there, and zlaunch removes it; files of the plan are below `written` already
+        self.folder = os.path.realpath(fields["folder"])  # private: whatever is written goes there, and zlaunch removes it
+        self.written = os.path.join(self.folder, "written")  # below it, what is written elsewhere, and the files of the plan
         self.online = fields["online"]
         self.stays_offline = os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE")  # so does the launch
         self.rows = fields.get("rows", 1000)  # of each dataset
@@ -65,7 +70,7 @@ class Report:
         self.file = os.fdopen(os.dup(1), "w", encoding="utf-8")
         os.dup2(2, 1)
         self.process = os.getpid()
-        self.reached = "start"
+        self.reached, self.passed = "start", set()
         self.initialized = 0
         self.guessed = False  # which elements a mask chooses, and so a shape
 
@@ -78,6 +83,7 @@ class Report:
 
     def reach(self, stage, **more):
         self.reached = stage
+        self.passed.add(stage)
         self.tell(stage, **more)
 
 
@@ -95,8 +101,74 @@ class Arrived(BaseException):
 
 
 def end(why):
-    REPORT.tell("end", why=why)
     raise Arrived(why)
+
+
+# ---- the miniature: a process with values ----
+
+class Miniature:
+    """A process that is forked from this one before the first model is made. There, a model is two layers deep and 64 wide, its weights have values, and the
+    first step is really taken. Its answer counts where this process, which is for the true sizes, knows only shapes: see `agree`."""
+
+    def __init__(self):
+        self.process = None  # its id, in the process that has started it
+        self.is_here = False
+        self.is_shrunk = self.builds = False
+        self.goes_on = False  # after a step, to an evaluation and a checkpoint
+        self.vocabulary = 1
+
+    def start(self):
+        if self.is_here or self.process is not None or threading.current_thread() is not threading.main_thread():
+            return
+        self.pipe, pipe = os.pipe()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Others are threads of libraries that can be forked.
+            self.process = os.fork()
+        if self.process:
+            os.close(pipe)
+            return
+        os.close(self.pipe)
+        self.process, self.is_here = None, True
+        log = os.open(private("miniature.log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        os.dup2(log, 1)
+        os.dup2(log, 2)
+        REPORT.file, REPORT.process = os.fdopen(pipe, "w", encoding="utf-8"), os.getpid()
+        if os.path.isdir(SPEC.written):
+            shutil.copytree(SPEC.written, private("miniature"), symlinks=True)
+        SPEC.written = private("miniature")
+        sys.modules["torch"].set_num_threads(1)  # Its threads are not forked.
+
+    def cannot(self, why):
+        """It has nothing to say, and the shapes are all that is known."""
+        REPORT.tell("shapes", why=why)
+        finish()
+
+    def answer(self, patience):
+        """Its events up to the last one, which says how it ended. None are there if it was stopped."""
+        found, text, until = [], b"", time.time() + patience
+        while select.select([self.pipe], [], [], max(0, until - time.time()))[0]:
+            part = os.read(self.pipe, 1 << 16)
+            text += part
+            if not part:
+                break
+            found = [json.loads(line) for line in text.split(b"\n")[:-1]]
+            if found and found[-1]["event"] in ENDINGS:
+                break
+        self.stop()
+        return found if found and found[-1]["event"] in ENDINGS else []
+
+    def stop(self):
+        with contextlib.suppress(OSError):
+            os.kill(self.process, signal.SIGKILL)
+            os.waitpid(self.process, 0)
+
+
+MINIATURE = Miniature()
+LOGITS = 1 << 26  # of a batch
+LARGEST = 1 << 29  # parameters of a model that is not made by transformers
+ENDINGS = ("end", "refused", "limit", "unsure", "network", "unable", "shapes")
 
 
 # ---- the world outside: nothing is written there, and nothing is asked of the network ----
@@ -132,7 +204,7 @@ def private(name):
 def in_private_folder(path):
     """Where what is not Python has to write a file."""
     path = os.path.abspath(path)
-    return path if path.startswith(SPEC.folder + "/") else private("written") + path
+    return path if path.startswith(SPEC.folder + "/") else SPEC.written + path
 
 
 def is_here(address):
@@ -161,15 +233,15 @@ def unreachable(function):
 
 def write_into_private_folder():
     """Files and folders that are made anywhere else are made below `written`, and found there again."""
-    below = private("written")
     real = {name: getattr(os, name) for name in "open mkdir stat lstat statvfs listdir scandir access remove unlink rmdir rename replace chmod utime symlink link".split()}
     real_open = builtins.open
 
     def is_elsewhere(path):
-        return isinstance(path, (str, os.PathLike)) and not os.path.abspath(path).startswith((SPEC.folder + "/", "/dev/", "/proc/"))
+        return isinstance(path, (str, bytes, os.PathLike)) and not os.path.abspath(os.fsdecode(path)).startswith((SPEC.folder + "/", "/dev/", "/proc/"))
 
     def copy_of(path):
-        return below + os.path.abspath(path)
+        copy = SPEC.written + os.path.abspath(os.fsdecode(path))
+        return os.fsencode(copy) if isinstance(path, bytes) else copy
 
     def seen(path):
         """Where a file is read from."""
@@ -345,7 +417,7 @@ def pretend_gpu(torch):
     answers = {
         "is_available": True, "current_device": 0, "get_device_name": device.name, "get_device_capability": (9, 0), "get_device_properties": device,
         "mem_get_info": (memory, memory), "is_initialized": True, "is_bf16_supported": True, "is_tf32_supported": True, "get_arch_list": ["sm_80", "sm_90"], "memory_stats": {}, "memory_summary": "",
-        "can_device_access_peer": True}
+        "can_device_access_peer": True, "is_current_stream_capturing": False}
     nothing = ("init _lazy_init set_device synchronize empty_cache ipc_collect manual_seed manual_seed_all seed reset_peak_memory_stats reset_max_memory_allocated set_rng_state "
                "set_rng_state_all set_per_process_memory_fraction set_stream")
     zero = [name for name in dir(cuda) if name in ("memory_allocated", "memory_reserved", "memory_cached") or name.startswith("max_memory_")]
@@ -367,6 +439,7 @@ def pretend_gpu(torch):
             setattr(torch.accelerator, name, answering(answer))
     redirection(torch)().__enter__()
     load_in_this_process(torch.utils.data.DataLoader)
+    load_few_rows(torch.utils.data._utils.fetch._BaseDatasetFetcher)
     fuse_on_meta(torch)
     cast_on_meta(torch.autocast)
 
@@ -384,12 +457,12 @@ def fuse_on_meta(torch):
 
 
 def cast_on_meta(autocast):
-    """Models turn autocast off for the device of a tensor; older torch knows none for meta."""
+    """Models turn autocast off for the device of a tensor; older torch knows none for meta. Where there are values, they are on the CPU."""
     init = autocast.__init__
 
     @functools.wraps(init)
     def __init__(self, device_type, *args, **options):
-        init(self, "cuda" if device_type == "meta" else device_type, *args, **options)
+        init(self, "cpu" if device_type == "cuda" and MINIATURE.is_here else "cuda" if device_type == "meta" else device_type, *args, **options)
 
     autocast.__init__ = __init__
 
@@ -402,8 +475,38 @@ def load_in_this_process(loader):
     def __init__(self, *args, **options):
         init(self, *args, **options)
         self.num_workers, self.pin_memory, self.prefetch_factor = 0, False, None
+        self.__dict__["persistent_workers"] = False
 
     loader.__init__ = __init__
+
+
+def load_few_rows(fetcher):
+    """Logits with values take memory and time, so a batch of the miniature has few tokens, but two rows."""
+    init = fetcher.__init__
+    plain = {"input_ids", "labels", "attention_mask", "token_type_ids", "completion_mask", "assistant_masks", "loss_scale", "length"}
+
+    def length(row):
+        parts = row.values() if isinstance(row, dict) else row if isinstance(row, (list, tuple)) else ()
+        return max((len(part) for part in parts if hasattr(part, "__len__") and not isinstance(part, str)), default=1)
+
+    def few(rows):
+        room = max(256, LOGITS // MINIATURE.vocabulary)
+        longest = max(map(length, rows), default=1)
+        rows = rows[:max(2, room // max(1, longest))]
+        if longest * len(rows) > room and all(isinstance(row, dict) and set(row) <= plain for row in rows):
+            # The end of a row has the answer.
+            return [{name: part[-(room // 2):] if hasattr(part, "__len__") else part for name, part in row.items()} for row in rows]
+        if longest * len(rows) > 16 * room:
+            MINIATURE.cannot(f"a row of {longest} tokens would take long on a CPU")
+        return rows
+
+    def __init__(self, dataset, auto_collation, collate_fn, drop_last):
+        def collate(rows):
+            return collate_fn(few(rows) if MINIATURE.is_here and isinstance(rows, list) else rows)
+
+        init(self, dataset, auto_collation, collate if auto_collation else collate_fn, drop_last)
+
+    fetcher.__init__ = __init__
 
 
 def redirection(torch):
@@ -494,7 +597,7 @@ def pretend_ranks(dist):
     """Every process group is torch's `fake` one, of which this process is rank 0. Every rank has what rank 0 has."""
     import torch.testing._internal.distributed.fake_pg as fake  # registers the backend
 
-    start, group_of = dist.init_process_group, dist.new_group
+    start, group_of, gather_into = dist.init_process_group, dist.new_group, dist.all_gather_into_tensor
 
     @functools.wraps(start)
     def init_process_group(backend=None, init_method=None, timeout=None, world_size=-1, rank=-1, store=None, **more):
@@ -519,10 +622,15 @@ def pretend_ranks(dist):
             if not it.is_meta and not tensor.is_meta and it.shape == tensor.shape:
                 it.copy_(tensor)
 
+    @functools.wraps(gather_into)
+    def all_gather_into_tensor(output_tensor, input_tensor, *more, **options):
+        # The fake group copies without a look at the shapes.
+        return gather_into(output_tensor.view(-1), input_tensor.reshape(-1), *more, **options)
+
     def gather(tensor, gather_list=None, *_, **__):
         all_gather(gather_list or [], tensor)
 
-    replaced = {function.__name__: function for function in (init_process_group, new_group, all_gather_object, gather_object, scatter_object_list, all_gather, gather)}
+    replaced = {function.__name__: function for function in (init_process_group, new_group, all_gather_object, gather_object, scatter_object_list, all_gather, all_gather_into_tensor, gather)}
     replaced.update(broadcast_object_list=lambda *_, **__: None, monitored_barrier=lambda *_, **__: None, barrier=lambda *_, **__: None)
     for module in (dist, dist.distributed_c10d):
         for name, function in replaced.items():
@@ -538,9 +646,30 @@ def hook_modeling(module):
     from_config, resize = model_class._from_config.__func__, model_class.resize_token_embeddings
 
     def _from_config(cls, config, **options):
+        MINIATURE.start()
+        if MINIATURE.is_here:
+            return small(functools.partial(from_config, cls, **options), config)
         with torch.device("meta"):
             model = from_config(cls, config, **options)
         REPORT.reach("model", name=cls.__name__, parameters=sum(p.numel() for p in model.parameters()))
+        return model
+
+    def small(make, config):
+        MINIATURE.builds = True
+        try:
+            config = shrunk(config)
+            with torch.device("cpu"):
+                model = make(config)
+            with torch.no_grad():
+                for weight in model.parameters():
+                    if not weight.isfinite().all():
+                        weight.normal_(std=0.02)
+                if MINIATURE.is_shrunk:
+                    tokens = {name: torch.tensor([[1, 2, 3]]) for name in ("input_ids", "decoder_input_ids")[:2 if config.is_encoder_decoder else 1]}
+                    model.eval()(**tokens)
+        except Exception as error:
+            MINIATURE.cannot(f"{type(config).__name__} cannot be shrunk: {type(error).__name__}: {error}")
+        MINIATURE.builds = False
         return model
 
     def from_pretrained(cls, path=None, *positional, **options):
@@ -560,7 +689,7 @@ def hook_modeling(module):
             check_quantizer(module, quantization)
         name = "dtype" if re.search(r'pop\("dtype"', inspect.getsource(from_config)) else "torch_dtype"
         model = cls._from_config(config, **{name: dtype}, **more)
-        model.name_or_path = str(path)
+        model.name_or_path = model.config._name_or_path = str(path)
         if quantization is not None:
             mark_quantized(model, quantization)
         note_missing_weights(path)
@@ -573,11 +702,78 @@ def hook_modeling(module):
         # The mean of weights that are not there cannot be taken.
         return resize(self, *args, **(dict(options, mean_resizing=False) if "mean_resizing" in inspect.signature(resize).parameters else options))
 
+    save = model_class.save_pretrained
     model_class._from_config, model_class.from_pretrained = classmethod(_from_config), classmethod(from_pretrained)
-    model_class.save_pretrained = lambda *_, **__: None
+    model_class.save_pretrained = functools.wraps(save)(lambda *args, **options: save(*args, **options) if MINIATURE.is_here else None)
     model_class.resize_token_embeddings = resize_token_embeddings
     # Batches are sent to where the model says it is: they are data, and real until they meet a weight.
     model_class.device = property(lambda self: torch.device("cuda", 0))
+
+
+# What a config calls its sizes, and what they are in a miniature. Of lists about layers, two entries are left.
+SIZES = {
+    64: "hidden_size n_embd d_model embed_dim dim out_hidden_size word_embed_proj_dim text_embed_dim projection_dim lru_width",
+    2: "num_hidden_layers n_layer n_layers num_layers encoder_layers decoder_layers num_decoder_layers depth num_experts_per_tok moe_topk moe_k",
+    4: "num_attention_heads n_head n_heads num_heads encoder_attention_heads decoder_attention_heads num_experts num_local_experts n_routed_experts moe_num_experts",
+    16: "head_dim d_kv qk_head_dim v_head_dim q_lora_rank kv_lora_rank kv_channels global_head_dim linear_key_head_dim linear_value_head_dim rotary_dim",
+    8: "qk_rope_head_dim qk_nope_head_dim index_head_dim index_topk",
+    32: "moe_intermediate_size shared_expert_intermediate_size expert_ffn_hidden_size hidden_size_per_layer_input",
+    128: "intermediate_size ffn_dim n_inner d_ff ffn_hidden_size encoder_ffn_dim decoder_ffn_dim mlp_hidden_size dense_intermediate_size intermediate_size_mlp shared_intermediate_size",
+    1: "n_group topk_group first_k_dense_replace n_shared_experts",
+}
+SIZE_OF = {name: size for size, names in SIZES.items() for name in names.split()}
+LISTS = "layer_types mlp_layer_types layers_block_type attention_layers no_rope_layers mlp_only_layers fullatt_block_indexes deepstack_visual_indexes moe_layers cross_attention_layers".split()
+
+
+def shrunk(config):
+    """The same model, two layers deep and 64 wide, with all of its vocabulary."""
+    config = copy.deepcopy(config)
+    shrink(config)
+    return config
+
+
+def shrink(config):
+    sizes = {name: value for name, value in vars(config).items() if isinstance(value, int) and not isinstance(value, bool)}
+    MINIATURE.vocabulary = max(MINIATURE.vocabulary, sizes.get("vocab_size", 1))
+    for part in vars(config).values():
+        if hasattr(part, "to_dict") and hasattr(part, "model_type"):
+            shrink(part)
+    width = next((sizes[name] for name in SIZES[64].split() if name in sizes), 0)
+    if width <= 128:
+        return
+    MINIATURE.is_shrunk = True
+    heads = next((sizes[name] for name in SIZES[4].split() if name in sizes), 4)
+    changes = {name: min(value, SIZE_OF[name]) for name, value in sizes.items() if name in SIZE_OF and value > 0}
+    for name in ("num_key_value_heads", "num_kv_heads", "n_head_kv", "num_global_key_value_heads"):
+        if sizes.get(name):
+            changes[name] = max(1, 4 * min(sizes[name], heads) // heads)
+    if "head_dim" in sizes and sizes["head_dim"] == sizes.get("qk_rope_head_dim"):
+        changes["head_dim"] = SIZE_OF["qk_rope_head_dim"]
+    for name in LISTS:
+        given = getattr(config, name, None)
+        if isinstance(given, (list, tuple)) and given:
+            # Numbers of layers, or something for each layer, of which both kinds are kept.
+            is_numbers = name.endswith(("indexes", "_layers")) and all(isinstance(it, int) for it in given) and not set(given) <= {0, 1}
+            changes[name] = [it for it in given if it < 2] if is_numbers else [given[0], next((it for it in given if it != given[0]), given[0])]
+    for name in ("rope_scaling", "rope_parameters"):
+        rope = getattr(config, name, None)
+        if isinstance(rope, dict):
+            shrink_rope(rope)
+    for name, value in changes.items():
+        with contextlib.suppress(AttributeError):
+            setattr(config, name, value)
+
+
+def shrink_rope(rope):
+    """Lists of it have a number for each pair of a head's dimensions, or parts that add up to these."""
+    for name, value in list(rope.items()):
+        if isinstance(value, dict):
+            shrink_rope(value)
+        elif name == "mrope_section" and isinstance(value, list):
+            part = 8 // len(value)
+            rope[name] = [8 - part * (len(value) - 1)] + [part] * (len(value) - 1)
+        elif name in ("short_factor", "long_factor") and isinstance(value, list):
+            rope[name] = value[:8]
 
 
 def note_missing_weights(path):
@@ -609,14 +805,15 @@ def mark_quantized(model, quantization):
 
 # ---- the dataset: its first rows, and nothing in the user's cache ----
 
+def first_rows(data, count):
+    if isinstance(data, dict):
+        return type(data)({name: first_rows(part, count) for name, part in data.items()})
+    rows = getattr(data, "num_rows", None) if hasattr(data, "select") else None
+    return data.select(range(count)) if rows is not None and rows > count else data
+
+
 def hook_datasets(module):
     module.disable_caching()
-    def first_rows(data):
-        if isinstance(data, dict):
-            return type(data)({name: first_rows(part) for name, part in data.items()})
-        rows = getattr(data, "num_rows", None) if hasattr(data, "select") else None
-        REPORT.reach("dataset", rows=rows)
-        return data.select(range(SPEC.rows)) if rows is not None and rows > SPEC.rows else data
 
     def here(function, then=lambda result: result):
         """In this process: others, which may be started anew, write where they are told to."""
@@ -628,8 +825,13 @@ def hook_datasets(module):
 
         return called
 
-    module.load_dataset = module.load.load_dataset = here(module.load_dataset, first_rows)
-    module.load_from_disk = module.load.load_from_disk = here(module.load_from_disk, first_rows)
+    def loaded(data):
+        for part in data.values() if isinstance(data, dict) else [data]:
+            REPORT.reach("dataset", rows=getattr(part, "num_rows", None) if hasattr(part, "select") else None)
+        return first_rows(data, SPEC.rows)
+
+    module.load_dataset = module.load.load_dataset = here(module.load_dataset, loaded)
+    module.load_from_disk = module.load.load_from_disk = here(module.load_from_disk, loaded)
     for holder in (module.Dataset, module.DatasetDict):
         holder.map, holder.save_to_disk = here(holder.map), here(holder.save_to_disk)
 
@@ -662,9 +864,27 @@ def hook_trainer(module):
         REPORT.reach("trainer", of=type(self).__name__)
 
     trainer.__init__ = __init__
-    for name in ("init_hf_repo", "push_to_hub", "_push_from_checkpoint", "save_model"):
+    for name in ("init_hf_repo", "push_to_hub", "_push_from_checkpoint"):
         if hasattr(trainer, name):
             setattr(trainer, name, lambda *_, **__: None)
+    save, after_step = trainer.save_model, trainer._maybe_log_save_evaluate
+    trainer.save_model = functools.wraps(save)(lambda *args, **options: save(*args, **options) if MINIATURE.is_here else None)
+
+    @functools.wraps(after_step)
+    def log_save_evaluate(self, *args, **options):
+        """What the arguments ask for at some step is done after the first."""
+        evaluates = "no" not in str(getattr(self.args, "eval_strategy", None) or getattr(self.args, "evaluation_strategy", "no")).lower()
+        saves = "no" not in str(self.args.save_strategy).lower()
+        if evaluates and self.eval_dataset is not None:
+            self.eval_dataset = first_rows(self.eval_dataset, 2 * self.args.eval_batch_size)
+        self.control.should_evaluate, self.control.should_save = evaluates, saves
+        after_step(self, *args, **options)
+        for name in ["evaluation"] * evaluates + ["checkpoint"] * saves:
+            REPORT.reach(name)
+        end("the first step")
+
+    trainer._maybe_log_save_evaluate = log_save_evaluate
+    MINIATURE.goes_on = True
 
 
 # ---- DeepSpeed ----
@@ -732,6 +952,8 @@ def hook_deepspeed(module):
                    collate_fn=None, config=None, mesh_param=None, config_params=None, **more):
         # As DeepSpeed's own begins.
         assert model is not None, "deepspeed.initialize requires a model"
+        if sum(p.numel() for p in model.parameters()) < LARGEST and not any(p.is_meta for p in model.parameters()):
+            MINIATURE.start()  # No model was made by transformers; this one has values.
         given = config if config is not None else config_params
         named = getattr(args, "deepspeed_config", None)
         if named is not None:
@@ -741,10 +963,14 @@ def hook_deepspeed(module):
         if not module.comm.is_initialized():
             module.init_distributed(dist_init_required=dist_init_required)
         read = module.DeepSpeedConfig(given, mpu)
+        getattr(module, "set_optimizer_flags", lambda *_: None)(read, model)
         parameters = list(model.parameters())
         REPORT.initialized += 1
         REPORT.reach("initialize", config=read._param_dict, model=type(model).__name__, parameters=sum(p.numel() for p in parameters),
-                     trainable=sum(p.numel() for p in parameters if p.requires_grad))
+                     trainable=sum(p.numel() for p in parameters if p.requires_grad), compared=(optimizer is not None or read.optimizer_name is not None) and not MINIATURE.is_shrunk)
+        if MINIATURE.is_here:
+            return real_engine(args=args, model=model, optimizer=optimizer, model_parameters=model_parameters, training_data=training_data, lr_scheduler=lr_scheduler,
+                               mpu=mpu, dist_init_required=dist_init_required, collate_fn=collate_fn, config=copy.deepcopy(config if config is not None else config_params), **more)
         engine = RehearsedEngine(model, read, optimizer, lr_scheduler, mpu)
         own(engine._do_sanity_check)
         groups = list(model_parameters) if model_parameters is not None else parameters
@@ -769,6 +995,55 @@ def hook_deepspeed(module):
         if training_data is not None:
             loader = torch.utils.data.DataLoader(training_data, batch_size=read.train_micro_batch_size_per_gpu, collate_fn=collate_fn)
         return engine, basic, loader, lr_scheduler
+
+    def real_engine(**given):
+        """DeepSpeed's own, on the CPU. Every rank has what this one has."""
+        from deepspeed.accelerator import cpu_accelerator, set_accelerator
+
+        class Processor(cpu_accelerator.CPU_Accelerator):
+            def is_fp16_supported(self):
+                return True
+
+            def device_count(self):
+                return SPEC.nproc_per_node
+
+        set_accelerator(Processor())
+        for partitioned, init in inits.items():
+            partitioned.__init__ = init
+        module.zero.GatheredParameters = gathered
+        result = own_initialize(**given)
+        watch(type(result[0]))
+        return result
+
+    def watch(engine):
+        """Says what has been done, and ends after a step."""
+        if hasattr(engine.step, "__wrapped__"):
+            return
+        methods, start = {name: getattr(engine, name) for name in ("forward", "backward", "step")}, time.process_time()
+
+        def forward(self, *args, **options):
+            result = methods["forward"](self, *args, **options)
+            REPORT.reach("forward")
+            return result
+
+        def backward(self, *args, **options):
+            result = methods["backward"](self, *args, **options)
+            REPORT.reach("backward")
+            if (time.process_time() - start) / (self.micro_steps + 1) * self.gradient_accumulation_steps() > 20:
+                end("the first backward pass")  # As many of these as make a step would take long.
+            return result
+
+        def step(self, *args, **options):
+            before = self.global_steps
+            result = methods["step"](self, *args, **options)
+            if self.global_steps > before:
+                REPORT.reach("optimizer step")
+                if not MINIATURE.goes_on or before:
+                    end("the first step")
+            return result
+
+        for watched in (forward, backward, step):
+            setattr(engine, watched.__name__, functools.wraps(methods[watched.__name__])(watched))
 
     class Checked(Exception):
         """The real engine has looked at everything, and would now make the partitions of ZeRO."""
@@ -795,7 +1070,7 @@ def hook_deepspeed(module):
                 outer.DeepSpeedConfig(given, mpu)
 
         def __enter__(self):
-            self.device = torch.device("meta")
+            self.device = contextlib.nullcontext() if MINIATURE.builds else torch.device("meta")
             self.device.__enter__()
             return self
 
@@ -804,9 +1079,10 @@ def hook_deepspeed(module):
 
     from deepspeed.runtime.zero import parameter_offload, stage3, stage_1_and_2
 
-    for partitioned in (stage_1_and_2.DeepSpeedZeroOptimizer, stage3.DeepSpeedZeroOptimizer_Stage3, parameter_offload.DeepSpeedZeRoOffload):
+    inits = {it: it.__init__ for it in (stage_1_and_2.DeepSpeedZeroOptimizer, stage3.DeepSpeedZeroOptimizer_Stage3, parameter_offload.DeepSpeedZeRoOffload)}
+    for partitioned in inits:
         partitioned.__init__ = stop
-    outer = module
+    outer, own_initialize, gathered = module, module.initialize, module.zero.GatheredParameters
     module.initialize = initialize
     module.zero.Init = Init
     module.zero.GatheredParameters = lambda *_, **__: contextlib.nullcontext()
@@ -844,9 +1120,20 @@ def hook_tokenizers(module):
     tokenizer.save_pretrained = save_pretrained
 
 
+def hook_safetensors(module):
+    save = module.save_file
+    module.save_file = functools.wraps(save)(lambda tensors, filename, *more, **options: save(tensors, in_private_folder(filename), *more, **options))
+
+
 def hook_triton(module):
     """Kernels that are only defined ask for the driver already."""
     module.driver.set_active(Anything())
+
+
+def hook_compiler(module):
+    """Muon's functions are compiled when they are imported, for which torch's compiler is imported."""
+    if hasattr(module, "dummy_decorator"):
+        module.compile = lambda: module.dummy_decorator
 
 
 def hook_operators(module):
@@ -863,7 +1150,11 @@ def hook_offline(module):
 
 
 def hook_retry(module):
-    module.Retry.sleep = lambda *_: None  # The network does not come back.
+    """The network does not come back."""
+    if hasattr(module, "Retry"):
+        module.Retry.sleep = lambda *_: None
+    elif not SPEC.online:
+        module.time = types.SimpleNamespace(**{**vars(time), "sleep": lambda *_: None})
 
 
 def hook_torchrun(module):
@@ -911,10 +1202,14 @@ HOOKS = {
     "transformers.trainer": hook_trainer,
     "datasets": hook_datasets,
     "huggingface_hub.errors": hook_offline,
+    "safetensors.torch": hook_safetensors,
     "deepspeed": hook_deepspeed,
     "deepspeed.ops.op_builder.builder": hook_operators,
+    "deepspeed.runtime.compiler": hook_compiler,
     "triton.runtime.driver": hook_triton,
     "urllib3.util.retry": hook_retry,
+    "modelscope_hub._legacy_api": hook_retry,
+    "modelscope_hub._openapi": hook_retry,
 }
 
 
@@ -1031,9 +1326,11 @@ def run_python(program, module, words):
 
 # ---- what went wrong, and whose fault it is ----
 
-# A GPU is asked for in earnest, weights have no values, a collective has no partner.
-OF_THE_PRETENCE = re.compile(r"\bmeta (tensor|device)|on meta\b|device\W+meta\b|data-(in)?dependent|Cannot copy out|CUDA|cuda|nvcc|NVIDIA|nvidia|GPU\b|NCCL|[Tt]riton|libcu\w*\.so|"
-                             r"driver|\(os error \d+\)|FakeStore|fake backend|ProcessGroup|RehearsedEngine|SimpleNamespace|'Anything'")
+# A GPU is asked for in earnest.
+OF_THE_GPU = re.compile(r"CUDA|cuda|nvcc|NVIDIA|nvidia|GPU\b|NCCL|[Tt]riton|libcu\w*\.so|driver")
+# Weights have no values, a collective has no partner.
+OF_THE_PRETENCE = re.compile(r"\bmeta (tensor|device)|on meta\b|device\W+meta\b|data-(in)?dependent|Cannot copy out|\(os error \d+\)|FakeStore|fake backend|ProcessGroup|RehearsedEngine|"
+                             r"SimpleNamespace|'Anything'")
 OF_THE_NETWORK = re.compile(r"a rehearsal has no network|offline mode|couldn't connect|Couldn't reach|cannot find the requested files in the (local|disk) cache|Max retries exceeded|"
                             r"Name or service not known|Connection(Error| refused)|LocalEntryNotFound|OfflineModeIsEnabled|Cannot reach|Network is unreachable|[Kk]ernels hub has no")
 # The sandbox stops a write in one of these ways, and another program that it stops only fails.
@@ -1069,13 +1366,21 @@ def judge(error):
         return "network"  # It has just asked for something there, and says so in other words.
     if isinstance(error, (MemoryError, RecursionError, PermissionError)) or OF_THE_SANDBOX.search(said):
         return "unsure"
-    if isinstance(error, OSError) and isinstance(error.filename, str) and os.path.exists(private("written") + os.path.dirname(os.path.abspath(error.filename))):
-        return "limit"
+    if isinstance(error, OSError) and isinstance(error.filename, str):
+        # Of what was written here. What cannot be made because of a file that was there before is real.
+        path = os.path.abspath(error.filename)
+        if os.path.lexists(SPEC.written + (path if isinstance(error, FileExistsError) else os.path.dirname(path))):
+            return "unsure"
     frames = frames_of(error)
-    if isinstance(error, (FileNotFoundError, IsADirectoryError, NotADirectoryError)):
+    if isinstance(error, (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError)):
         # What asks for files goes through functions of this file.
         frames = [frame for frame in frames if frame.filename != __file__] or frames
+    if MINIATURE.is_here:
+        # Every operation of torch goes through one of them, and those of the miniature are real.
+        frames = [frame for frame in frames if (frame.filename, frame.name) != (__file__, "__torch_function__")]
     if OF_THE_PRETENCE.search(said) or not frames:
+        return "unsure"
+    if OF_THE_GPU.search(said):
         return "limit"
     last = frames[-1]
     if last.filename == __file__:
@@ -1084,14 +1389,12 @@ def judge(error):
     line = linecache.getline(last.filename, last.lineno).strip()
     is_raised = line.startswith(("raise ", "raise\n", "assert ", "assert("))
     in_torch = re.search(r"/(torch|triton|bitsandbytes|flash_attn|vllm)/", last.filename)
+    if MINIATURE.is_here:
+        return judge_values(error, said, last, is_raised)
     if REPORT.reached in ("initialize", "step"):
         # Shapes are known here, values are not. What the code of a model or trainer raises about its arguments is real.
         is_argument = isinstance(error, TypeError) and re.search("unexpected keyword argument|required positional argument", said)
-        # With a shape that was guessed, only one that names a word of the command is.
-        words = {word for argument in SPEC.argv for word in re.findall(r"\w{4,}", text_of(argument))}
-        is_named = bool(words & set(re.findall(r"\w+", str(error))))
-        is_real = is_argument or is_raised and (is_named if REPORT.guessed or in_torch else True)
-        return "refused" if is_real else "limit" if REPORT.guessed else "unsure"
+        return "refused" if is_argument or is_raised and not REPORT.guessed and not in_torch else "unsure"
     # A call of ours may not be how this version is called, unless it hands on what it was given.
     is_ours = isinstance(error, TypeError) and any(frame.filename == __file__ and frame.name not in ("__init__", "__post_init__") for frame in frames[-4:])
     if is_ours or isinstance(error, NotImplementedError) or in_torch and isinstance(error, RuntimeError):
@@ -1099,13 +1402,40 @@ def judge(error):
     return "refused" if is_raised or isinstance(error, RAISED_BY_PYTHON) or last.filename.endswith(".py") and not in_torch else "unsure"
 
 
-def text_of(argument):
-    """What an argument says; one that names a file of arguments says what is in it."""
-    with contextlib.suppress(OSError, ValueError):
-        if argument.endswith((".yaml", ".yml")) and os.path.getsize(argument) < 1 << 16:
-            with open(argument, encoding="utf-8") as file:
-                return file.read()
-    return "" if os.path.exists(argument) else argument
+# What a CPU is not or does not have, and the types of numbers, which autocast makes the same on a GPU.
+OF_THE_PROCESSOR = re.compile(r"\bcpu\b|CPU|\bdevice|kernel|backend|[Cc]ompil|implemented for|dtype|scalar type")
+
+
+def judge_values(error, said, last, is_raised):
+    """In the miniature. Before `initialize` the true model has had its say."""
+    if "initialize" not in REPORT.passed:
+        return "shapes"
+    is_meant = isinstance(error, ImportError) or is_raised and isinstance(error, (TypeError, ValueError)) or "unexpected keyword argument" in said
+    if OF_THE_PROCESSOR.search(said) or re.search("/deepspeed/|/torch/distributed/", last.filename) and not is_meant:
+        return "limit"  # The engine is not on a GPU, has no other ranks and no operators.
+    if isinstance(error, NotImplementedError) or isinstance(error, AttributeError) and "/site-packages/" in last.filename:
+        return "unsure"
+    if is_raised or isinstance(error, RAISED_BY_PYTHON):
+        return "refused"
+    # Torch's own words about shapes and values, unless it may be the smaller shapes.
+    return "refused" if isinstance(error, RuntimeError) and (not MINIATURE.is_shrunk or "does not require grad" in said) else "unsure"
+
+
+def agree(event, more):
+    """How this process ended, or the miniature, where that knows more."""
+    is_over = event in ("refused", "network", "unable") and "initialize" not in REPORT.passed
+    if MINIATURE.is_here or MINIATURE.process is None or is_over:
+        return event, more
+    told = MINIATURE.answer(max(30, time.time() - START))
+    done = [it["event"] for it in told if it["event"] in ("forward", "backward", "optimizer step", "evaluation", "checkpoint")]
+    other = dict(told[-1]) if told else {"event": "shapes", "why": "the first step took too long, or too much memory"}
+    name = other.pop("event")
+    REPORT.tell("values", done=list(dict.fromkeys(done)), ended_by=name, why=other.get("why") or other.get("message"))
+    for call in told if name == "end" and "initialize" not in REPORT.passed else ():
+        if call["event"] == "initialize":
+            REPORT.tell(**{**call, "parameters": None, "trainable": None})
+    is_known = name in ("end", "refused") or (name, event) in (("unsure", "end"), ("limit", "unsure"))
+    return (name, other) if is_known else (event, more)
 
 
 def last_line():
@@ -1131,23 +1461,26 @@ def main():
     pretend_outside()
     sys.meta_path.insert(0, Finder())
     REPORT.tell("start")
+    event, more = agree(*ending())
+    REPORT.tell(event, **more)
+
+
+def ending():
     try:
         run(SPEC.argv)
-        REPORT.tell("end", why="itself")
-    except Arrived:
-        pass
+    except Arrived as arrived:
+        return "end", {"why": str(arrived)}
     except NotPython as error:
-        REPORT.tell("unable", program=str(error))
+        return "unable", {"program": str(error)}
     except SystemExit as ended:
-        if ended.code in (None, 0):
-            REPORT.tell("end", why="itself")
-        else:
+        if ended.code not in (None, 0):
             message = ended.code if isinstance(ended.code, str) else last_line()
-            REPORT.tell("refused", type="SystemExit", message=str(message), where=where(ended))
+            return "refused", {"type": "SystemExit", "message": str(message), "where": where(ended)}
     except BaseException as error:
         traceback.print_exc()
         told = next((it for it in chain_of(error) if str(it)), error)
-        REPORT.tell(judge(error), type=type(error).__name__, message=str(error) or str(told), where=where(error))
+        return judge(error), {"type": type(error).__name__, "message": str(error) or str(told), "where": where(error)}
+    return "end", {"why": "itself"}
 
 
 if __name__ == "__main__":
