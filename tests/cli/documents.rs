@@ -391,7 +391,7 @@ fn every_example_works() {
     assert!(examples.len() > 14, "{examples:#?}");
     for example in &examples {
         // A rehearsal stands on the first machine.
-        let check = "zlaunch check --node-rank 0 --master-addr localhost --master-port 29511";
+        let check = "zlaunch check --node-rank 0 --master-addr node01 --master-port 29511";
         let line = example.replace("zlaunch rehearse --nnodes", &format!("{check} --nnodes"));
         let run = sandbox.script(&line.replace("zlaunch rehearse", "zlaunch check"));
         assert_eq!(run.status, Some(0), "{example}: {run:?}");
