@@ -199,7 +199,7 @@ pub(super) fn show_checked(
         report::write(&problems, secrets, terminal::width(), stream);
         writeln!(stream, "{counted}")?;
         let lines = wrapped(&secrets.hide_in_text(rests_on), 0, terminal::width().unwrap_or(usize::MAX));
-        write!(stream, "{}", if launch.output.quiet { "" } else { &lines })
+        write!(stream, "{}", if launch.output.quiet || rests_on.is_empty() { "" } else { &lines })
     }))?;
     Ok(status)
 }

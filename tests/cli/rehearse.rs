@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use serde_json::Value;
 
 use crate::sandbox::{Run, SWIFT, Sandbox, ZLAUNCH, start};
 
@@ -192,7 +193,7 @@ fn it_is_rank_0_of_all_machines_behind_a_prefix_too() {
     let options = ["rehearse", "--nnodes", "3", "--nproc-per-node", "8", "--deepspeed", "zero2", "--timeout", "60"];
     let run = sandbox.run([&options[..], &["--online", "--format", "json", "--", "env", "A=b"], SWIFT].concat());
     assert_eq!(run.status, Some(3), "{run:?}");
-    let json = run.json();
+    let json: Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!(json["rehearsal"]["nnodes"], 3);
     let told = json["rehearsal"]["events"].as_array().unwrap().iter().find(|event| event["event"] == "start").unwrap();
     assert_eq!(

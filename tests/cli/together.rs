@@ -129,9 +129,9 @@ fn what_differs_is_told_by_the_first_and_all_fail() {
         }
     });
     for line in [
-        "error: ./data.jsonl is not there on gpu01, 3 bytes (",
-        "warning: NCCL_DEBUG is INFO on gpu02, WARN on the others: ",
-        "warning: gpu01: `./data.jsonl` does not exist\n  help: check the path",
+        "error[unlike-others]: ./data.jsonl is not there on gpu01, 3 bytes (",
+        "warning[unlike-others]: NCCL_DEBUG is INFO on gpu02, WARN on the others: ",
+        "warning[unlike-others]: gpu01: `./data.jsonl` does not exist\n  help: check the path",
         "  help: put it in a folder that all machines share or copy it to each\n",
     ] {
         assert!(runs[0].stdout.contains(line), "{line}\n{}", runs[0].stdout);
@@ -145,7 +145,7 @@ fn a_machine_that_does_not_answer_is_named() {
     let step = Step::new(2);
     let alone = Run::of(&mut step.doctor(0, &["--timeout", "1"]));
     assert!(alone.stdout.contains("1 of 2 machines answered"), "{alone:?}");
-    assert!(alone.stdout.contains("error: no answer from gpu01 within 1 s\n"), "{alone:?}");
+    assert!(alone.stdout.contains("error[no-answer]: no answer from gpu01 within 1 s\n"), "{alone:?}");
     assert_eq!(alone.status, Some(1));
     let json = Run::of(&mut step.doctor(0, &["--timeout", "1", "--format", "json"]));
     let json: Value = serde_json::from_str(&json.stdout).unwrap();
@@ -153,7 +153,7 @@ fn a_machine_that_does_not_answer_is_named() {
     assert_eq!(json["machines"][0]["facts"]["python.deepspeed"], "0.19.8");
     // The other one says why it does not reach the first.
     let other = Run::of(&mut step.doctor(1, &["--timeout", "1"]));
-    let said = format!("error: gpu01 does not reach 0.0.0.0:{} (0.0.0.0: connection refused)\n", step.port);
+    let said = format!("error[no-answer]: gpu01 does not reach 0.0.0.0:{} (0.0.0.0: connection refused)\n", step.port);
     assert!(other.stderr.starts_with(&said) && other.stdout.is_empty() && other.status == Some(1), "{other:?}");
 }
 
@@ -198,7 +198,7 @@ fn only_this_job_is_listened_to() {
         .unwrap();
     let first = ended(first);
     assert!(first.stdout.contains("2 of 2 machines answered") && !first.stdout.contains("0.1 on"), "{first:?}");
-    assert!(first.stdout.contains("warning: the clock of gpu01 differs by"), "{first:?}");
+    assert!(first.stdout.contains("warning[unlike-others]: the clock of gpu01 differs by"), "{first:?}");
 }
 
 #[test]
@@ -248,7 +248,10 @@ fn a_page_about_256_machines_fits_a_screen() {
     let others: Vec<TcpStream> = others.collect();
     let first = ended(first);
     assert!(first.stdout.starts_with("256 of 256 machines answered in "), "{first:?}");
-    assert!(first.stdout.contains("warning: transformers is 2.8.0 on gpu77, 5.19.0 on the others"), "{first:?}");
+    assert!(
+        first.stdout.contains("warning[unlike-others]: transformers is 2.8.0 on gpu77, 5.19.0 on the others"),
+        "{first:?}"
+    );
     assert!(first.stdout.contains("gpu01, gpu02, gpu03 and 252 more"), "{first:?}");
     assert!(first.stdout.lines().count() < 12 && first.stdout.len() < 2500, "{}", first.stdout);
     for stream in &others {
