@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::decision::{Plan, TrainerFacts};
 use super::launch_env::{Environment, Setting};
@@ -199,16 +199,15 @@ impl Plan {
             ("master_addr", known(topology.master_addr.as_ref())),
             ("master_port", known(topology.master_port.as_ref())),
         ];
-        let mut object = Map::new();
-        let mut from = Map::new();
+        let (mut object, mut from) = (json!({}), json!({}));
         for (name, (value, source)) in facts {
-            object.insert(name.to_string(), value.unwrap_or_default());
-            from.extend(source.map(|source| (name.to_string(), source.into())));
+            object[name] = value.into();
+            source.into_iter().for_each(|source| from[name] = source.into());
         }
-        object.insert("engine".to_string(), topology.engine.into());
-        object.insert("evidence".to_string(), topology.evidence.clone().into());
-        object.insert("from".to_string(), Value::Object(from));
-        Value::Object(object)
+        object["engine"] = topology.engine.into();
+        object["evidence"] = topology.evidence.clone().into();
+        object["from"] = from;
+        object
     }
 
     /// A POSIX shell script that does what the launch would do. Bytes, because arguments need not be UTF-8. Scripts are
