@@ -143,6 +143,12 @@ impl Plan {
         let Environment { set, unset, kept } = &self.environment;
         let set: Value = set.iter().map(|setting| (setting.name.clone(), setting.value.to_string_lossy())).collect();
         let kept: Value = kept.iter().cloned().collect();
+        let TrainerFacts { name, version, python, reads, .. } = &self.trainer;
+        let python = python.as_deref().map(Path::to_string_lossy);
+        let mut trainer = json!({"name": name, "version": version, "python": python});
+        if let Some(reads) = reads {
+            trainer["reads"] = reads.as_str().into();
+        }
         json!({
             "version": 1,
             "template": config.map(|PlannedConfig { template, chosen, .. }| json!({
@@ -151,7 +157,7 @@ impl Plan {
                 "chain": template.chain,
                 "chosen": chosen,
             })),
-            "trainer": self.trainer_json(),
+            "trainer": trainer,
             "topology": self.topology_json(),
             "batch": self.batch.as_ref().map(|(size, from)| json!({"value": size, "from": from})),
             "launcher": self.launcher.to_string(),
@@ -170,15 +176,6 @@ impl Plan {
             "argv": self.argv.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>(),
             "diagnostics": diagnostics_json(&self.all_diagnostics()),
         })
-    }
-
-    fn trainer_json(&self) -> Value {
-        let TrainerFacts { name, version, python, reads, .. } = &self.trainer;
-        let python = python.as_deref().map(Path::to_string_lossy);
-        match reads {
-            Some(reads) => json!({"name": name, "version": version, "python": python, "reads": reads}),
-            None => json!({"name": name, "version": version, "python": python}),
-        }
     }
 
     /// Includes what prevents a start on this machine, as a warning: a plan may be made for another machine.
@@ -202,7 +199,9 @@ impl Plan {
         let (mut object, mut from) = (json!({}), json!({}));
         for (name, (value, source)) in facts {
             object[name] = value.into();
-            source.into_iter().for_each(|source| from[name] = source.into());
+            if let Some(source) = source {
+                from[name] = source.into();
+            }
         }
         object["engine"] = topology.engine.into();
         object["evidence"] = topology.evidence.clone().into();

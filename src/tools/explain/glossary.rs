@@ -1,6 +1,7 @@
 //! The texts of `zlaunch explain`. They are one file, which is searched, not parsed: an entry starts with
 //! `# name | other name`, its lines are `field: text`, and `field.zh` is the same in Chinese.
 
+use crate::base::rows::plain;
 use crate::report::Language;
 
 /// In the order in which they are listed, which is that of `topics.txt`.
@@ -21,8 +22,7 @@ impl Topic {
 
     /// The plural, and one of them in English and in Chinese.
     pub(super) fn names(self) -> [&'static str; 3] {
-        let mut names = include_str!("topics.txt").lines().nth(self as usize).unwrap_or_default().split(" | ");
-        [(); 3].map(|()| names.next().unwrap_or_default())
+        plain(include_str!("topics.txt")).nth(self as usize).unwrap_or_default()
     }
 }
 

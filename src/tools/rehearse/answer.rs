@@ -5,25 +5,18 @@ use std::io;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::base::json;
 use crate::base::layout::TextTable;
+use crate::base::rows::plain;
 use crate::plan::{Plan, diagnostics_json};
 use crate::report::fix::{give, run};
 use crate::report::secrets::Secrets;
 use crate::report::{self, Problem, Rule, Severity};
 use crate::tools::explain;
 
-const STAGES: &str = include_str!("stages.txt");
 const ENDINGS: &str = include_str!("endings.txt");
-
-/// The first cells of each row.
-fn rows<const N: usize>(table: &'static str) -> impl DoubleEndedIterator<Item = [&'static str; N]> {
-    let cells = |row: &'static str| row.split('|').map(str::trim).collect::<Vec<_>>().try_into().ok();
-    table.lines().filter(|row| !row.starts_with('#')).filter_map(cells)
-}
 
 const LONGEST: usize = 12;
 
@@ -36,14 +29,6 @@ pub(super) struct Answer {
     pub(super) events: Vec<Value>,
     seconds: f64,
     pub(super) memory: Option<String>,
-}
-
-/// A key of the plan that arrives with another value at `deepspeed.initialize`.
-#[derive(Serialize)]
-struct Difference {
-    key: String,
-    planned: Value,
-    arrived: Value,
 }
 
 impl Answer {
@@ -76,7 +61,7 @@ impl Answer {
     }
 
     fn ending(&self) -> Option<&Value> {
-        self.events.iter().rfind(|event| rows::<4>(ENDINGS).any(|[name, ..]| event["event"] == name))
+        self.events.iter().rfind(|event| plain::<4>(ENDINGS).any(|[name, ..]| event["event"] == name))
     }
 
     pub(super) fn ended_by(&self) -> &str {
@@ -84,7 +69,7 @@ impl Answer {
     }
 
     fn stage(&self) -> Option<[&'static str; 3]> {
-        rows::<3>(STAGES).rfind(|[name, ..]| self.all(name).next().is_some())
+        plain::<3>(include_str!("stages.txt")).rfind(|[name, ..]| self.all(name).next().is_some())
     }
 
     pub(super) fn doing(&self) -> &'static str {
@@ -107,7 +92,8 @@ impl Answer {
         self.all("initialize").chain(self.all("model")).filter_map(|event| event["parameters"].as_u64()).max()
     }
 
-    fn differences(&self, call: &Value) -> Vec<Difference> {
+    /// The keys of the plan that arrive with other values at `deepspeed.initialize`.
+    fn differences(&self, call: &Value) -> Vec<Value> {
         // A model that is not trained, such as a reference model, gets a config of its own.
         let Some(config) = self.planned.as_ref().filter(|_| call["compared"] != false) else { return Vec::new() };
         let mut found = Vec::new();
@@ -118,7 +104,7 @@ impl Answer {
             // accelerate always turns these prints off.
             let is_silenced = key == "steps_per_print" && arrived == "inf";
             if planned != arrived && !same_number && !is_silenced {
-                found.push(Difference { key, planned, arrived });
+                found.push(json!({"key": key, "planned": planned, "arrived": arrived}));
             }
         }
         found
@@ -127,7 +113,7 @@ impl Answer {
     pub(super) fn json(&self) -> Value {
         let calls = self.all("initialize").map(|call| {
             let mut call = call.clone();
-            call["differences"] = json!(self.differences(&call));
+            call["differences"] = self.differences(&call).into();
             call
         });
         let others = self.events.iter().filter(|event| event["event"] != "initialize");
@@ -181,7 +167,7 @@ impl Answer {
     fn row(&self) -> [&'static str; 4] {
         let is_without = self.ended_by() == "end" && self.all("initialize").next().is_none();
         let ended_by = if is_without { "nothing" } else { self.ended_by() };
-        rows::<4>(ENDINGS).find(|[name, ..]| *name == ended_by).unwrap_or(["", "not sure", "3", ""])
+        plain::<4>(ENDINGS).find(|[name, ..]| *name == ended_by).unwrap_or(["", "not sure", "3", ""])
     }
 
     /// The shapes of the whole model, and what was done with values by a small one.
@@ -237,8 +223,9 @@ impl Answer {
         for call in self.all("initialize") {
             let what = format!("deepspeed.initialize of {} gets a different config than planned", text(&call["model"]));
             let mut problem = Problem::warning(Rule::Rehearsal, what);
-            for Difference { key, planned, arrived } in self.differences(call) {
-                problem = problem.at(format!("{key}: {planned} planned, {arrived} arrived"));
+            for it in self.differences(call) {
+                let place = format!("{}: {} planned, {} arrived", text(&it["key"]), it["planned"], it["arrived"]);
+                problem = problem.at(place);
             }
             problems.extend((!problem.places.is_empty()).then_some(problem));
         }
