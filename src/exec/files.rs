@@ -1,6 +1,6 @@
 //! Writes files: each appears whole or not at all, and none is written through a link that somebody else may have planted.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
@@ -106,7 +106,18 @@ pub(super) struct PendingFile<'a> {
 
 impl<'a> PendingFile<'a> {
     pub(super) fn write(path: &'a Path, content: &[u8], mode: u32) -> io::Result<Self> {
-        let (mut file, temporary) = create_beside(path, mode)?;
+        // The name of a file may have 255 bytes.
+        let name: String = path.file_name().unwrap_or_default().to_string_lossy().chars().take(60).collect();
+        let mut attempt = 0;
+        let (mut file, temporary) = loop {
+            let temporary = folder_of(path).join(format!(".{name}.{}.{attempt}", process::id()));
+            match OpenOptions::new().write(true).create_new(true).mode(mode).open(&temporary) {
+                Ok(file) => break (file, temporary),
+                // Left behind by a process with the same pid, on this machine or another.
+                Err(why) if why.kind() == io::ErrorKind::AlreadyExists && attempt < 1000 => attempt += 1,
+                Err(why) => return Err(why),
+            }
+        };
         let pending = PendingFile { path, temporary };
         // Under `ulimit -f` the kernel would end us with SIGXFSZ. With the signal blocked, the write fails instead.
         let before = SigSet::from(Signal::SIGXFSZ).thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
@@ -214,21 +225,6 @@ pub(super) fn remove_stale(folder: &Path, names: &[&str]) {
             || entry.metadata().is_ok_and(|it| it.modified().is_ok_and(|at| at.elapsed().is_ok_and(|it| it > AGE)));
         if names.iter().any(is_ours) && is_old() {
             let _ = fs::remove_file(entry.path());
-        }
-    }
-}
-
-fn create_beside(path: &Path, mode: u32) -> io::Result<(File, PathBuf)> {
-    // The name of a file may have 255 bytes.
-    let name: String = path.file_name().unwrap_or_default().to_string_lossy().chars().take(60).collect();
-    let mut attempt = 0;
-    loop {
-        let temporary = folder_of(path).join(format!(".{name}.{}.{attempt}", process::id()));
-        match OpenOptions::new().write(true).create_new(true).mode(mode).open(&temporary) {
-            Ok(file) => return Ok((file, temporary)),
-            // Left behind by a process with the same pid, on this machine or another.
-            Err(why) if why.kind() == io::ErrorKind::AlreadyExists && attempt < 1000 => attempt += 1,
-            Err(why) => return Err(why),
         }
     }
 }

@@ -192,7 +192,11 @@ impl Supervisor {
                     self.signal_ranks(Signal::SIGTSTP);
                     let stop = SigSet::from(Signal::SIGTSTP);
                     stop.thread_unblock()?;
-                    raise(if is_job_of_shell() { Signal::SIGTSTP } else { Signal::SIGSTOP })?;
+                    // As a job of a shell, which then sees which signal it was. Elsewhere the kernel ignores SIGTSTP.
+                    let parent = Some(getppid());
+                    let is_job =
+                        getpgid(parent).is_ok_and(|group| group != getpgrp()) && getsid(parent) == getsid(None);
+                    raise(if is_job { Signal::SIGTSTP } else { Signal::SIGSTOP })?;
                     stop.thread_block()?;
                 }
                 Ok(signal) => self.signal_ranks(signal),
@@ -256,12 +260,6 @@ impl Supervisor {
             rank.group_is_empty = killpg(rank.group(), None) == Err(Errno::ESRCH);
         }
     }
-}
-
-/// Then SIGTSTP stops this process, and the shell sees which signal it was. Elsewhere the kernel ignores it.
-fn is_job_of_shell() -> bool {
-    let parent = Some(getppid());
-    getpgid(parent).is_ok_and(|group| group != getpgrp()) && getsid(parent) == getsid(None)
 }
 
 fn handled_signals() -> impl Iterator<Item = Signal> {

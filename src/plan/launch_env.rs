@@ -78,14 +78,25 @@ impl EnvironmentInputs<'_> {
         self.apply_job(&mut environment);
         self.apply_launcher(&mut environment);
         self.apply_flags(&mut environment);
-        self.kept(&mut environment);
+        // The user's variables that matter and were not changed are listed in the plan.
+        for name in SHOWN_WHEN_SET.split(' ').filter(|name| self.machine.var_os(name).is_some()) {
+            environment.keep(name, self.machine);
+        }
+        let Environment { set, unset, kept } = &mut environment;
+        kept.retain(|(name, _)| !unset.contains(name) && set.iter().all(|setting| setting.name != *name));
         environment
     }
 
     fn apply_job(&self, environment: &mut Environment) {
         let EnvironmentInputs { topology, understood: UnderstoodLaunch { job, host, .. }, .. } = self;
         if job.trainer.launch.has_own_launcher {
-            environment.for_inner_launcher(topology);
+            // The variables that a console script reads which starts the ranks itself.
+            let several = topology.nnodes.as_ref().filter(|nnodes| nnodes.value > 1);
+            environment.set_if_given(vars::NPROC_PER_NODE, topology.nproc_per_node.as_ref());
+            environment.set_if_given(vars::NNODES, several);
+            environment.set_if_given(vars::NODE_RANK, several.map(|_| &topology.node_rank));
+            environment.set_if_given(vars::MASTER_ADDR, topology.rendezvous_address());
+            environment.set_if_given(vars::MASTER_PORT, topology.master_port.as_ref());
             environment.signals_of_torchrun(false, host);
         }
         if job.trainer.launch.one_gpu_per_rank && self.template.is_some() {
@@ -146,15 +157,6 @@ impl EnvironmentInputs<'_> {
             environment.set(name, value, sourced.from.to_string());
         }
     }
-
-    /// Lists the user's variables that matter and were not changed, for the plan's output.
-    fn kept(&self, environment: &mut Environment) {
-        for name in SHOWN_WHEN_SET.split(' ').filter(|name| self.machine.var_os(name).is_some()) {
-            environment.keep(name, self.machine);
-        }
-        let Environment { set, unset, kept } = environment;
-        kept.retain(|(name, _)| !unset.contains(name) && set.iter().all(|setting| setting.name != *name));
-    }
 }
 
 impl Environment {
@@ -211,16 +213,6 @@ impl Environment {
             let why = format!("{wanted} of {} GPUs ({}): ms-swift needs one per process", devices.len(), nproc.from);
             self.set(vars::CUDA_VISIBLE_DEVICES, chosen, why);
         }
-    }
-
-    /// The variables that a console script reads which starts the ranks itself.
-    fn for_inner_launcher(&mut self, topology: &Topology) {
-        let several = topology.nnodes.as_ref().filter(|nnodes| nnodes.value > 1);
-        self.set_if_given(vars::NPROC_PER_NODE, topology.nproc_per_node.as_ref());
-        self.set_if_given(vars::NNODES, several);
-        self.set_if_given(vars::NODE_RANK, several.map(|_| &topology.node_rank));
-        self.set_if_given(vars::MASTER_ADDR, topology.rendezvous_address());
-        self.set_if_given(vars::MASTER_PORT, topology.master_port.as_ref());
     }
 
     /// torchrun would set 1, which starves the optimizer on the CPU.

@@ -4,12 +4,11 @@ use std::ffi::{OsStr, OsString};
 
 use serde_json::Value;
 
-use super::decision::{Plan, TrainerFacts};
 use super::diagnostics::Diagnostics;
 use super::forwarded_env::{self, ForwardedEnv};
 use super::launch_env::EnvironmentInputs;
 use super::planned_config::{FileKind, PlannedConfig};
-use super::{asked_config, print};
+use super::{Plan, TrainerFacts, asked_config, print};
 use crate::base::source::Sourced;
 use crate::check::{self, Derived, Subject, machine};
 use crate::command::front_end::Ranks;
@@ -363,7 +362,21 @@ impl Planner<'_> {
         }
         let kind = if translated { Launcher::Torchrun } else { kind };
         let argv = match self.understood.prefix() {
-            Some(prefix) => self.wrapped_argv(prefix),
+            // The same launch with zlaunch behind the prefix.
+            Some(prefix) => {
+                let mut zlaunch = vec![host::this_program().into_os_string()];
+                let options = if launch.rehearsed {
+                    zlaunch.push("rehearse".into());
+                    launch.options.iter().filter(|word| *word != "--").cloned().collect()
+                } else {
+                    launch.forwarded_options()
+                };
+                let mut argv = prefix.in_front_of([&zlaunch[..], &options, &["--".into()], &prefix.command].concat());
+                if let Some(path) = self.machine.find_program(&argv[0]) {
+                    argv[0] = path.into_os_string();
+                }
+                argv
+            }
             None => self.argv(kind, translated, &context, path)?,
         };
         let value = config.as_ref().map_or(&Value::Null, |config| &config.value);
@@ -429,23 +442,6 @@ impl Planner<'_> {
             return Err(problems);
         }
         Ok([launcher::prefix(kind, context), words].concat())
-    }
-
-    /// The same launch with zlaunch behind the prefix.
-    fn wrapped_argv(&self, prefix: &Prefix) -> Vec<OsString> {
-        let mut zlaunch = vec![host::this_program().into_os_string()];
-        let launch = self.understood.launch;
-        let options = if launch.rehearsed {
-            zlaunch.push("rehearse".into());
-            launch.options.iter().filter(|word| *word != "--").cloned().collect()
-        } else {
-            launch.forwarded_options()
-        };
-        let mut argv = prefix.in_front_of([&zlaunch[..], &options, &["--".into()], &prefix.command].concat());
-        if let Some(path) = self.machine.find_program(&argv[0]) {
-            argv[0] = path.into_os_string();
-        }
-        argv
     }
 
     /// The first program that is missing here, unless it is only needed elsewhere.

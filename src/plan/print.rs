@@ -6,9 +6,9 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::decision::{Plan, TrainerFacts};
 use super::launch_env::{Environment, Setting};
 use super::planned_config::{FileKind, PlannedConfig};
+use super::{Plan, TrainerFacts};
 use crate::base::layout::{TextTable, escape_controls};
 use crate::base::shell::{Run, printed, quoted, runs};
 use crate::base::source::Sourced;
@@ -18,7 +18,7 @@ use crate::command::target::{Target, base_name};
 use crate::command::trainer;
 use crate::host::{self, terminal};
 use crate::ranks::launcher::Launcher;
-use crate::ranks::launcher::local::{LocalRanks, PER_RANK};
+use crate::ranks::launcher::local::PER_RANK;
 use crate::ranks::topology::Role;
 use crate::report::secrets::{Names, Piece, Secrets};
 use crate::report::{Place, Problem};
@@ -240,28 +240,26 @@ impl Plan {
             script.extend(shell_word(&secrets.in_value(name, value), &mut names));
             script.push(b'\n');
         }
-        let ours = self.local.as_ref().map(|local| self.supervisor_command(local)).unwrap_or_default();
-        if !ours.is_empty() {
+        let mut words: Vec<OsString> = Vec::new();
+        if let Some(local) = &self.local {
+            // A shell cannot supervise several processes, so the script calls zlaunch with everything decided.
+            let count = local.count.to_string();
+            words.push(host::this_program().into_os_string());
+            words.extend(["--launcher", "local", "--trainer", trainer::PASSTHROUGH].map(Into::into));
+            words.extend(["--nproc-per-node", &count].map(Into::into));
+            let address = self.topology.master_addr.as_ref();
+            words.extend(address.into_iter().flat_map(|address| ["--master-addr", &address.value]).map(Into::into));
+            words.push("--".into());
             // The script is complete: ZLAUNCH_* variables of a site must not add to it.
             script
                 .extend(b"for name in $(env | sed -n 's/^\\(ZLAUNCH_[A-Z_]*\\)=.*/\\1/p'); do unset \"$name\"; done\n");
         }
         script.extend(b"exec ");
-        let words = ours.iter().chain(&self.argv).map(OsString::as_os_str);
+        let words = words.iter().chain(&self.argv).map(OsString::as_os_str);
         let words: Vec<_> = secrets.in_words(words).iter().map(|pieces| shell_word(pieces, &mut names)).collect();
         script.extend(words.join(&b' '));
         script.push(b'\n');
         script
-    }
-
-    /// A shell cannot supervise several processes, so the script calls zlaunch with everything decided.
-    fn supervisor_command(&self, local: &LocalRanks) -> Vec<OsString> {
-        let count = local.count.to_string();
-        let mut words = vec!["--launcher", "local", "--trainer", trainer::PASSTHROUGH, "--nproc-per-node", &count];
-        words.extend(self.topology.master_addr.iter().flat_map(|address| ["--master-addr", &address.value]));
-        words.push("--");
-        let zlaunch = host::this_program().into_os_string();
-        std::iter::once(zlaunch).chain(words.into_iter().map(OsString::from)).collect()
     }
 }
 

@@ -277,16 +277,13 @@ impl Comparison<'_> {
             false => below_each_other(&names, &rows, width),
         };
         let coloured = painted(&table, |line| (0..line.len(), style(line)));
-        format!("{coloured}{}{}", self.summary(width), self.of_launch_text(width))
-    }
-
-    fn of_launch_text(&self, width: usize) -> String {
-        let Some(found) = &self.of_launch else { return String::new() };
+        let text = coloured + &self.summary(width);
+        let Some(found) = &self.of_launch else { return text };
         let title = if found.is_empty() { "nothing else differs\n" } else { "\nbesides the config\n" };
         let line = |record::Difference { key, values: [then, now] }: &record::Difference| {
             wrapped(&self.secrets.hide_in_text(&format!("{key}: {then} then, {now} now")), 2, width)
         };
-        title.to_string() + &found.iter().map(line).collect::<String>()
+        text + title + &found.iter().map(line).collect::<String>()
     }
 
     fn summary(&self, width: usize) -> String {

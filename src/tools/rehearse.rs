@@ -101,7 +101,14 @@ fn run(mut launch: Launch, online: bool, timeout: Duration, host: &Host) -> Resu
         report::report(&told, &secrets);
     }
     let mut answer = rehearse(&launch, online, timeout, &plan, host)?;
-    answer.memory = answer.parameters().and_then(|counted| memory(launch, counted, host));
+    // The verdict of `fit` on this launch, with the parameters that were counted.
+    if let Some(counted) = answer.parameters() {
+        let params = Some(Sourced::new(counted, Source::Machine("counted")));
+        let training = TrainingArgs { params, ..TrainingArgs::default() };
+        let (accounting, format) = (Accounting::Real, FitFormat::Text);
+        let request = FitRequest { launch, card: None, training, accounting, format };
+        answer.memory = fit::answer(&request, host).ok().and_then(|report| report.verdict_line());
+    }
     if output.dry_run == Some(Format::Json) {
         let mut json: Value = serde_json::from_slice(&plan.render(Format::Json, &secrets)).unwrap_or_default();
         json["rehearsal"] = secrets.hide(answer.json());
@@ -110,14 +117,6 @@ fn run(mut launch: Launch, online: bool, timeout: Duration, host: &Host) -> Resu
         out_bytes(&styled(|stream| answer.write(&secrets, output.quiet, terminal::width(), stream)))?;
     }
     Ok(answer.verdict().1)
-}
-
-/// The verdict of `fit` on this launch, with the parameters that were counted.
-fn memory(launch: Launch, counted: u64, host: &Host) -> Option<String> {
-    let params = Some(Sourced::new(counted, Source::Machine("counted")));
-    let training = TrainingArgs { params, ..TrainingArgs::default() };
-    let (accounting, format) = (Accounting::Real, FitFormat::Text);
-    fit::answer(&FitRequest { launch, card: None, training, accounting, format }, host).ok()?.verdict_line()
 }
 
 fn rehearse(

@@ -110,7 +110,13 @@ impl Writer {
         }
         object["properties"] = Value::Object(properties);
         object["additionalProperties"] = json!(false);
-        let pairs: Vec<Value> = keys.iter().filter_map(|key| not_both(key, section)).collect();
+        // DeepSpeed refuses a key together with another name of it. An "auto" is dropped before.
+        let not_both = |key: &KeySpec| {
+            let other = key.alias_of.or(key.replaced_by)?.strip_prefix(section)?.strip_prefix('.')?;
+            let written = json!({"not": {"const": "auto"}});
+            Some(json!({"not": {"required": [key.name(), other], "properties": {key.name(): written, other: written}}}))
+        };
+        let pairs: Vec<Value> = keys.iter().filter_map(not_both).collect();
         if policy != UnknownKeys::Ignored && !pairs.is_empty() {
             object["allOf"] = Value::Array(pairs);
         }
@@ -269,13 +275,6 @@ fn free_object(properties: Map<String, Value>) -> Value {
         object["properties"] = Value::Object(properties);
     }
     object
-}
-
-/// DeepSpeed refuses a key together with another name of it. An "auto" is dropped before.
-fn not_both(key: &KeySpec, section: &str) -> Option<Value> {
-    let other = key.alias_of.or(key.replaced_by)?.strip_prefix(section)?.strip_prefix('.')?;
-    let written = json!({"not": {"const": "auto"}});
-    Some(json!({"not": {"required": [key.name(), other], "properties": {key.name(): written, other: written}}}))
 }
 
 fn below(section: &str, name: &str) -> String {

@@ -1,21 +1,18 @@
 //! `zlaunch templates`.
 
-use std::borrow::Cow;
-
 use clap::{Args, Command};
 use serde_json::json;
 
 use super::output::{err, out};
 use crate::base::json;
 use crate::base::options::{AnyValue, Given, LayerOptions, SearchOptions};
-use crate::base::source::Sourced;
 use crate::cli::values::{self, REPORT_FORMATS, one_of};
 use crate::cli::{Reader, Requested, Tool};
-use crate::config::layers::{Layers, with_layers};
-use crate::config::template::{self, Search};
+use crate::config::layers::with_layers;
+use crate::config::template;
 use crate::host::Host;
+use crate::report;
 use crate::report::secrets::Secrets;
-use crate::report::{self, Problem};
 use crate::request::Format;
 
 /// List the templates, or print one
@@ -55,18 +52,16 @@ impl Tool for TemplatesArgs {
             None if format == Format::Json => out(&format!("{:#}\n", json!(template::list(&search, host)))),
             None => out(&template::listed(&template::list(&search, host))),
             Some(name) if self.raw => out(&template::raw(&name, &search, host)?),
-            Some(name) => print(&name, &search, &layers, host),
+            Some(name) => {
+                let template = template::resolve(&name, &search, host)?;
+                let secrets = Secrets::of(host);
+                report::report(&template.notes, &secrets);
+                err(&template.summary(&secrets));
+                // Without layers, keys that only the user can know may still be missing.
+                let is_changed = !layers.is_empty();
+                let changed = is_changed.then(|| with_layers(&template, &layers, host)).transpose()?;
+                out(&json::write(changed.as_deref().unwrap_or(&template.config)))
+            }
         })
     }
-}
-
-fn print(name: &Sourced<String>, search: &Search, layers: &Layers, host: &Host) -> Result<u8, Vec<Problem>> {
-    let template = template::resolve(name, search, host)?;
-    let secrets = Secrets::of(host);
-    report::report(&template.notes, &secrets);
-    err(&template.summary(&secrets));
-    // Without them, keys that only the user can know may still be missing.
-    let config =
-        if layers.is_empty() { Cow::Borrowed(&template.config) } else { with_layers(&template, layers, host)? };
-    out(&json::write(&config))
 }

@@ -61,20 +61,18 @@ pub(super) fn all(seen: &Examination<'_>, report: &Value) -> Map<String, Value> 
         let path = host.absolute(Path::new(word));
         // A bare word such as `sft` may be the name of a folder by chance.
         let Some(found) = fs::metadata(&path).ok().filter(|it| it.is_file() || word.contains('/')) else { continue };
-        let content = if found.is_file() { content(&path, found.len()) } else { "a folder".to_string() };
+        // The size, and a number that tells most files apart by their first MiB.
+        let mut bytes = Vec::new();
+        let mut read = || File::open(&path).and_then(|file| file.take(1 << 20).read_to_end(&mut bytes));
+        let content = match found.is_file().then(&mut read) {
+            None => "a folder".to_string(),
+            Some(Ok(_)) => format!("{} bytes ({:08x})", found.len(), fnv1a(&bytes) >> 32),
+            Some(Err(_)) => "not readable".to_string(),
+        };
         add(&format!("file.{word}"), Some(content.into()).filter(|_| output.as_deref() != Some(word)));
     }
     facts.extend(gpus(seen).unwrap_or_default());
     facts
-}
-
-/// The size, and a number that tells most files apart by their first MiB.
-fn content(path: &Path, size: u64) -> String {
-    let mut bytes = Vec::new();
-    match File::open(path).and_then(|file| file.take(1 << 20).read_to_end(&mut bytes)) {
-        Ok(_) => format!("{size} bytes ({:08x})", fnv1a(&bytes) >> 32),
-        Err(_) => "not readable".to_string(),
-    }
 }
 
 /// What only the driver knows, of the GPUs that this launch uses.

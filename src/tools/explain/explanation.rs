@@ -77,7 +77,12 @@ impl Explanation {
         row("status", "状态", key.and_then(|key| fate(&key, language)));
         row("here", "本机", key.and_then(|key| versions.here(&key, language)));
         row("keys", "子键", keys_below(name));
-        row("zlaunch", "zlaunch", use_of_variable(entry, language));
+        let var = all_variables().into_iter().find(|var| var.is_called(name));
+        row(
+            "zlaunch",
+            "zlaunch",
+            var.map(|var| text("zlaunch").unwrap_or_else(|| format!("{}: {}", var.does, var.about))),
+        );
         row("advice", "建议", text("advice"));
         row("careful", "注意", text("careful"));
         row("source", "出处", field("source"));
@@ -172,11 +177,6 @@ pub(super) fn value_of_auto(entry: &GlossaryEntry, language: Language) -> Option
     let compared = language.word("; a value of your own must equal it", "；自己写的值必须与之相等");
     let becomes = entry.text("auto", language).unwrap_or(rule.doc);
     Some(format!("{becomes}{}", if rule.compared { compared } else { "" }))
-}
-
-fn use_of_variable(entry: &GlossaryEntry, language: Language) -> Option<String> {
-    let var = all_variables().into_iter().find(|var| var.is_called(entry.name()))?;
-    Some(entry.text("zlaunch", language).map_or_else(|| format!("{}: {}", var.does, var.about), str::to_string))
 }
 
 /// The DeepSpeed that is found here, if any, and the recorded one that speaks for it.
