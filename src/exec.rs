@@ -5,6 +5,7 @@ mod local;
 pub(crate) mod rehearsal;
 mod sandbox;
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
@@ -19,7 +20,6 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
 use crate::base::vars;
-use crate::plan::launch_env::Environment;
 use crate::plan::{FileKind, Plan, Record, record};
 use crate::report::fix::give;
 use crate::report::{self, OutputFile, Problem, Rule};
@@ -63,7 +63,10 @@ pub(crate) fn start(plan: &Plan) -> Result<u8, Problem> {
         return Err(report::nothing_to_launch("", "zero2"));
     };
     if let Some(local) = &plan.local {
-        let port = free_port(&plan.environment).map_err(|why| report::cannot_watch_ranks(&why))?;
+        // A port for the ranks to meet on, if the plan leaves it open with 0. Rank 0 will listen on all addresses.
+        let is_open = plan.environment.settings().any(|setting| setting == (vars::MASTER_PORT, OsStr::new("0")));
+        let free = || Ok(TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0))?.local_addr()?.port());
+        let port = is_open.then(free).transpose().map_err(|why: io::Error| report::cannot_watch_ranks(&why))?;
         return local::run(local, plan, port);
     }
     let mut command = Command::new(program);
@@ -119,12 +122,4 @@ fn lock(folder: &Path) -> Option<File> {
         thread::sleep(Duration::from_millis(10));
     }
     Some(file)
-}
-
-/// A port for the ranks to meet on, if the plan leaves it open with 0. Rank 0 will listen on all addresses.
-fn free_port(environment: &Environment) -> io::Result<Option<u16>> {
-    if !environment.set.iter().any(|setting| setting.name == vars::MASTER_PORT && setting.value == "0") {
-        return Ok(None);
-    }
-    Ok(Some(TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0))?.local_addr()?.port()))
 }

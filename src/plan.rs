@@ -79,16 +79,9 @@ impl Plan {
             return None;
         }
         let config = config.unwrap_or("no DeepSpeed config");
-        Some(match self.launcher {
-            Launcher::Direct => format!("{config} · {}", self.ranks_in_short()),
-            launcher => format!("{config} · {} · {launcher}", self.ranks_in_short()),
-        })
-    }
-
-    fn ranks_in_short(&self) -> String {
         let topology = &self.topology;
         let world = topology.world_size.as_ref().map(|world| world.value);
-        match &topology.role {
+        let ranks = match &topology.role {
             Role::Rank { .. } => format!("rank 0 of {}, already started", world.unwrap_or_default()),
             Role::Task(task) => {
                 let by = topology.engine.unwrap_or("its engine");
@@ -106,6 +99,10 @@ impl Plan {
                     _ => format!("{ranks} on this machine"),
                 }
             }
-        }
+        };
+        Some(match self.launcher {
+            Launcher::Direct => format!("{config} · {ranks}"),
+            launcher => format!("{config} · {ranks} · {launcher}"),
+        })
     }
 }

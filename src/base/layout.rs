@@ -202,9 +202,10 @@ pub fn filled(text: &str, indent: usize, limit: usize) -> String {
 
 /// The pieces between which a line may break. `true`: a space precedes it.
 fn pieces(text: &str) -> impl Iterator<Item = (&str, bool)> {
+    let is_wide = |c: char| c.width() == Some(2);
     const NEVER_FIRST: &str = "，。；：、！？）》」』”’,.;:!?)]}\"";
     const NEVER_LAST: &str = "（《「『“‘([{";
-    text.split_whitespace().flat_map(|word| {
+    text.split_whitespace().flat_map(move |word| {
         let mut cuts = vec![0];
         for ((_, before), (at, c)) in word.char_indices().zip(word.char_indices().skip(1)) {
             if (is_wide(before) || is_wide(c)) && !NEVER_FIRST.contains(c) && !NEVER_LAST.contains(before) {
@@ -214,8 +215,4 @@ fn pieces(text: &str) -> impl Iterator<Item = (&str, bool)> {
         cuts.push(word.len());
         cuts.windows(2).map(|cut| (&word[cut[0]..cut[1]], cut[0] == 0)).collect::<Vec<_>>()
     })
-}
-
-fn is_wide(c: char) -> bool {
-    c.width() == Some(2)
 }

@@ -95,7 +95,15 @@ impl<'a> Loader<'a> {
                 };
                 (anchor, value)
             }
-            Event::SequenceStart(anchor, _) => (anchor, self.sequence(depth)?),
+            Event::SequenceStart(anchor, _) => {
+                let mut list = Vec::new();
+                loop {
+                    match self.next()? {
+                        (Event::SequenceEnd | Event::StreamEnd, _) => break (anchor, list.into()),
+                        (event, place) => list.push(self.value(event, place, depth + 1)?),
+                    }
+                }
+            }
             Event::MappingStart(anchor, _) => (anchor, self.mapping(depth)?),
             Event::Alias(id) => {
                 let value = self.anchors.get(&id).cloned().unwrap_or(Value::Null);
@@ -108,16 +116,6 @@ impl<'a> Loader<'a> {
             self.anchors.insert(anchor, value.clone());
         }
         Ok(value)
-    }
-
-    fn sequence(&mut self, depth: usize) -> Result<Value, SyntaxError> {
-        let mut list = Vec::new();
-        loop {
-            match self.next()? {
-                (Event::SequenceEnd | Event::StreamEnd, _) => return Ok(Value::Array(list)),
-                (event, place) => list.push(self.value(event, place, depth + 1)?),
-            }
-        }
     }
 
     /// For PyYAML the last of several equal keys wins. `<<` adds the keys that are not there yet.

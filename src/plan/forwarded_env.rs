@@ -30,14 +30,6 @@ fn needs_care(name: &str, value: &OsStr) -> bool {
     is_secret(name, value) || !value.is_empty() && !is_shell_safe(value.as_encoded_bytes())
 }
 
-/// The variables that the runner hands on by itself, as the launch will have them.
-fn handed_on<'a>(environment: &'a Environment, host: &'a Host) -> impl Iterator<Item = (&'a str, &'a OsStr)> {
-    let is_changed = |name: &str| environment.unset.iter().any(|unset| unset == name) || environment.sets(name);
-    let kept = host.env.iter().filter_map(|(name, value)| Some((name.to_str()?, value.as_os_str())));
-    let all = environment.settings().chain(kept.filter(move |(name, _)| !is_changed(name)));
-    all.filter(|(name, _)| HANDED_ON.iter().any(|prefix| name.starts_with(prefix)))
-}
-
 /// The lines of the runner's file of variables, and those of the file with the secrets.
 struct Lines<'a> {
     exported: String,
@@ -70,8 +62,12 @@ pub(super) fn plan(context: &LaunchContext<'_>, environment: &mut Environment) -
         problems: Vec::new(),
     };
     lines.add_own_files(host)?;
-    let kept = handed_on(environment, host).filter(|(name, value)| needs_care(name, value));
-    for (name, value) in environment.settings().chain(kept.filter(|(name, _)| !environment.sets(name))) {
+    // The variables that the runner hands on by itself.
+    let is_handed_on = |name: &str| HANDED_ON.iter().any(|prefix| name.starts_with(prefix));
+    let is_changed = |name: &str| environment.unset.iter().any(|unset| unset == name) || environment.sets(name);
+    let kept = host.env.iter().filter_map(|(name, value)| Some((name.to_str()?, value.as_os_str())));
+    let kept = kept.filter(|(name, value)| is_handed_on(name) && !is_changed(name) && needs_care(name, value));
+    for (name, value) in environment.settings().chain(kept) {
         // DeepSpeed puts the folder in front.
         let joined = (name == "PYTHONPATH").then(|| [host.cwd.as_os_str(), value].join(OsStr::new(":")));
         lines.add(name, joined.as_deref().unwrap_or(value));

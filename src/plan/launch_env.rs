@@ -77,7 +77,18 @@ impl EnvironmentInputs<'_> {
         }
         self.apply_job(&mut environment);
         self.apply_launcher(&mut environment);
-        self.apply_flags(&mut environment);
+        let flags = &self.understood.launch.environment;
+        for sourced in &flags.unset {
+            environment.set.retain(|setting| setting.name != sourced.value);
+            if self.machine.var_os(&sourced.value).is_some() {
+                environment.unset.push(sourced.value.clone());
+            }
+        }
+        for sourced in &flags.set {
+            let (name, value) = &sourced.value;
+            environment.unset.retain(|unset| unset != name);
+            environment.set(name, value, sourced.from.to_string());
+        }
         // The user's variables that matter and were not changed are listed in the plan.
         for name in SHOWN_WHEN_SET.split(' ').filter(|name| self.machine.var_os(name).is_some()) {
             environment.keep(name, self.machine);
@@ -141,20 +152,6 @@ impl EnvironmentInputs<'_> {
             // `accelerate launch` runs torchrun in its own process.
             Launcher::Existing(_) => environment.signals_of_torchrun(false, host),
             Launcher::Deepspeed | Launcher::Srun | Launcher::Prefix(_) => {}
-        }
-    }
-
-    fn apply_flags(&self, environment: &mut Environment) {
-        for sourced in &self.understood.launch.environment.unset {
-            environment.set.retain(|setting| setting.name != sourced.value);
-            if self.machine.var_os(&sourced.value).is_some() {
-                environment.unset.push(sourced.value.clone());
-            }
-        }
-        for sourced in &self.understood.launch.environment.set {
-            let (name, value) = &sourced.value;
-            environment.unset.retain(|unset| unset != name);
-            environment.set(name, value, sourced.from.to_string());
         }
     }
 }

@@ -69,8 +69,18 @@ type ChosenTemplate = (Template, Option<String>);
 impl Planner<'_> {
     /// The ranks, the launcher and the config can be refused; the rest follows from them.
     fn plan(mut self) -> Result<Plan, Vec<Problem>> {
-        let UnderstoodLaunch { launch, existing_launcher, host, .. } = self.understood;
-        self.judge_command();
+        let UnderstoodLaunch { launch, host, job, existing_launcher, .. } = self.understood;
+        let found = &mut self.diagnostics;
+        found.errors.extend(job.problems.iter().cloned());
+        found.warnings.extend(launch.warnings.iter().cloned());
+        found.warnings.extend(self.understood.ranks_without_effect());
+        found.warnings.extend(self.understood.dry_run_behind());
+        found.add(self.understood.not_understood());
+        if let Some(existing) = existing_launcher {
+            found.add(existing.run_file_problem(host));
+            found.add(existing.refused_flags(job, host));
+            found.warnings.extend(existing.changed_by_shells(job, host));
+        }
         let topology = self.diagnostics.keep(self.understood.topology());
         let kind = topology.as_ref().and_then(|topology| self.diagnostics.keep(self.understood.launcher(topology)));
         if let Some(kind) = kind {
@@ -101,22 +111,6 @@ impl Planner<'_> {
         // If one of them is unknown, an error says so already.
         let (Some(topology), Some(kind)) = (topology, kind) else { return Err(diagnostics) };
         self.assemble(topology, kind, config, expandable, diagnostics)
-    }
-
-    fn judge_command(&mut self) {
-        let understood = self.understood;
-        let UnderstoodLaunch { launch, host, job, existing_launcher, .. } = understood;
-        let found = &mut self.diagnostics;
-        found.errors.extend(job.problems.iter().cloned());
-        found.warnings.extend(launch.warnings.iter().cloned());
-        found.warnings.extend(understood.ranks_without_effect());
-        found.warnings.extend(understood.dry_run_behind());
-        found.add(understood.not_understood());
-        if let Some(existing) = existing_launcher {
-            found.add(existing.run_file_problem(host));
-            found.add(existing.refused_flags(job, host));
-            found.warnings.extend(existing.changed_by_shells(job, host));
-        }
     }
 
     /// The config that will be written, if one was asked for and nothing is wrong with it.

@@ -91,7 +91,20 @@ fn install(folder: &Path, host: &Host) -> Result<u8, Vec<Problem>> {
         return Err(foreign);
     }
     files(folder).try_for_each(|file| exec::write_program(&file, SHIM))?;
-    err(&String::from_utf8_lossy(&advice(folder, host)));
+    let path = host.var_os(vars::PATH).unwrap_or_default();
+    let first = std::env::split_paths(path).map(|folder| folder.join(LAUNCHERS[0])).find(|program| program.is_file());
+    let real = |program: PathBuf| fs::canonicalize(program).ok();
+    let is_active = first.and_then(real).is_some_and(|first| Some(first) == real(folder.join(LAUNCHERS[0])));
+    let is_found = host.find_program(OsStr::new("zlaunch")).is_some() || folder.join("zlaunch").is_file();
+    let without = "; zlaunch itself is not on PATH: until it is, the shims run the real programs unchanged";
+    let note = if is_found { "" } else { without };
+    let mut text = format!("{} shims in {}{note}\n", names().len(), folder.display()).into_bytes();
+    if is_active {
+        text.extend(b"this folder is on PATH\n");
+    } else {
+        text.extend([b"export PATH=", quoted(folder.as_os_str()).as_slice(), b":\"$PATH\"\n"].concat());
+    }
+    err(&String::from_utf8_lossy(&text));
     Ok(0)
 }
 
@@ -118,23 +131,6 @@ fn list(folder: &Path, host: &Host) -> Result<u8, Vec<Problem>> {
         err(&format!("no shims in {}; `zlaunch shims install` installs them\n", folder.display()));
     }
     out(&table.to_string())
-}
-
-fn advice(folder: &Path, host: &Host) -> Vec<u8> {
-    let path = host.var_os(vars::PATH).unwrap_or_default();
-    let first = std::env::split_paths(path).map(|folder| folder.join(LAUNCHERS[0])).find(|program| program.is_file());
-    let real = |program: PathBuf| fs::canonicalize(program).ok();
-    let is_active = first.and_then(real).is_some_and(|first| Some(first) == real(folder.join(LAUNCHERS[0])));
-    let is_found = host.find_program(OsStr::new("zlaunch")).is_some() || folder.join("zlaunch").is_file();
-    let without = "; zlaunch itself is not on PATH: until it is, the shims run the real programs unchanged";
-    let note = if is_found { "" } else { without };
-    let mut text = format!("{} shims in {}{note}\n", names().len(), folder.display()).into_bytes();
-    if is_active {
-        text.extend(b"this folder is on PATH\n");
-    } else {
-        text.extend([b"export PATH=", quoted(folder.as_os_str()).as_slice(), b":\"$PATH\"\n"].concat());
-    }
-    text
 }
 
 fn not_here(what: &str, place: &Path) -> Problem {

@@ -260,7 +260,10 @@ impl Answer {
             _ if what.is_empty() => return None,
             "refused" => {
                 let problem = Problem::error(Rule::Rehearsal, what);
-                match explained(&message) {
+                // A key or variable in the message that `explain` knows.
+                let is_word = |c: char| c.is_ascii_alphanumeric() || "_.".contains(c);
+                let mut words = message.split(|c| !is_word(c)).filter(|word| word.contains('_'));
+                match words.find(|word| explain::entries().any(|entry| entry.all_names().any(|name| name == *word))) {
                     Some(key) => problem.fix(run(format!("zlaunch explain {key}"))),
                     None => problem,
                 }
@@ -275,13 +278,6 @@ impl Answer {
         let file = file.rsplit_once("/site-packages/").map_or(file.as_str(), |(_, file)| file);
         Some(problem.at(format!("{file}:{}, in {}", frame["line"], text(&frame["function"]))))
     }
-}
-
-/// A key or variable in the message that `explain` knows.
-fn explained(message: &str) -> Option<&str> {
-    let is_word = |c: char| c.is_ascii_alphanumeric() || "_.".contains(c);
-    let mut words = message.split(|c| !is_word(c)).filter(|word| word.contains('_'));
-    words.find(|word| explain::entries().any(|entry| entry.all_names().any(|name| name == *word)))
 }
 
 fn noted(what: String) -> Problem {
