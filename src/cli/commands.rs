@@ -24,7 +24,7 @@ pub const EXAMPLE: &str = "zlaunch --deepspeed zero3_offload -- swift sft --mode
 pub fn command(tools: &Tools) -> Command {
     let after_help = format!("{ABOUT_VARIABLES}\n{EXIT_STATUS}\n\nExamples:\n  {EXAMPLE}");
     let names = PossibleValuesParser::new(tools.names());
-    let mut zlaunch = described(&tools.launch)
+    let mut zlaunch = options::explained(described(&tools.launch))
         .mut_args(|arg| as_in(&tools.launch, arg))
         .about(FIRST)
         .override_usage(USAGE)
@@ -32,7 +32,7 @@ pub fn command(tools: &Tools) -> Command {
         // Behind an option, the first word is a program: `zlaunch -n check` runs one of that name.
         .args_conflicts_with_subcommands(true)
         .disable_help_subcommand(true)
-        .subcommands(tools.subcommands().map(described))
+        .subcommands(tools.subcommands().map(|subcommand| options::explained(described(subcommand))))
         .mut_subcommand("help", |help| help.mut_arg("command", |arg| arg.value_parser(names)));
     zlaunch.build();
     zlaunch

@@ -46,8 +46,7 @@ Examples:
     after_long_help = "不会启动任何东西。启动的所有选项都可以用：`zlaunch --help`。\n退出码：有错误（加 --strict 时也包括警告）为 1，否则为 0。"
 )]
 pub(crate) struct CheckArgs {
-    /// Make the safe corrections in the config files first
-    #[arg(long, help_heading = "Output", long_help = "先在配置文件中直接改正可以放心改的地方")]
+    #[arg(help_heading = "Output")]
     fix: bool,
     #[command(flatten)]
     launch: LaunchArgs,

@@ -55,7 +55,7 @@ pub(crate) struct DiffArgs {
     configs: Vec<Given>,
     #[command(flatten)]
     launch: LaunchOptions,
-    #[arg(last = true, num_args = 1.., hide = true)]
+    #[arg(help_heading = None::<&str>, last = true, num_args = 1.., hide = true)]
     command: Vec<OsString>,
 }
 

@@ -31,40 +31,24 @@ use crate::report::{self, Problem, Rule};
   zlaunch generate --micro-batch 2 --grad-accum 32 --world-size 8 --tiers -o configs"
 )]
 pub(crate) struct GenerateArgs {
-    /// Sequences in one forward pass on one GPU (1)
-    #[arg(long, value_name = "N", long_help = "一张 GPU 一次前向的序列数（1）")]
     micro_batch: Option<Given>,
-    /// Micro batches in one step (1)
-    #[arg(long, value_name = "N", long_help = "一步里的 micro batch 数（1）")]
     grad_accum: Option<Given>,
-    /// Total number of GPUs (1)
-    #[arg(long, value_name = "N", long_help = "所有机器的 GPU 总数（1）")]
     world_size: Option<Given>,
-    /// ZeRO stage, 0 to 3 (3)
-    #[arg(long, value_name = "N", help_heading = "Config", value_parser = AnyValue(STAGES))]
-    #[arg(long_help = "ZeRO 的 stage，0 到 3（3）")]
+    #[arg(help_heading = "Config", value_parser = AnyValue(STAGES))]
     stage: Option<Given>,
-    /// Keep the optimizer, and at stage 3 the parameters, in host memory
-    #[arg(long, help_heading = "Config", long_help = "把优化器（stage 3 时还有参数）放在内存里")]
+    #[arg(help_heading = "Config")]
     offload: bool,
-    /// Mixed precision with bf16 (the default)
-    #[arg(long, help_heading = "Config", long_help = "bf16 混合精度（默认）")]
+    #[arg(help_heading = "Config")]
     bf16: bool,
-    /// Mixed precision with fp16 and dynamic loss scaling
-    #[arg(long, help_heading = "Config", long_help = "fp16 混合精度，动态 loss scale")]
+    #[arg(help_heading = "Config")]
     fp16: bool,
-    /// Start from this template, which decides the stage and the offloading
-    #[arg(long, value_name = "TEMPLATE", help_heading = "Config", value_parser = AnyValue(TEMPLATES))]
-    #[arg(long_help = "从这个模板开始，stage 和 offload 由它决定")]
+    #[arg(help_heading = "Config", value_parser = AnyValue(TEMPLATES))]
     from: Option<Given>,
-    /// Write the config to this file instead of printing it
-    #[arg(long, short, value_name = "FILE", help_heading = "Output", long_help = "把配置写到这个文件，而不是打印")]
+    #[arg(short, help_heading = "Output")]
     out: Option<Given>,
-    /// Write three configs to the folder -o, for small, medium and large GPU memory
-    #[arg(long, help_heading = "Output", long_help = "往 -o 指定的目录写三份配置：显存小、中、大")]
+    #[arg(help_heading = "Output")]
     tiers: bool,
-    /// Overwrite existing files
-    #[arg(long, help_heading = "Output", long_help = "覆盖已有的文件")]
+    #[arg(help_heading = "Output")]
     force: bool,
     #[command(flatten, next_help_heading = "Config")]
     search: SearchOptions,

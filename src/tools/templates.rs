@@ -25,8 +25,7 @@ pub(crate) struct TemplatesArgs {
     /// Print this template
     #[arg(value_parser = AnyValue(values::TEMPLATES), long_help = "打印这个模板")]
     name: Option<Given>,
-    /// Print the file as it is
-    #[arg(long, help_heading = "Output", requires = "name", long_help = "原样打印文件")]
+    #[arg(help_heading = "Output", requires = "name")]
     raw: bool,
     /// Print the list as text or json
     #[arg(long, value_name = "FORMAT", value_parser = AnyValue(REPORT_FORMATS))]
