@@ -20,20 +20,7 @@ use crate::report::secrets::Secrets;
 use crate::report::{self, Problem};
 use crate::request::Launch;
 
-const ABOUT: &str = "What you don't set here comes from the training command. Exit status: 0, or 1 if it does not fit.
-
-Examples:
-  zlaunch fit --params 8B --gpu H100x8
-  zlaunch fit --gpus 8 -- swift sft --model Qwen/Qwen3-8B --tuner_type full --max_length 4096";
-
-/// Estimate memory, and find a template that fits
 #[derive(Args)]
-#[command(
-    long_about = "判断显存够不够，该用哪个模板",
-    override_usage = "zlaunch fit [OPTIONS] [-- COMMAND [ARGS]...]",
-    after_help = ABOUT,
-    after_long_help = "这里没有给出的，从训练命令里读取。退出码：0；放不下为 1。"
-)]
 pub(crate) struct FitArgs {
     #[command(flatten)]
     model: ModelOptions,
@@ -91,11 +78,7 @@ impl Tool for FitArgs {
 
     fn describe(command: Command) -> Command {
         command.mut_args(|arg| match arg.get_id().as_str() {
-            "nproc_per_node" => arg
-                .long("gpus")
-                .alias("nproc-per-node")
-                .help("Number of GPUs of each machine; also --nproc-per-node")
-                .long_help("每台机器的 GPU 数；也可写 --nproc-per-node"),
+            "nproc_per_node" => arg.long("gpus").alias("nproc-per-node"),
             "format" => arg.help("text, json or svg").long_help("text、json 或 svg").value_parser(AnyValue(FORMATS)),
             _ => arg,
         })

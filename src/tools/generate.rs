@@ -19,17 +19,9 @@ use crate::host::{Host, terminal};
 use crate::report::fix::give;
 use crate::report::{self, Problem, Rule};
 
-/// Write a complete DeepSpeed config from a few numbers
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 #[derive(Args)]
-#[command(
-    long_about = "用几个数字生成可直接使用的 DeepSpeed 配置",
-    next_help_heading = "Training",
-    override_usage = "zlaunch generate [OPTIONS]",
-    after_help = "Examples:
-  zlaunch generate --micro-batch 2 --grad-accum 32 --world-size 4 --offload -o ds_zero3.json
-  zlaunch generate --micro-batch 2 --grad-accum 32 --world-size 8 --tiers -o configs"
-)]
+#[command(next_help_heading = "Training")]
 pub(crate) struct GenerateArgs {
     micro_batch: Option<Given>,
     grad_accum: Option<Given>,

@@ -18,9 +18,7 @@ use crate::report::secrets::Secrets;
 use crate::report::{self, Problem};
 use crate::request::Format;
 
-/// List the templates, or print one
 #[derive(Args)]
-#[command(long_about = "列出模板，或打印解析后的某个模板", override_usage = "zlaunch templates [OPTIONS] [NAME]")]
 pub(crate) struct TemplatesArgs {
     /// Print this template
     #[arg(value_parser = AnyValue(values::TEMPLATES), long_help = "打印这个模板")]
