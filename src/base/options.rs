@@ -165,19 +165,19 @@ pub(crate) fn explained(command: Command) -> Command {
             "FILE" | "PATH" => ValueHint::FilePath,
             _ => ValueHint::Unknown,
         };
-        let arg = if takes_value(&arg) { arg.value_name(value).value_hint(hint) } else { arg };
+        let arg = if takes_value(&arg) && !value.is_empty() { arg.value_name(value).value_hint(hint) } else { arg };
         if arg.get_help().is_none() { arg.help(about).long_help(chinese) } else { arg }
     })
 }
 
-/// The name of its value, what it does, and that in Chinese.
+/// The name of its value, what it does, and that in Chinese. An operand has the name of its field.
 pub(crate) fn help_of(place: &str, arg: &Arg) -> Option<[&'static str; 3]> {
     let named = |name: &str| {
         let mut blocks = include_str!("options.txt").split("\n\n").filter_map(|block| block.strip_prefix(name));
         let mut lines = blocks.find(|block| block.starts_with([' ', '\n']))?.lines();
         Some([lines.next()?.trim_start(), lines.next()?, lines.next()?])
     };
-    let option = flag(arg);
+    let option = arg.get_long().map_or_else(|| arg.get_id().to_string(), |_| flag(arg));
     named(&format!("{place} {option}")).or_else(|| named(&option))
 }
 

@@ -28,9 +28,7 @@ use crate::request::{self, Format, Launch, Output};
 
 #[derive(Args)]
 pub(crate) struct DiffArgs {
-    /// The configs to compare
     #[arg(required = true, num_args = 1..=2, value_names = ["A", "B"], value_parser = AnyValue(TEMPLATES))]
-    #[arg(long_help = "要比较的配置")]
     configs: Vec<Given>,
     #[command(flatten)]
     launch: LaunchOptions,

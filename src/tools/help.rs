@@ -11,8 +11,6 @@ use crate::report::{self, Problem, Rule};
 
 #[derive(Args)]
 pub(crate) struct HelpArgs {
-    /// A command of zlaunch; without one, the overview
-    #[arg(long_help = "zlaunch 的命令；不写则显示概览")]
     command: Option<Given>,
 }
 

@@ -38,8 +38,7 @@ const SHIM: &str = include_str!("../../shims/shim.sh");
 pub(crate) struct ShimsArgs {
     #[arg(value_parser = AnyValue(ACTIONS))]
     action: Given,
-    /// Where the shims are; by default ~/.local/share/zlaunch/shims
-    #[arg(value_hint = ValueHint::DirPath, long_help = "shim 所在的目录；默认 ~/.local/share/zlaunch/shims")]
+    #[arg(value_hint = ValueHint::DirPath)]
     dir: Option<Given>,
 }
 

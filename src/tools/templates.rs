@@ -20,14 +20,11 @@ use crate::request::Format;
 
 #[derive(Args)]
 pub(crate) struct TemplatesArgs {
-    /// Print this template
-    #[arg(value_parser = AnyValue(values::TEMPLATES), long_help = "打印这个模板")]
+    #[arg(value_parser = AnyValue(values::TEMPLATES))]
     name: Option<Given>,
     #[arg(help_heading = "Output", requires = "name")]
     raw: bool,
-    /// Print the list as text or json
-    #[arg(long, value_name = "FORMAT", value_parser = AnyValue(REPORT_FORMATS))]
-    #[arg(help_heading = "Output", conflicts_with = "name", long_help = "列表的格式：text 或 json")]
+    #[arg(value_parser = AnyValue(REPORT_FORMATS), help_heading = "Output", conflicts_with = "name")]
     format: Option<Given>,
     #[command(flatten, next_help_heading = "Config")]
     search: SearchOptions,
