@@ -142,6 +142,8 @@ pub(crate) fn spelled(command: Command) -> Command {
     command.args_override_self(true).mut_args(|arg| {
         let is_named = arg.get_long().is_some() || arg.get_help_heading().is_none();
         let name = arg.get_id().as_str().replace('_', "-");
+        // clap lets a list of operands take several words.
+        let arg = if !is_named && takes_value(&arg) { arg.num_args(1) } else { arg };
         let arg = if is_named { arg } else { arg.long(name) };
         let Some(long) = arg.get_long() else { return arg };
         let spellings = arg.get_all_aliases().unwrap_or_default().into_iter().chain([long]);
