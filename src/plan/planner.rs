@@ -28,8 +28,8 @@ use crate::host::{self, Host};
 use crate::ranks::launcher::local::LocalRanks;
 use crate::ranks::launcher::{self, LaunchContext, Launcher, srun};
 use crate::ranks::topology::Topology;
-use crate::report::fix::{give, run};
-use crate::report::{self, Place, Problem, Rule, Severity};
+use crate::report::fix::{drop_word, give, run};
+use crate::report::{Place, Problem, Rule, Severity};
 use crate::request::Launch;
 use crate::request::understood::{self, UnderstoodLaunch, Wrapper};
 
@@ -156,7 +156,12 @@ impl Planner<'_> {
         let spec = match flag {
             Some(flag) => {
                 let other = own.filter(|own| own.value != flag.value);
-                warnings.extend(other.map(|own| report::two_configs(flag, &own)));
+                warnings.extend(other.map(|own| {
+                    let what = format!("`{}` is used, not the command's own `{}`", flag.value, own.value);
+                    let fix = drop_word(flag.spelling()).remark("to use the command's own");
+                    let problem = Problem::warning(Rule::TwoConfigs, what).at(flag).at(&own);
+                    problem.fix(fix.or(drop_word(own.spelling())))
+                }));
                 flag.clone()
             }
             // Trainers treat an empty value as no config.
