@@ -161,7 +161,7 @@ pub fn generate(request: &GenerateRequest, host: &Host) -> Result<Generated, Vec
         (path, from) => {
             let config = match from {
                 Some(from) => from_template(from, request, host, &mut generated.notes)?,
-                None => ready(batch, zero(request.stage.unwrap_or(3), request.offload, false), fp16),
+                None => ready(batch, &zero(request.stage.unwrap_or(3), request.offload, false), fp16),
             };
             generated.add(path.clone(), &config, &batch.to_string());
         }
@@ -185,7 +185,7 @@ fn add_tiers(generated: &mut Generated, folder: &Path, batch: Batch, fp16: bool)
         ("medium", "stage 3", zero(3, false, false), batch),
         ("large", large, zero(2, false, false), larger),
     ] {
-        let config = ready(batch, zero, fp16);
+        let config = ready(batch, &zero, fp16);
         generated.add(Some(folder.join(format!("{name}.json"))), &config, &format!("{batch} ({about})"));
     }
 }
@@ -197,7 +197,7 @@ impl Generated {
     }
 }
 
-fn ready(batch: Batch, zero: Value, fp16: bool) -> Value {
+fn ready(batch: Batch, zero: &Value, fp16: bool) -> Value {
     // A loss scale of 0 means a dynamic one.
     let half = json!({
         "enabled": true, "loss_scale": 0, "initial_scale_power": 12, "loss_scale_window": 1000, "hysteresis": 2, "min_loss_scale": 1
