@@ -26,13 +26,11 @@ impl Check {
 
     /// The sentence for the table of rules.
     pub fn about(&self) -> &'static str {
-        self.texts("about").next().unwrap_or_default()
+        self.texts().all("about").next().unwrap_or_default()
     }
 
-    fn texts(&self, kind: &'static str) -> impl Iterator<Item = &'static str> {
-        let is_its = |block: &&str| block.lines().next() == Some(self.rule.name());
-        let block = rows::blocks(include_str!("rules.txt")).find(is_its).unwrap_or_default();
-        block.lines().filter_map(move |line| line.strip_prefix(kind)?.strip_prefix(' ')).map(str::trim_start)
+    fn texts(&self) -> Texts {
+        Texts::of(include_str!("rules.txt"), self.rule.name())
     }
 
     pub(super) fn run(&self, subject: &Subject, list: &mut Vec<Problem>) {
@@ -40,16 +38,34 @@ impl Check {
         let mut found = Findings { check: self, subject, of_others: before, list };
         (self.code)(subject, &mut found);
         if (self.holds)(subject) {
-            let keys: Vec<&str> = self.texts("keys").flat_map(|keys| keys.split(' ')).collect();
+            let texts = self.texts();
+            let keys: Vec<&str> = texts.all("keys").flat_map(|keys| keys.split(' ')).collect();
             let (device, value) = (subject.zero().optimizer.to_string(), subject.shown(keys[0]));
-            let what = self.texts("says").next().unwrap_or_default().replace("{key}", keys[0]);
-            let fixes = self.texts("fix").filter_map(|text| text.split(" and ").map(refusals::fix).reduce(Fix::and));
-            found.key(&keys, what.replace("{value}", &value).replace("{device}", &device), Fixes(fixes.collect()));
+            let what = texts.all("says").next().unwrap_or_default().replace("{key}", keys[0]);
+            found.key(&keys, what.replace("{value}", &value).replace("{device}", &device), texts.fixes());
         }
         let of_release = [Rule::OptimizerType, Rule::OptimizerParameter, Rule::SchedulerType, Rule::SchedulerParameter];
         for problem in list[before..].iter_mut().filter(|problem| of_release.contains(&problem.rule)) {
             problem.severity = problem.severity.max(subject.severity_of_keys());
         }
+    }
+}
+
+/// A block of a table, with the kind of each text in front of it.
+pub(super) struct Texts(&'static str);
+
+impl Texts {
+    pub(super) fn of(table: &'static str, name: &str) -> Self {
+        Texts(rows::blocks(table).find(|block| block.lines().next() == Some(name)).unwrap_or_default())
+    }
+
+    pub(super) fn all(&self, kind: &'static str) -> impl Iterator<Item = &'static str> + use<> {
+        self.0.lines().filter_map(move |line| line.strip_prefix(kind)?.strip_prefix(' ')).map(str::trim_start)
+    }
+
+    pub(super) fn fixes(&self) -> Fixes {
+        let fixes = self.all("fix").filter_map(|text| text.split(" and ").map(refusals::fix).reduce(Fix::and));
+        Fixes(fixes.collect())
     }
 }
 

@@ -129,7 +129,9 @@ impl Examination<'_> {
             let fix = give("--timeout", timeout.as_secs() * 6).remark("if it is up and has zlaunch at this path");
             problems.insert(0, Problem::error(Rule::NoAnswer, what).fix(fix));
         }
-        problems.iter_mut().for_each(|problem| problem.be_strict(self.launch.strict));
+        for problem in &mut problems {
+            problem.be_strict(self.launch.strict);
+        }
         let (seconds, secrets) = (took.as_secs_f64(), Secrets::of(self.host));
         if self.launch.output.dry_run == Some(Format::Json) {
             let json = json!({
