@@ -12,7 +12,7 @@ use crate::base::python_value::number;
 /// What messages call the types, and their JSON Schemas.
 pub(super) const TYPES: &str = include_str!("types.txt");
 
-/// The type of a key's value, by its name in the file.
+/// The type of a key's value, by its name in the file; `types.txt` says what it means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ValueType {
@@ -26,9 +26,7 @@ pub enum ValueType {
     Object,
     List,
     Path,
-    /// Text in any case.
     Word,
-    /// fp16's counts, which its validator reads.
     Count,
     Scale,
     Interval,
@@ -38,29 +36,21 @@ pub enum ValueType {
     StrOrStrings,
     #[serde(rename = "auto|strings")]
     AutoOrStrings,
-    /// Iterated over, so a string or an object passes too.
     Names,
-    /// Looked up in `[True, False]`.
     Flag,
-    /// Used as an operand of `|`.
     Bits,
     Truthy,
-    /// Handed to Python's `int`.
     CastInt,
-    /// A Python object, which JSON cannot express.
     #[serde(rename = "none")]
     Nothing,
     #[serde(rename = "model|bool")]
     ModelOrBool,
-    /// A model of pydantic itself, which knows neither "auto" nor `strict`.
     PlainModel,
     #[serde(rename = "section|falsy")]
     SectionOrFalsy,
     #[serde(rename = "section|iterable")]
     SectionOrIterable,
-    /// A section from which `enabled` is taken out, so that it must be there.
     Switched,
-    /// Nothing reads it.
     Unread,
 }
 
