@@ -18,10 +18,9 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-use crate::base::source::Sourced;
 use crate::base::vars;
 use crate::plan::launch_env::Environment;
-use crate::plan::{FileKind, Plan, PlannedConfig, Record, record};
+use crate::plan::{FileKind, Plan, Record, record};
 use crate::report::fix::give;
 use crate::report::{self, OutputFile, Problem, Rule};
 
@@ -36,23 +35,30 @@ pub(crate) fn prepare(plan: &Plan) -> Result<(), Problem> {
     }
     // Behind srun or another prefix, zlaunch runs again and writes its own files.
     let writes = !plan.launcher.runs_zlaunch();
-    match &plan.config {
-        Some(config) if writes => write_config(config)?,
-        _ => {}
+    if let Some(config) = plan.config.as_ref().filter(|_| writes) {
+        files::write(&config.file.path, &config.text, config.file.kind, OutputFile::CONFIG)?;
+        if let Some((path, text)) = &config.run_file {
+            files::write(path, text, FileKind::Ours, OutputFile::RUN_FILE)?;
+        }
     }
     for (path, text) in &plan.environment_files {
         files::write(path, text, FileKind::Ours, OutputFile::VARIABLES)?;
     }
-    match &plan.record {
-        Some(record) if writes && plan.topology.is_first() => write_record(record)?,
-        _ => {}
+    if let Some(record) = plan.record.as_ref().filter(|_| writes && plan.topology.is_first()) {
+        write_record(record)?;
     }
-    plan.opens.as_ref().map_or(Ok(()), check_port)
+    // Rank 0 will listen on this port. If it is taken, the user should know before the other ranks wait for it.
+    match plan.opens.as_ref().map(|port| (port, TcpListener::bind((Ipv4Addr::UNSPECIFIED, port.value)))) {
+        Some((port, Err(why))) if why.kind() == io::ErrorKind::AddrInUse => Err(report::port_in_use(port)),
+        _ => Ok(()),
+    }
 }
 
 /// Replaces this process. Returns only with a problem, or with the exit status of ranks that zlaunch started itself.
 pub(crate) fn start(plan: &Plan) -> Result<u8, Problem> {
-    raise_memlock_limit();
+    // Pinned and RDMA memory count against this limit, and tasks inherit the low one of the login shell. If this fails and
+    // the trainer needs more, the trainer says so.
+    let _ = getrlimit(Resource::RLIMIT_MEMLOCK).and_then(|(_, most)| setrlimit(Resource::RLIMIT_MEMLOCK, most, most));
     let Some((program, arguments)) = plan.argv.split_first() else {
         return Err(report::nothing_to_launch("", "zero2"));
     };
@@ -65,14 +71,6 @@ pub(crate) fn start(plan: &Plan) -> Result<u8, Problem> {
     plan.environment.apply(&mut command);
     // std resets SIGPIPE, which Rust's runtime ignores, to its default; the program inherits everything else.
     Err(report::cannot_execute(program, &command.exec()))
-}
-
-fn write_config(config: &PlannedConfig) -> Result<(), Problem> {
-    files::write(&config.file.path, &config.text, config.file.kind, OutputFile::CONFIG)?;
-    match &config.run_file {
-        Some((path, text)) => files::write(path, text, FileKind::Ours, OutputFile::RUN_FILE),
-        None => Ok(()),
-    }
 }
 
 /// Writes all of the record, or nothing, and then an older one stays.
@@ -129,22 +127,4 @@ fn free_port(environment: &Environment) -> io::Result<Option<u16>> {
         return Ok(None);
     }
     Ok(Some(TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0))?.local_addr()?.port()))
-}
-
-/// Rank 0 will listen on this port. If it is taken, the user should know before the other ranks wait for it.
-fn check_port(port: &Sourced<u16>) -> Result<(), Problem> {
-    match TcpListener::bind((Ipv4Addr::UNSPECIFIED, port.value)) {
-        Err(why) if why.kind() == io::ErrorKind::AddrInUse => Err(report::port_in_use(port)),
-        _ => Ok(()),
-    }
-}
-
-/// Pinned and RDMA memory count against this limit, and tasks inherit the low one of the login shell.
-fn raise_memlock_limit() {
-    if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_MEMLOCK)
-        && soft < hard
-    {
-        // If this fails and the trainer needs more, the trainer says so.
-        let _ = setrlimit(Resource::RLIMIT_MEMLOCK, hard, hard);
-    }
 }

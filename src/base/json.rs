@@ -8,6 +8,8 @@ use std::ops::Range;
 use memchr::memchr2;
 use serde_json::{Map, Value};
 
+use super::rows::plain;
+
 /// For a fault that has no help of its own.
 const HELP: &str = "JSON is expected; comments and trailing commas are allowed";
 
@@ -343,6 +345,9 @@ fn friendly_message(why: &serde_json::Error, text: &str) -> SyntaxError {
     let rest = line.get(why.column().saturating_sub(1)..).unwrap_or_default().trim_start_matches('-');
     let message = why.to_string();
     let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(what, _)| what);
+    let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    let is_key = || first.trim_end().ends_with(':') || first.contains(": ");
+    let looks_like_yaml = || first.starts_with(|c: char| c.is_ascii_alphabetic()) && is_key();
     let is_any = |words: &[&str]| words.iter().any(|word| rest.starts_with(word));
     let kind = match message {
         _ if is_any(&["Infinity", "NaN"]) => "number out of range",
@@ -351,16 +356,11 @@ fn friendly_message(why: &serde_json::Error, text: &str) -> SyntaxError {
         "expected value" | "key must be a string" if is_any(&["“", "”", "‘", "’", "„"]) => "curly quotes",
         "expected value" | "key must be a string" if rest.starts_with(',') => "trailing comma",
         "expected value" if is_any(&["True", "False", "None"]) => "word of Python",
-        "expected value" if looks_like_yaml(text) => "YAML",
+        "expected value" if looks_like_yaml() => "YAML",
         "trailing characters" if rest.starts_with(':') => "no braces",
         other => other,
     };
-    let row = include_str!("json_faults.txt").lines().find_map(|row| row.strip_prefix(kind)?.strip_prefix(" | "));
-    let (what, help) = row.and_then(|row| row.split_once(" | ")).unwrap_or((message, HELP));
+    let row = plain(include_str!("json_faults.txt")).find(|[name, _, _]| *name == kind);
+    let (what, help) = row.map_or((message, HELP), |[_, what, help]| (what, help));
     SyntaxError { line: why.line(), column: why.column().max(1), what: what.to_string(), help, first: None }
-}
-
-fn looks_like_yaml(text: &str) -> bool {
-    let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    first.starts_with(|c: char| c.is_ascii_alphabetic()) && (first.trim_end().ends_with(':') || first.contains(": "))
 }

@@ -13,6 +13,12 @@ use memchr::memmem;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+/// The cells of each line of a plain table: `A | B | C`. Lines that begin with `#` are comments.
+pub fn plain<const N: usize>(table: &'static str) -> impl DoubleEndedIterator<Item = [&'static str; N]> {
+    let cells = |row: &'static str| row.split('|').map(str::trim).collect::<Vec<_>>().try_into().ok();
+    table.lines().filter(|row| !row.starts_with('#')).filter_map(cells)
+}
+
 #[derive(Clone, Copy)]
 pub struct Row {
     /// With commas between them.

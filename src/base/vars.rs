@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
+use super::rows;
+
 #[derive(Clone)]
 pub struct Var {
     /// One name, or several with commas.
@@ -25,12 +27,7 @@ impl Var {
 pub(crate) const READ: &str = "reads";
 
 pub(crate) static OF_NO_ENGINE: LazyLock<Vec<Var>> = LazyLock::new(|| {
-    let rows = include_str!("vars.txt").lines().filter(|line| !line.starts_with('#'));
-    let var = |row: &'static str| {
-        let mut cells = row.split(" | ");
-        Some(Var { name: cells.next()?.into(), does: cells.next()?, about: cells.next()? })
-    };
-    rows.filter_map(var).collect()
+    rows::plain(include_str!("vars.txt")).map(|[name, does, about]| Var { name: name.into(), does, about }).collect()
 });
 
 macro_rules! names {

@@ -161,20 +161,29 @@ impl Supervisor {
                     let _ = (kill(orphan, signal), kill(orphan, Signal::SIGCONT));
                 }
             }
-            match poll(&mut [PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)], self.time_left()) {
+            let left = match self.phase {
+                Phase::Stopping(Some(deadline)) | Phase::Killing(deadline) => {
+                    // Rounded up: with less than a millisecond left, `poll` would return at once, again and again.
+                    let left = deadline.saturating_duration_since(Instant::now()) + Duration::from_millis(1);
+                    PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX)
+                }
+                _ => PollTimeout::NONE,
+            };
+            match poll(&mut [PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)], left) {
                 Ok(_) | Err(Errno::EINTR) => {}
                 Err(why) => return Err(why),
             }
             self.handle_signals()?;
-            self.escalate();
+            let now = Instant::now();
+            match self.phase {
+                Phase::Stopping(Some(deadline)) if now >= deadline => {
+                    self.phase = Phase::Killing(now + KILL_TIMEOUT);
+                    self.signal_ranks(Signal::SIGKILL);
+                }
+                Phase::Killing(deadline) if now >= deadline => self.phase = Phase::GivenUp,
+                _ => {}
+            }
         }
-    }
-
-    fn time_left(&self) -> PollTimeout {
-        let (Phase::Stopping(Some(deadline)) | Phase::Killing(deadline)) = self.phase else { return PollTimeout::NONE };
-        // Rounded up: with less than a millisecond left, `poll` would return at once, again and again.
-        let left = deadline.saturating_duration_since(Instant::now()) + Duration::from_millis(1);
-        PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX)
     }
 
     fn handle_signals(&mut self) -> nix::Result<()> {
@@ -213,18 +222,6 @@ impl Supervisor {
         self.signal_ranks(Signal::SIGCONT);
         if self.phase == Phase::Running {
             self.phase = Phase::Stopping(Instant::now().checked_add(self.grace));
-        }
-    }
-
-    fn escalate(&mut self) {
-        let now = Instant::now();
-        match self.phase {
-            Phase::Stopping(Some(deadline)) if now >= deadline => {
-                self.phase = Phase::Killing(now + KILL_TIMEOUT);
-                self.signal_ranks(Signal::SIGKILL);
-            }
-            Phase::Killing(deadline) if now >= deadline => self.phase = Phase::GivenUp,
-            _ => {}
         }
     }
 

@@ -99,7 +99,13 @@ fn private_folder(host: &Host) -> Result<(PathBuf, File), Problem> {
     // The locks of another machine may not be seen here.
     let prefix = format!("zlaunch-rehearsal-{}-", host.hostname);
     for name in names_in(&temporary).filter(|name| name.starts_with(&prefix)) {
-        remove_left_over(&temporary.join(name));
+        // The folder of a rehearsal that was killed together with its keeper.
+        let left = temporary.join(name);
+        let is_ours = fs::symlink_metadata(&left).is_ok_and(|it| it.is_dir() && it.uid() == geteuid().as_raw());
+        let log = OpenOptions::new().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(left.join(LOG));
+        if is_ours && log.is_ok_and(|log| flock(log, FlockOperation::NonBlockingLockExclusive).is_ok()) {
+            sandbox::remove(&left);
+        }
     }
     let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().subsec_nanos();
     let name = format!("{prefix}{}-{now}", process::id());
@@ -112,13 +118,4 @@ fn private_folder(host: &Host) -> Result<(PathBuf, File), Problem> {
     });
     let failed = |why| report::cannot_write(OutputFile::REHEARSAL, &folder, &why);
     made.map_err(failed).map(|log| (folder.clone(), log))
-}
-
-/// The folder of a rehearsal that was killed together with its keeper.
-fn remove_left_over(folder: &Path) {
-    let is_ours = fs::symlink_metadata(folder).is_ok_and(|it| it.is_dir() && it.uid() == geteuid().as_raw());
-    let log = OpenOptions::new().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(folder.join(LOG));
-    if is_ours && log.is_ok_and(|log| flock(log, FlockOperation::NonBlockingLockExclusive).is_ok()) {
-        sandbox::remove(folder);
-    }
 }

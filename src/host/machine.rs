@@ -189,7 +189,12 @@ pub fn is_listening(table: &str, port: u16) -> bool {
 pub fn locks_in(folder: &Path) -> Vec<Lock> {
     let first = folders_in(folder);
     let second: Vec<PathBuf> = first.iter().flat_map(|folder| folders_in(folder)).collect();
-    let mut found: Vec<Lock> = first.iter().chain(&second).filter_map(|folder| lock_in(folder)).collect();
+    let lock = |folder: &PathBuf| {
+        let path = folder.join("lock");
+        let changed = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?.modified().ok()?;
+        Some(Lock { path, age: SystemTime::now().duration_since(changed).unwrap_or_default() })
+    };
+    let mut found: Vec<Lock> = first.iter().chain(&second).filter_map(lock).collect();
     found.sort_by(|one, two| one.path.cmp(&two.path));
     found
 }
@@ -197,10 +202,4 @@ pub fn locks_in(folder: &Path) -> Vec<Lock> {
 fn folders_in(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
     entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path()).collect()
-}
-
-fn lock_in(folder: &Path) -> Option<Lock> {
-    let path = folder.join("lock");
-    let changed = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?.modified().ok()?;
-    Some(Lock { path, age: SystemTime::now().duration_since(changed).unwrap_or_default() })
 }

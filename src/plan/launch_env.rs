@@ -61,7 +61,14 @@ impl EnvironmentInputs<'_> {
             _ => {}
         }
         let mut environment = Environment::default();
-        self.apply_template(&mut environment);
+        for (name, value) in self.template.iter().flat_map(|template| &template.env) {
+            if self.understood.host.var_os(name).is_some() {
+                environment.keep(name, self.machine);
+            } else {
+                let from = self.template.map_or("", |template| &template.name);
+                environment.set(name, value, format!("template {from}"));
+            }
+        }
         for variable in &self.understood.job.variables {
             environment.set(&variable.name, &variable.value, variable.why.clone());
         }
@@ -73,17 +80,6 @@ impl EnvironmentInputs<'_> {
         self.apply_flags(&mut environment);
         self.kept(&mut environment);
         environment
-    }
-
-    fn apply_template(&self, environment: &mut Environment) {
-        let Some(template) = self.template else { return };
-        for (name, value) in &template.env {
-            if self.understood.host.var_os(name).is_some() {
-                environment.keep(name, self.machine);
-            } else {
-                environment.set(name, value, format!("template {}", template.name));
-            }
-        }
     }
 
     fn apply_job(&self, environment: &mut Environment) {
@@ -129,8 +125,7 @@ impl EnvironmentInputs<'_> {
                 }
             }
             Launcher::Local => {
-                environment.local_ranks(topology);
-                environment.as_agent_of_torchrun(job, self.machine);
+                environment.local_ranks(topology, job, self.machine);
             }
             // `accelerate launch` runs torchrun in its own process.
             Launcher::Existing(_) => environment.signals_of_torchrun(false, host),
@@ -299,8 +294,8 @@ impl Environment {
         self.set_or(vars::MASTER_PORT, topology.master_port.as_ref(), "0", "any free port");
     }
 
-    /// The variables torchrun sets alike for all ranks; `local::PER_RANK` has those that differ.
-    fn local_ranks(&mut self, topology: &Topology) {
+    /// The variables torchrun and its agent set alike for all ranks; `local::PER_RANK` has those that differ.
+    fn local_ranks(&mut self, topology: &Topology, job: &Job, machine: &Host) {
         let Some(nproc) = &topology.nproc_per_node else { return };
         for name in [vars::WORLD_SIZE, vars::LOCAL_WORLD_SIZE, vars::ROLE_WORLD_SIZE] {
             self.set_if_given(name, Some(nproc));
@@ -310,10 +305,7 @@ impl Environment {
         }
         self.set_or(vars::MASTER_ADDR, topology.master_addr.as_ref(), "127.0.0.1", "one machine");
         self.set_or(vars::MASTER_PORT, topology.master_port.as_ref(), "0", "a free port, found at launch");
-    }
-
-    /// The variables of torchrun's agent. The one that makes ranks end when NCCL fails had another name before torch 2.2.
-    fn as_agent_of_torchrun(&mut self, job: &Job, machine: &Host) {
+        // The variable that makes ranks end when NCCL fails had another name before torch 2.2.
         let torch = job.python.as_ref().and_then(|python| python.version("torch"));
         let old = torch.is_some_and(|torch| torch.is_before([2, 2, 0]));
         let on_error = if old { vars::NCCL_ASYNC_ERROR_HANDLING } else { vars::TORCH_NCCL_ASYNC_ERROR_HANDLING };

@@ -74,7 +74,16 @@ impl PlannedConfig {
                 text += &format!("\n{title}\n{}", TextTable::of_pairs(2, rows).fitted(width));
             }
         };
-        section(&format!("differs from {}", self.template.name), self.change_rows());
+        // The marks are those of `zlaunch diff`.
+        let change = |key: &String| match (json::get(&self.template.config, key), json::get(&self.value, key)) {
+            (Some(template), Some(value)) => (format!("~ {key} = {value}"), format!("{template} in the template")),
+            (Some(template), None) => (format!("- {key}"), format!("{template} in the template")),
+            (None, value) => {
+                let value = value.map(ToString::to_string).unwrap_or_default();
+                (format!("+ {key} = {value}"), "not in the template".to_string())
+            }
+        };
+        section(&format!("differs from {}", self.template.name), self.changed().iter().map(change).collect());
         let fill = |fill: &Fill| (format!("{} = {}", fill.key, fill.value), fill.from.clone());
         section("filled", self.fills.iter().map(fill).collect());
         let mut rows: Vec<(String, String)> = Vec::new();
@@ -84,19 +93,6 @@ impl PlannedConfig {
         }
         section("left \"auto\" for the trainer", rows);
         text
-    }
-
-    /// The marks are those of `zlaunch diff`.
-    fn change_rows(&self) -> Vec<(String, String)> {
-        let row = |key: &String| match (json::get(&self.template.config, key), json::get(&self.value, key)) {
-            (Some(template), Some(value)) => (format!("~ {key} = {value}"), format!("{template} in the template")),
-            (Some(template), None) => (format!("- {key}"), format!("{template} in the template")),
-            (None, value) => {
-                let value = value.map(ToString::to_string).unwrap_or_default();
-                (format!("+ {key} = {value}"), "not in the template".to_string())
-            }
-        };
-        self.changed().iter().map(row).collect()
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::decision::{Plan, TrainerFacts};
 use super::diagnostics::Diagnostics;
 use super::forwarded_env::{self, ForwardedEnv};
-use super::launch_env::{Environment, EnvironmentInputs};
+use super::launch_env::EnvironmentInputs;
 use super::planned_config::{FileKind, PlannedConfig};
 use super::{asked_config, print};
 use crate::base::shell;
@@ -98,7 +98,11 @@ impl Planner<'_> {
         if !is_checked && !self.understood.job.trainer.is_passthrough() {
             self.check(&Value::Null, &[], &|key| Place::from(key), ranks);
         }
-        self.finish_diagnostics(ranks);
+        self.diagnostics.join_misplaced(|flags| self.understood.with_options_in_front(flags));
+        self.diagnostics.sort_findings(launch.output);
+        let blocker = if launch.output.check { self.blocker(kind) } else { None };
+        self.diagnostics.errors.extend(blocker.filter(|blocker| !self.diagnostics.errors.contains(blocker)));
+        self.diagnostics.warnings.extend(topology.iter().flat_map(|topology| topology.notes.iter().cloned()));
         let diagnostics = std::mem::take(&mut self.diagnostics).verdict(launch)?;
         // If one of them is unknown, an error says so already.
         let (Some(topology), Some(kind)) = (topology, kind) else { return Err(diagnostics) };
@@ -322,21 +326,6 @@ impl Planner<'_> {
         judged.expandable.map(|why| format!("{why}: it keeps the gaps between allocations small"))
     }
 
-    fn finish_diagnostics(&mut self, ranks: DecidedRanks) {
-        let understood = self.understood;
-        self.diagnostics.join_misplaced(|flags| understood.with_options_in_front(flags));
-        self.diagnostics.sort_findings(understood.launch.output);
-        if understood.launch.output.check
-            && let Some(blocker) = self.blocker(ranks.launcher)
-            && !self.diagnostics.errors.contains(&blocker)
-        {
-            self.diagnostics.errors.push(blocker);
-        }
-        if let Some(topology) = ranks.topology {
-            self.diagnostics.warnings.extend(topology.notes.iter().cloned());
-        }
-    }
-
     fn assemble(
         &self,
         topology: Topology,
@@ -345,7 +334,7 @@ impl Planner<'_> {
         expandable: Option<String>,
         diagnostics: Vec<Problem>,
     ) -> Result<Plan, Vec<Problem>> {
-        let UnderstoodLaunch { launch, host, job, .. } = self.understood;
+        let UnderstoodLaunch { launch, host, job, existing_launcher, .. } = self.understood;
         let mut environment = EnvironmentInputs {
             understood: self.understood,
             machine: self.machine,
@@ -365,10 +354,25 @@ impl Planner<'_> {
                 environment.set(name, value, format!("passes the config to {}", job.target.name()));
             }
         }
-        let context = self.launch_context(&topology);
+        let context = LaunchContext {
+            job,
+            topology: &topology,
+            flags: &launch.topology,
+            hosts: &launch.hosts,
+            extra: &launch.launcher_args,
+            output: existing_launcher.is_none().then_some(&launch.rank_output),
+            host,
+        };
         let ForwardedEnv { files, warnings } = forwarded_env::plan(&context, &mut environment)?;
         let warnings = Diagnostics { warnings, ..Diagnostics::default() }.verdict(launch)?;
-        let translated = !kind.runs_zlaunch() && !launch.rehearsed && self.translate(&topology, path, &mut environment);
+        // The variables that the launcher of the command would set, if torchrun can stand in for it.
+        let is_possible = !kind.runs_zlaunch() && !launch.rehearsed && launch.launcher_args.is_empty();
+        let existing = existing_launcher.as_ref().filter(|_| is_possible);
+        let variables = existing.and_then(|existing| existing.as_torchrun(&context, path));
+        let translated = variables.is_some();
+        for (name, value) in variables.into_iter().flatten().filter(|(name, _)| !launch.environment.says(name)) {
+            environment.set(name, value, "as accelerate launch sets it");
+        }
         let kind = if translated { Launcher::Torchrun } else { kind };
         let argv = match self.understood.prefix() {
             Some(prefix) => self.wrapped_argv(prefix),
@@ -397,21 +401,6 @@ impl Planner<'_> {
         Ok(plan)
     }
 
-    /// Sets the variables that the launcher of the command would set, if torchrun can stand in for it.
-    fn translate(&self, topology: &Topology, config: Option<&OsStr>, environment: &mut Environment) -> bool {
-        let Launch { launcher_args, environment: flags, .. } = self.understood.launch;
-        if !launcher_args.is_empty() {
-            return false;
-        }
-        let existing = self.understood.existing_launcher.as_ref();
-        let variables = existing.and_then(|existing| existing.as_torchrun(&self.launch_context(topology), config));
-        let Some(variables) = variables else { return false };
-        for (name, value) in variables.into_iter().filter(|(name, _)| !flags.says(name)) {
-            environment.set(name, value, "as accelerate launch sets it");
-        }
-        true
-    }
-
     /// `translated`: torchrun stands in for the launcher of the command.
     fn argv(
         &self,
@@ -434,7 +423,12 @@ impl Planner<'_> {
         }
         // Behind a launcher in the command, a script keeps the arguments it was given.
         let added = existing_launcher.is_none() || job.rewritten;
-        let added = added.then(|| job.launcher_args(ranks(context.topology))).into_iter().flatten();
+        let ranks = match &context.topology.world_size {
+            Some(world) if world.value == 1 => Ranks::Single,
+            _ if context.topology.ranks_exist() => Ranks::Existing,
+            _ => Ranks::Launched,
+        };
+        let added = added.then(|| job.launcher_args(ranks)).into_iter().flatten();
         if let Some(existing) = existing_launcher
             && !translated
         {
@@ -475,19 +469,6 @@ impl Planner<'_> {
         if missing.is_some() || elsewhere { missing } else { self.understood.job.blocker.clone() }
     }
 
-    fn launch_context<'b>(&'b self, topology: &'b Topology) -> LaunchContext<'b> {
-        let UnderstoodLaunch { launch, host, job, existing_launcher, .. } = self.understood;
-        LaunchContext {
-            job,
-            topology,
-            flags: &launch.topology,
-            hosts: &launch.hosts,
-            extra: &launch.launcher_args,
-            output: existing_launcher.is_none().then_some(&launch.rank_output),
-            host,
-        }
-    }
-
     fn trainer_facts(&self) -> TrainerFacts {
         let UnderstoodLaunch { launch, job, .. } = self.understood;
         // Finding the version means listing site-packages, so only where it is shown.
@@ -503,13 +484,5 @@ impl Planner<'_> {
             runs: print::what_runs(job, self.understood.command()),
             reads: is_read.then(|| job.flow()).flatten().map(|flow| flow.in_words()),
         }
-    }
-}
-
-fn ranks(topology: &Topology) -> Ranks {
-    match &topology.world_size {
-        Some(world) if world.value == 1 => Ranks::Single,
-        _ if topology.ranks_exist() => Ranks::Existing,
-        _ => Ranks::Launched,
     }
 }

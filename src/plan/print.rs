@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::decision::{Plan, TrainerFacts};
 use super::launch_env::{Environment, Setting};
@@ -143,6 +143,12 @@ impl Plan {
         let Environment { set, unset, kept } = &self.environment;
         let set: Value = set.iter().map(|setting| (setting.name.clone(), setting.value.to_string_lossy())).collect();
         let kept: Value = kept.iter().cloned().collect();
+        let TrainerFacts { name, version, python, reads, .. } = &self.trainer;
+        let python = python.as_deref().map(Path::to_string_lossy);
+        let mut trainer = json!({"name": name, "version": version, "python": python});
+        if let Some(reads) = reads {
+            trainer["reads"] = reads.as_str().into();
+        }
         json!({
             "version": 1,
             "template": config.map(|PlannedConfig { template, chosen, .. }| json!({
@@ -151,7 +157,7 @@ impl Plan {
                 "chain": template.chain,
                 "chosen": chosen,
             })),
-            "trainer": self.trainer_json(),
+            "trainer": trainer,
             "topology": self.topology_json(),
             "batch": self.batch.as_ref().map(|(size, from)| json!({"value": size, "from": from})),
             "launcher": self.launcher.to_string(),
@@ -172,15 +178,6 @@ impl Plan {
         })
     }
 
-    fn trainer_json(&self) -> Value {
-        let TrainerFacts { name, version, python, reads, .. } = &self.trainer;
-        let python = python.as_deref().map(Path::to_string_lossy);
-        match reads {
-            Some(reads) => json!({"name": name, "version": version, "python": python, "reads": reads}),
-            None => json!({"name": name, "version": version, "python": python}),
-        }
-    }
-
     /// Includes what prevents a start on this machine, as a warning: a plan may be made for another machine.
     pub(crate) fn all_diagnostics(&self) -> Vec<Problem> {
         self.diagnostics.iter().cloned().chain(self.blocker.clone().map(Problem::into_warning)).collect()
@@ -199,16 +196,17 @@ impl Plan {
             ("master_addr", known(topology.master_addr.as_ref())),
             ("master_port", known(topology.master_port.as_ref())),
         ];
-        let mut object = Map::new();
-        let mut from = Map::new();
+        let (mut object, mut from) = (json!({}), json!({}));
         for (name, (value, source)) in facts {
-            object.insert(name.to_string(), value.unwrap_or_default());
-            from.extend(source.map(|source| (name.to_string(), source.into())));
+            object[name] = value.into();
+            if let Some(source) = source {
+                from[name] = source.into();
+            }
         }
-        object.insert("engine".to_string(), topology.engine.into());
-        object.insert("evidence".to_string(), topology.evidence.clone().into());
-        object.insert("from".to_string(), Value::Object(from));
-        Value::Object(object)
+        object["engine"] = topology.engine.into();
+        object["evidence"] = topology.evidence.clone().into();
+        object["from"] = from;
+        object
     }
 
     /// A POSIX shell script that does what the launch would do. Bytes, because arguments need not be UTF-8. Scripts are

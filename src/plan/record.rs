@@ -80,13 +80,9 @@ impl Plan {
         }));
         content["sources"] = sources(self, launch, job, host).into();
         let config = self.config.as_ref().map(|config| json::write(&secrets.hide(config.value.clone())));
-        Ok(Some(Record { folder, content, config, script: self.script(&secrets, host) }))
-    }
-
-    /// The script of the launch, which first changes to its folder.
-    fn script(&self, secrets: &Secrets, host: &Host) -> Vec<u8> {
-        let folder = quoted(host.cwd.as_os_str());
-        [Record::SCRIPT_START.as_bytes(), b"cd ", &folder, b" || exit\n", &self.shell_lines(secrets)].concat()
+        let (cwd, lines) = (quoted(host.cwd.as_os_str()), self.shell_lines(&secrets));
+        let script = [Record::SCRIPT_START.as_bytes(), b"cd ", &cwd, b" || exit\n", &lines].concat();
+        Ok(Some(Record { folder, content, config, script }))
     }
 }
 

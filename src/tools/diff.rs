@@ -196,20 +196,13 @@ impl Difference {
         }
     }
 
-    fn mark(&self) -> &'static str {
+    /// For a person and for a program.
+    fn mark(&self) -> [&'static str; 2] {
+        let is_default = self.is_default();
         match &self.values {
-            _ if self.is_default() => "=",
-            [Some(_), None] => "-",
-            [None, Some(_)] => "+",
-            _ => "~",
-        }
-    }
-
-    fn kind(&self) -> &'static str {
-        match &self.values {
-            [Some(_), None] => "only_a",
-            [None, Some(_)] => "only_b",
-            _ => "different",
+            [Some(_), None] => [if is_default { "=" } else { "-" }, "only_a"],
+            [None, Some(_)] => [if is_default { "=" } else { "+" }, "only_b"],
+            _ => ["~", "different"],
         }
     }
 
@@ -226,7 +219,7 @@ impl Comparison<'_> {
     fn json(&self) -> Value {
         let rows = self.differences.iter().map(|difference| {
             let [a, b] = &difference.values;
-            json!({"key": difference.key, "kind": difference.kind(), "a": a, "b": b, "default": difference.default})
+            json!({"key": difference.key, "kind": difference.mark()[1], "a": a, "b": b, "default": difference.default})
         });
         let mut all = json!({
             "version": 1,
@@ -246,7 +239,8 @@ impl Comparison<'_> {
     /// Harmless text with colours: a line for each key; if that is too wide, by section; else a line for each value.
     fn text(&self, width: usize) -> String {
         let row = |it: &Difference| {
-            [it.mark().to_string(), it.key.clone(), it.cell(0), it.cell(1)].map(|cell| self.secrets.hide_in_text(&cell))
+            [it.mark()[0].to_string(), it.key.clone(), it.cell(0), it.cell(1)]
+                .map(|cell| self.secrets.hide_in_text(&cell))
         };
         let rows: Vec<[String; 4]> = self.differences.iter().map(row).collect();
         let names = self.sides.each_ref().map(|side| side.name.clone());

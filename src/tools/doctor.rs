@@ -3,7 +3,6 @@
 
 pub mod comparison;
 mod facts;
-mod meeting;
 mod page;
 mod sections;
 mod together;

@@ -59,7 +59,14 @@ impl Tool for RehearseArgs {
 
 /// Exit status 1: the launch is refused; 3: nobody knows.
 fn run(mut launch: Launch, online: bool, timeout: Duration, host: &Host) -> Result<u8, Vec<Problem>> {
-    stand_on_the_first_machine(&mut launch, host);
+    // Nobody else joins a rehearsal, so this is the first machine.
+    let ranks = &mut launch.topology;
+    if ranks.nnodes.as_ref().is_some_and(|nodes| nodes.value > 1) {
+        let from = || Source::Machine("the rehearsal");
+        ranks.node_rank = Some(Sourced::new(0, from()));
+        ranks.master_addr.get_or_insert_with(|| Sourced::new(host.hostname.clone(), from()));
+        ranks.master_port.get_or_insert_with(|| Sourced::new(29500, from()));
+    }
     // Only their shapes are needed.
     launch.allow.push(Rule::WeightsMissing);
     let Ok(plan) = Plan::new(&launch, host) else { return check::check_launch(&launch, host) };
@@ -83,17 +90,6 @@ fn run(mut launch: Launch, online: bool, timeout: Duration, host: &Host) -> Resu
         out_bytes(&styled(|stream| answer.write(&secrets, output.quiet, terminal::width(), stream)))?;
     }
     Ok(answer.verdict().1)
-}
-
-/// Nobody else joins a rehearsal, so this is the first machine.
-fn stand_on_the_first_machine(launch: &mut Launch, host: &Host) {
-    let ranks = &mut launch.topology;
-    if ranks.nnodes.as_ref().is_some_and(|nodes| nodes.value > 1) {
-        let from = || Source::Machine("the rehearsal");
-        ranks.node_rank = Some(Sourced::new(0, from()));
-        ranks.master_addr.get_or_insert_with(|| Sourced::new(host.hostname.clone(), from()));
-        ranks.master_port.get_or_insert_with(|| Sourced::new(29500, from()));
-    }
 }
 
 /// The verdict of `fit` on this launch, with the parameters that were counted.

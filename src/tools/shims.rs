@@ -42,20 +42,12 @@ pub(crate) struct ShimsArgs {
     dir: Option<Given>,
 }
 
-const ACTIONS: Words<Action> =
-    || vec![("install", Action::Install), ("remove", Action::Remove), ("list", Action::List)];
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Action {
-    Install,
-    Remove,
-    List,
-}
+const ACTIONS: Words<&str> = || ["install", "remove", "list"].map(|action| (action, action)).to_vec();
 
 impl Tool for ShimsArgs {
     fn read(self, mut reader: Reader) -> Requested {
         let host = reader.host;
-        let action = reader.one(Some(self.action), one_of(ACTIONS)).map_or(Action::List, |action| action.value);
+        let action = reader.one(Some(self.action), one_of(ACTIONS)).map_or("list", |action| action.value);
         let given = reader.one(self.dir, values::path).map(|folder| folder.value);
         // Without one it is zlaunch's own, which goes with the last shim.
         let is_own = given.is_none();
@@ -70,13 +62,13 @@ impl Tool for ShimsArgs {
             }),
         };
         let folder = folder.map_err(|problem| reader.problems.push(problem)).unwrap_or_default();
-        if action == Action::Install && folder.as_os_str().as_encoded_bytes().contains(&b':') {
+        if action == "install" && folder.as_os_str().as_encoded_bytes().contains(&b':') {
             reader.problems.push(not_here("a folder with a `:` in its name cannot be on PATH", &folder));
         }
         reader.answer(move |host: &Host| match action {
-            Action::Install => install(&folder, host),
-            Action::Remove => remove(&folder, is_own),
-            Action::List => list(&folder, host),
+            "install" => install(&folder, host),
+            "remove" => remove(&folder, is_own),
+            _ => list(&folder, host),
         })
     }
 }

@@ -15,8 +15,8 @@ use crate::command::trainer;
 use crate::fit;
 use crate::host::Host;
 use crate::host::machine::{Limit, Machine, locks_in};
-use crate::plan::Plan;
 use crate::plan::launch_env::SHOWN_WHEN_SET;
+use crate::plan::{Plan, PlannedConfig};
 use crate::ranks::topology::{Role, Topology};
 use crate::report::fix::run;
 use crate::report::secrets::Sensitivity;
@@ -84,6 +84,10 @@ impl<'a> Examination<'a> {
         let system = [self.machine.system(), self.machine.kernel().map(|kernel| format!("Linux {kernel}"))];
         let system: Vec<String> = system.into_iter().flatten().collect();
         let gpus = self.machine.gpus();
+        // By the names of the models, because the driver's files do not contain it.
+        let sizes: Option<Vec<String>> = gpus.iter().map(|model| fit::cards::memory(model).map(size)).collect();
+        let mut sizes = sizes.unwrap_or_default();
+        sizes.dedup();
         let memory = self.machine.memory();
         let all = memory.total.map(|total| {
             let rest = memory.available.map(|bytes| format!(", {} available", size(bytes))).unwrap_or_default();
@@ -97,7 +101,7 @@ impl<'a> Examination<'a> {
             DoctorRow::fact("CPUs", Some(self.host.cpus.to_string())),
             DoctorRow::checked("memory", all, too_little),
             DoctorRow::fact("GPUs", count_models(&gpus).or_else(|| Some("none in /proc/driver/nvidia".to_string()))),
-            DoctorRow::fact("GPU memory", gpu_memory(&gpus)),
+            DoctorRow::fact("GPU memory", Some(sizes.join(", ")).filter(|text| !text.is_empty())),
             DoctorRow::fact("driver", self.machine.driver()),
         ]
     }
@@ -135,18 +139,15 @@ impl<'a> Examination<'a> {
                 rows.push(DoctorRow::fact(name, Some(version)));
             }
         }
-        rows.push(self.compilers());
-        rows
-    }
-
-    fn compilers(&self) -> DoctorRow {
         let compiler = self.host.nonempty_var(vars::CXX).and_then(|words| words.split_whitespace().next());
         let found =
             [compiler.unwrap_or("c++"), "ninja", "nvcc"].map(|program| self.host.find_program(OsStr::new(program)));
         let problem = machine::no_compiler(found[0].is_some(), found[1].is_some(), self.compiles);
         let [compiler, ninja, nvcc] =
             found.map(|path| path.map_or("not found".to_string(), |path| path.display().to_string()));
-        DoctorRow::checked("compilers", Some(format!("c++ {compiler}, ninja {ninja}, nvcc {nvcc}")), problem)
+        let text = format!("c++ {compiler}, ninja {ninja}, nvcc {nvcc}");
+        rows.push(DoctorRow::checked("compilers", Some(text), problem));
+        rows
     }
 
     pub(super) fn ranks(&self) -> Option<&Topology> {
@@ -168,7 +169,12 @@ impl<'a> Examination<'a> {
                 let problem = Problem::warning(Rule::NoAnswer, "only this machine was looked at");
                 problem.fix(run(line).remark("on each, with --master-port 29500 and its --node-rank"))
             });
-            rows.push(DoctorRow::checked("ranks", Some(ranks_text(ranks)), shared.or(elsewhere)));
+            let text = match &ranks.role {
+                Role::Rank { .. } => "already started: this is one of them".to_string(),
+                Role::Task(task) => format!("rank {} of {}", task.rank.value, task.world_size.value),
+                Role::Starter | Role::Shell { .. } => ranks.in_words(),
+            };
+            rows.push(DoctorRow::checked("ranks", Some(text), shared.or(elsewhere)));
         }
         if let (None, Some(Err(problems))) = (&self.plan, &self.topology) {
             let row = |problem: &Problem| DoctorRow::checked("ranks", None, Some(problem.clone().into_warning()));
@@ -179,13 +185,23 @@ impl<'a> Examination<'a> {
             let text = format!("{}, {}", port.spelling(), if taken { "taken" } else { "free" });
             rows.push(DoctorRow::checked("port", Some(text), taken.then(|| report::port_in_use(port))));
         }
+        let row =
+            |text: &str, problem: &Problem| DoctorRow::checked("plan", Some(text.to_string()), Some(problem.clone()));
         match &self.plan {
             None => {}
-            Some(Ok(plan)) => rows.extend(plan_rows(plan)),
-            Some(Err(problems)) => {
-                let refused = || Some("refused".to_string());
-                rows.extend(problems.iter().cloned().map(|it| DoctorRow::checked("plan", refused(), Some(it))));
+            Some(Ok(plan)) => {
+                let of_config =
+                    |config: &PlannedConfig| format!("{} ({})", config.template.name, config.template.origin);
+                let config = plan.config.as_ref().map_or("none".to_string(), of_config);
+                let trainer = format!("{}: {}", plan.trainer.name, plan.trainer.runs);
+                let facts = [("trainer", trainer), ("config", config), ("launcher", plan.launcher.to_string())];
+                rows.extend(facts.map(|(name, text)| DoctorRow::fact(name, Some(text))));
+                // Problems of the machine are in their own sections.
+                let problems = plan.diagnostics.iter().chain(&plan.blocker);
+                let problems = problems.filter(|problem| problem.rule.subject() != RuleSubject::Machine);
+                rows.extend(problems.map(|problem| row(problem.rule.name(), problem)));
             }
+            Some(Err(problems)) => rows.extend(problems.iter().map(|problem| row("refused", problem))),
         }
         rows
     }
@@ -246,32 +262,6 @@ impl<'a> Examination<'a> {
     }
 }
 
-fn ranks_text(ranks: &Topology) -> String {
-    match &ranks.role {
-        Role::Rank { .. } => "already started: this is one of them".to_string(),
-        Role::Task(task) => format!("rank {} of {}", task.rank.value, task.world_size.value),
-        Role::Starter | Role::Shell { .. } => ranks.in_words(),
-    }
-}
-
-fn plan_rows(plan: &Plan) -> Vec<DoctorRow> {
-    let config = match &plan.config {
-        Some(config) => format!("{} ({})", config.template.name, config.template.origin),
-        None => "none".to_string(),
-    };
-    let mut rows = vec![
-        DoctorRow::fact("trainer", Some(format!("{}: {}", plan.trainer.name, plan.trainer.runs))),
-        DoctorRow::fact("config", Some(config)),
-        DoctorRow::fact("launcher", Some(plan.launcher.to_string())),
-    ];
-    // Problems of the machine are in their own sections.
-    let problems = plan.diagnostics.iter().chain(&plan.blocker);
-    let problems = problems.filter(|problem| problem.rule.subject() != RuleSubject::Machine);
-    let row = |problem: &Problem| DoctorRow::checked("plan", Some(problem.rule.to_string()), Some(problem.clone()));
-    rows.extend(problems.map(row));
-    rows
-}
-
 /// `4 × NVIDIA H200, 1 × Tesla T4`.
 pub(super) fn count_models(gpus: &[String]) -> Option<String> {
     let mut models: Vec<(&str, usize)> = Vec::new();
@@ -283,12 +273,4 @@ pub(super) fn count_models(gpus: &[String]) -> Option<String> {
     }
     let texts: Vec<String> = models.iter().map(|(model, count)| format!("{count} × {model}")).collect();
     (!texts.is_empty()).then(|| texts.join(", "))
-}
-
-/// By the names of the models, because the driver's files do not contain it.
-fn gpu_memory(gpus: &[String]) -> Option<String> {
-    let known = |model: &String| fit::cards::memory(model).map(size);
-    let mut sizes: Vec<String> = gpus.iter().map(known).collect::<Option<_>>()?;
-    sizes.dedup();
-    (!sizes.is_empty()).then(|| sizes.join(", "))
 }

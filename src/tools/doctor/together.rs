@@ -1,8 +1,11 @@
 //! `doctor` in a job of several machines: each looks at itself, and the first one compares. For Slurm `srun` starts that.
 
-use std::io::Write;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use nix::unistd::alarm;
@@ -10,7 +13,6 @@ use serde_json::{Map, Value, json};
 
 use super::comparison::{compare, listed, name};
 use super::facts;
-use super::meeting;
 use super::page::DoctorReport;
 use super::sections::Examination;
 use crate::base::layout::wrapped;
@@ -27,6 +29,10 @@ use crate::report::{self, Problem, Rule};
 use crate::request::Format;
 use crate::tools::check;
 use crate::tools::output::{out, out_bytes};
+
+/// Bytes that a machine may send.
+const MOST: u64 = 1 << 20;
+const PAUSE: Duration = Duration::from_millis(50);
 
 impl Examination<'_> {
     /// The exit status; `None` if there is one machine, or nothing says where the others are.
@@ -64,7 +70,7 @@ impl Examination<'_> {
         let start = Instant::now();
         let left = || (start + timeout).saturating_duration_since(Instant::now());
         if own["index"] == 0 {
-            let heard = meeting::listen(port.value, timeout).map_err(|_| report::port_in_use(port))?;
+            let heard = listen(port.value, timeout).map_err(|_| report::port_in_use(port))?;
             let (mut answers, mut streams) = (vec![own], Vec::new());
             while answers[0]["of"] != answers.len() {
                 let Ok((line, stream)) = heard.recv_timeout(left()) else { break };
@@ -83,11 +89,11 @@ impl Examination<'_> {
             return Ok(status);
         }
         let addresses = facts::addresses(address, &mut own["facts"]);
-        let status = meeting::reach(&addresses, port.value, start + timeout).and_then(|(mut stream, time)| {
+        let status = reach(&addresses, port.value, start + timeout).and_then(|(mut stream, time)| {
             own["facts"]["network.round_trip"] = format!("{:.1} ms", time.as_secs_f64() * 1000.0).into();
             own["facts"]["clock"] = clock().into();
             let sent = stream.write_all(format!("{own}\n").as_bytes()).ok();
-            let status = sent.and_then(|()| meeting::line(&stream, left() + Duration::from_secs(1)));
+            let status = sent.and_then(|()| line(&stream, left() + Duration::from_secs(1)));
             status.and_then(|line| line.parse().ok()).ok_or_else(|| "it gives no answer".to_string())
         });
         Ok(status.unwrap_or_else(|why| {
@@ -150,4 +156,43 @@ impl Examination<'_> {
 
 fn clock() -> i64 {
     SystemTime::UNIX_EPOCH.elapsed().map_or(0, |time| time.as_secs().cast_signed())
+}
+
+/// Listens as the first rank would, until this process ends. A line comes with the connection for the reply.
+fn listen(port: u16, patience: Duration) -> io::Result<Receiver<(String, TcpStream)>> {
+    let bind = |address: IpAddr| TcpListener::bind((address, port));
+    let listener = bind(Ipv6Addr::UNSPECIFIED.into()).or_else(|_| bind(Ipv4Addr::UNSPECIFIED.into()))?;
+    let (sender, heard) = mpsc::channel();
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten().take(1 << 14) {
+            let sender = sender.clone();
+            thread::spawn(move || line(&stream, patience).map(|line| sender.send((line, stream))));
+        }
+    });
+    Ok(heard)
+}
+
+fn line(stream: &TcpStream, patience: Duration) -> Option<String> {
+    stream.set_read_timeout(Some(patience)).ok()?;
+    let mut line = String::new();
+    BufReader::new(stream.take(MOST)).read_line(&mut line).ok()?;
+    line.strip_suffix('\n').map(str::to_string)
+}
+
+/// Connects as a rank would, in this time; or why that is impossible. The first machine may begin later.
+fn reach(addresses: &[IpAddr], port: u16, until: Instant) -> Result<(TcpStream, Duration), String> {
+    loop {
+        let mut failed = "the name leads nowhere".to_string();
+        for address in addresses {
+            let start = Instant::now();
+            match TcpStream::connect_timeout(&(*address, port).into(), (until - start).max(PAUSE)) {
+                Ok(stream) => return Ok((stream, start.elapsed())),
+                Err(why) => failed = format!("{address}: {}", why.to_string().to_lowercase()),
+            }
+        }
+        if Instant::now() + PAUSE >= until || addresses.is_empty() {
+            return Err(failed.split(" (os error").next().unwrap_or_default().to_string());
+        }
+        thread::sleep(PAUSE);
+    }
 }

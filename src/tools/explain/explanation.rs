@@ -11,6 +11,7 @@ use crate::base::json;
 use crate::base::layout::{Line, TextTable, columns, escape_controls, wrapped};
 use crate::base::options::{flag, help_of, launch_options, variable};
 use crate::base::recorded::VersionMatch;
+use crate::base::rows::plain;
 use crate::base::source::{Source, Sourced};
 use crate::check;
 use crate::command::python::Python;
@@ -199,37 +200,35 @@ impl Versions {
         let installed = self.installed.as_ref()?;
         let says = match key.known() {
             Known::Yes => return None,
-            Known::Later(_) => language.word("does not know it yet", "还不认识这个键"),
-            Known::Dropped(_) => language.word("no longer knows it", "已不认识这个键"),
-            Known::Refused(_) => language.word("refuses a config that has it", "会拒绝含有它的配置"),
-            Known::Paused => language.word("does not read it", "不读取这个键"),
+            Known::Later(_) => "Later",
+            Known::Dropped(_) => "Dropped",
+            Known::Refused(_) => "Refused",
+            Known::Paused => "Paused",
         };
-        let stands_in = match (self.judge, language) {
-            (VersionMatch::Exact(_), _) => String::new(),
-            (judge, Language::Chinese) => format!("（按 {} 判断，该版本未记录）", judge.version()),
-            (judge, Language::English) => format!(" (judged as {}: this one was not recorded)", judge.version()),
-        };
-        Some(format!("DeepSpeed {installed} {says}{stands_in}"))
+        let says = format!("DeepSpeed {installed} {}", phrase(says, language));
+        if matches!(self.judge, VersionMatch::Exact(_)) {
+            return Some(says);
+        }
+        let stands_in = phrase("stands in", language).replace("{version}", &self.judge.version().to_string());
+        Some(says + language.word(" ", "") + &stands_in)
     }
 }
 
+fn phrase(name: &str, language: Language) -> &'static str {
+    let row = plain(include_str!("phrases.txt")).find(|[known, _, _]| *known == name);
+    row.map_or("", |[_, english, chinese]| language.word(english, chinese))
+}
+
 pub(crate) fn fate(key: &KeySpec, language: Language) -> Option<String> {
-    let chinese = language == Language::Chinese;
-    let Some(removed) = key.removed else {
-        return match key.replaced_by {
-            Some(now) if chinese => Some(format!("`{now}` 的旧名")),
-            Some(now) => Some(format!("the old name of `{now}`")),
-            None if key.known() != Known::Paused => None,
-            None if chinese => Some("更旧和更新的版本读取它，这个版本不读取".to_string()),
-            None => Some("read by older and newer versions, not by this one".to_string()),
-        };
+    let name = match key.removed {
+        Some(removed) if removed.refused => "refused",
+        Some(_) => "dropped",
+        None if key.replaced_by.is_some() => "old name",
+        None if key.known() == Known::Paused => "paused",
+        None => return None,
     };
-    let now = key.replaced_by.map(|now| if chinese { format!("，现在是 `{now}`") } else { format!(", now `{now}`") });
-    let (since, now) = (removed.version, now.unwrap_or_default());
-    Some(match (removed.refused, chinese) {
-        (true, false) => format!("removed in {since}{now}: a config that has it is refused since then"),
-        (false, false) => format!("dropped in {since}{now}"),
-        (true, true) => format!("{since} 移除{now}：此后会拒绝含有它的配置"),
-        (false, true) => format!("{since} 起不再使用{now}"),
-    })
+    let since = key.removed.map(|removed| removed.version.to_string()).unwrap_or_default();
+    let now = key.replaced_by.map_or("", |_| phrase("now", language));
+    let text = phrase(name, language).replace("{since}", &since).replace("{now}", now);
+    Some(text.replace("{name}", key.replaced_by.unwrap_or_default()))
 }

@@ -1,16 +1,18 @@
 //! The texts of `zlaunch explain`. They are one file, which is searched, not parsed: an entry starts with
 //! `# name | other name`, its lines are `field: text`, and `field.zh` is the same in Chinese.
 
+use crate::base::rows::plain;
 use crate::report::Language;
 
+/// In the order in which they are listed, which is that of `topics.txt`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Topic {
+    Term,
     Stage,
+    Template,
     Key,
     Variable,
-    Template,
     Rule,
-    Term,
     Failure,
 }
 
@@ -20,15 +22,7 @@ impl Topic {
 
     /// The plural, and one of them in English and in Chinese.
     pub(super) fn names(self) -> [&'static str; 3] {
-        match self {
-            Topic::Stage => ["stages", "a stage of ZeRO", "ZeRO 阶段"],
-            Topic::Key => ["keys", "a key of DeepSpeed's config", "DeepSpeed 配置键"],
-            Topic::Variable => ["variables", "a variable", "环境变量"],
-            Topic::Template => ["templates", "a template", "模板"],
-            Topic::Rule => ["rules", "a rule", "诊断规则"],
-            Topic::Term => ["terms", "a term", "名词"],
-            Topic::Failure => ["errors", "an error", "报错"],
-        }
+        plain(include_str!("topics.txt")).nth(self as usize).unwrap_or_default()
     }
 }
 

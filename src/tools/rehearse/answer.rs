@@ -5,29 +5,18 @@ use std::io;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::base::json;
 use crate::base::layout::TextTable;
+use crate::base::rows::plain;
 use crate::plan::{Plan, diagnostics_json};
 use crate::report::fix::{give, run};
 use crate::report::secrets::Secrets;
 use crate::report::{self, Problem, Rule, Severity};
 use crate::tools::explain;
 
-/// An event in the order of a launch, its name in a sentence, and the work that follows it.
-struct Stage(&'static str, &'static str, &'static str);
-
-const STAGES: &[Stage] = &[
-    Stage("start", "the start", "arguments"),
-    Stage("arguments", "the arguments", "model"),
-    Stage("model", "the model", "dataset"),
-    Stage("dataset", "the dataset", "trainer"),
-    Stage("trainer", "the trainer", "DeepSpeed"),
-    Stage("initialize", "DeepSpeed", "the first step"),
-    Stage("step", "the first forward pass", "the first step"),
-];
+const ENDINGS: &str = include_str!("endings.txt");
 
 const LONGEST: usize = 12;
 
@@ -40,14 +29,6 @@ pub(super) struct Answer {
     pub(super) events: Vec<Value>,
     seconds: f64,
     pub(super) memory: Option<String>,
-}
-
-/// A key of the plan that arrives with another value at `deepspeed.initialize`.
-#[derive(Serialize)]
-struct Difference {
-    key: String,
-    planned: Value,
-    arrived: Value,
 }
 
 impl Answer {
@@ -80,20 +61,19 @@ impl Answer {
     }
 
     fn ending(&self) -> Option<&Value> {
-        const ENDINGS: &[&str] = &["end", "refused", "limit", "unsure", "network", "unable", "died", "timeout"];
-        self.events.iter().rfind(|event| event["event"].as_str().is_some_and(|name| ENDINGS.contains(&name)))
+        self.events.iter().rfind(|event| plain::<4>(ENDINGS).any(|[name, ..]| event["event"] == name))
     }
 
     pub(super) fn ended_by(&self) -> &str {
         self.ending().and_then(|event| event["event"].as_str()).unwrap_or_default()
     }
 
-    fn stage(&self) -> Option<&'static Stage> {
-        STAGES.iter().rfind(|Stage(name, ..)| self.all(name).next().is_some())
+    fn stage(&self) -> Option<[&'static str; 3]> {
+        plain::<3>(include_str!("stages.txt")).rfind(|[name, ..]| self.all(name).next().is_some())
     }
 
     pub(super) fn doing(&self) -> &'static str {
-        self.stage().map_or("start", |stage| stage.2)
+        self.stage().map_or("start", |[.., doing]| doing)
     }
 
     /// There is no answer from what is no Python program, or from an interpreter that cannot run ours.
@@ -112,7 +92,8 @@ impl Answer {
         self.all("initialize").chain(self.all("model")).filter_map(|event| event["parameters"].as_u64()).max()
     }
 
-    fn differences(&self, call: &Value) -> Vec<Difference> {
+    /// The keys of the plan that arrive with other values at `deepspeed.initialize`.
+    fn differences(&self, call: &Value) -> Vec<Value> {
         // A model that is not trained, such as a reference model, gets a config of its own.
         let Some(config) = self.planned.as_ref().filter(|_| call["compared"] != false) else { return Vec::new() };
         let mut found = Vec::new();
@@ -123,7 +104,7 @@ impl Answer {
             // accelerate always turns these prints off.
             let is_silenced = key == "steps_per_print" && arrived == "inf";
             if planned != arrived && !same_number && !is_silenced {
-                found.push(Difference { key, planned, arrived });
+                found.push(json!({"key": key, "planned": planned, "arrived": arrived}));
             }
         }
         found
@@ -132,7 +113,7 @@ impl Answer {
     pub(super) fn json(&self) -> Value {
         let calls = self.all("initialize").map(|call| {
             let mut call = call.clone();
-            call["differences"] = json!(self.differences(&call));
+            call["differences"] = self.differences(&call).into();
             call
         });
         let others = self.events.iter().filter(|event| event["event"] != "initialize");
@@ -140,7 +121,7 @@ impl Answer {
             "refused": self.ended_by() == "refused",
             "verdict": self.verdict().0,
             "covered": self.covered(),
-            "reached": self.stage().map(|stage| stage.0),
+            "reached": self.stage().map(|[name, ..]| name),
             "ended_by": self.ended_by(),
             "message": self.ending().map(|event| &event["message"]),
             "where": self.ending().map(|event| &event["where"]),
@@ -177,16 +158,16 @@ impl Answer {
         writeln!(stream, "{verdict}: rank 0 of {} in {:.1} s", u64::from(nodes) * u64::from(each), self.seconds)
     }
 
-    /// In a word, and as an exit status. A reason why the rest cannot be tried here is no failure; anything else may be one.
+    /// In a word, and as an exit status.
     pub(super) fn verdict(&self) -> (&'static str, u8) {
-        match self.ended_by() {
-            "refused" => ("refused", 1),
-            "end" if self.all("initialize").next().is_none() => ("ended without DeepSpeed", 0),
-            "end" => ("arrived", 0),
-            "limit" => ("incomplete, the rest needs a GPU", 0),
-            "network" => ("incomplete, the rest needs the network", 0),
-            _ => ("not sure", 3),
-        }
+        let [_, verdict, status, _] = self.row();
+        (verdict, status.parse().unwrap_or(3))
+    }
+
+    fn row(&self) -> [&'static str; 4] {
+        let is_without = self.ended_by() == "end" && self.all("initialize").next().is_none();
+        let ended_by = if is_without { "nothing" } else { self.ended_by() };
+        plain::<4>(ENDINGS).find(|[name, ..]| *name == ended_by).unwrap_or(["", "not sure", "3", ""])
     }
 
     /// The shapes of the whole model, and what was done with values by a small one.
@@ -242,8 +223,9 @@ impl Answer {
         for call in self.all("initialize") {
             let what = format!("deepspeed.initialize of {} gets a different config than planned", text(&call["model"]));
             let mut problem = Problem::warning(Rule::Rehearsal, what);
-            for Difference { key, planned, arrived } in self.differences(call) {
-                problem = problem.at(format!("{key}: {planned} planned, {arrived} arrived"));
+            for it in self.differences(call) {
+                let place = format!("{}: {} planned, {} arrived", text(&it["key"]), it["planned"], it["arrived"]);
+                problem = problem.at(place);
             }
             problems.extend((!problem.places.is_empty()).then_some(problem));
         }
@@ -266,25 +248,26 @@ impl Answer {
         let first = lines.next().unwrap_or_default();
         let kind = event["type"].as_str().filter(|kind| *kind != "SystemExit");
         let said = kind.map_or(first.to_string(), |kind| format!("{kind}: {first}"));
-        let up_to = format!("rehearsed up to {}", self.stage().map_or("the start", |stage| stage.1));
+        let up_to = format!("rehearsed up to {}", self.stage().map_or("the start", |[_, name, _]| name));
+        let what = self.row()[3].replace("{trainer}", self.trainer).replace("{up_to}", &up_to);
+        let what = what.replace("{seconds}", &format!("{:.0}", self.seconds));
+        // What the trainer says comes last, so that nothing in it is replaced.
+        let what = match what.strip_suffix("{message}") {
+            Some(start) => format!("{start}{message}"),
+            None => what.replace("{said}", &said),
+        };
         let problem = match self.ended_by() {
+            _ if what.is_empty() => return None,
             "refused" => {
-                let what = format!("{} rejected this launch: {said}", self.trainer);
                 let problem = Problem::error(Rule::Rehearsal, what);
                 match explained(&message) {
                     Some(key) => problem.fix(run(format!("zlaunch explain {key}"))),
                     None => problem,
                 }
             }
-            "limit" => noted(format!("{up_to}; the rest needs a GPU: {said}")),
-            "unsure" => noted(format!("{up_to}; the next failure may come from the rehearsal itself: {said}")),
-            "network" => noted(format!("{up_to}; the rest needs the network: {said}")).fix(give("--online", "")),
-            "timeout" => noted(format!("{up_to} in {:.0} s", self.seconds)).fix(give("--timeout", 1800)),
-            "died" => noted(format!("{up_to}; then the process ended: {message}")),
-            "end" if self.all("initialize").next().is_none() => {
-                noted("the command ended without calling deepspeed.initialize".to_string())
-            }
-            _ => return None,
+            "network" => noted(what).fix(give("--online", "")),
+            "timeout" => noted(what).fix(give("--timeout", 1800)),
+            _ => noted(what),
         };
         let problem = lines.take(LONGEST).fold(problem, Problem::at);
         let Some(frame) = event["where"].get(0) else { return Some(problem) };
