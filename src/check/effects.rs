@@ -3,16 +3,18 @@
 use serde_json::Value;
 
 use super::findings::{Check, Findings};
+use super::refusals::Block;
 use super::subject::{STAGE, Subject};
+use crate::base::rows;
 use crate::config::schema::{self, truth};
 use crate::config::zero::Device;
-use crate::report::fix::{Fixes, give, say, set, unset};
+use crate::report::fix::{say, set, unset};
 use crate::report::{Place, Rule, Severity, When};
 
 pub(super) const RULES: &[Check] = &[
-    Check::code(Rule::NoEffect, Severity::Warning, When::Silent, |_, found| ineffective(found, WITHOUT_EFFECT)),
+    Check::code(Rule::NoEffect, Severity::Warning, When::Silent, |_, found| ineffective(found)),
     Check::code(Rule::IdleKey, Severity::Note, When::Silent, |subject, found| {
-        ineffective(found, WAITING);
+        ineffective(found);
         let mut keys = subject.keys().iter().filter(|key| key.path.starts_with("zero_optimization.stage3_"));
         if let Some(key) = keys.next().filter(|_| subject.stage_is(&[0, 1, 2])) {
             let what = format!("`{}` and similar keys only act at stage 3", key.path);
@@ -29,106 +31,17 @@ pub(super) const RULES: &[Check] = &[
     Check::code(Rule::PinnedMemory, Severity::Note, When::Silent, pinned_memory),
 ];
 
-/// A key that does nothing while a condition holds.
-struct IneffectiveKey {
-    key: &'static str,
-    /// The value is neither missing nor "auto".
-    holds: fn(&Subject, &Value) -> bool,
-    why: &'static str,
-    fixes: fn(&str) -> Fixes,
-}
-
-const fn key(key: &'static str, holds: fn(&Subject, &Value) -> bool) -> IneffectiveKey {
-    IneffectiveKey { key, holds, why: "", fixes: |key| unset(key).into() }
-}
-
-impl IneffectiveKey {
-    const fn why(self, why: &'static str) -> Self {
-        IneffectiveKey { why, ..self }
-    }
-
-    const fn fixed_by(self, fixes: fn(&str) -> Fixes) -> Self {
-        IneffectiveKey { fixes, ..self }
-    }
-}
-
-const UNUSED: &str = "DeepSpeed reads it but never uses it";
-const STAGE_3_ONLY: &str = "it only acts at stage 3";
-
-/// The whole section of a device.
-fn leave_out(key: &str) -> Fixes {
-    unset(key.trim_end_matches(".device")).or(set(STAGE, 3))
-}
-
-const WITHOUT_EFFECT: &[IneffectiveKey] = &[
-    key("zero_optimization.offload_param.device", |subject, _| below_3(subject) && subject.zero().param.is_off_gpu())
-        .why("parameters are only offloaded at stage 3")
-        .fixed_by(leave_out),
-    key("zero_optimization.offload_optimizer.device", |subject, _| {
-        subject.stage_is(&[1, 2]) && subject.zero().optimizer == Device::Nvme
-    })
-    .why("below stage 3 \"nvme\" means cpu: the NVMe disk is never used")
-    .fixed_by(|key| set(key, "cpu").or(set(STAGE, 3))),
-    key("zero_optimization.round_robin_gradients", |subject, on| subject.stage_is(&[0, 3]) && truth(on) == Some(true))
-        .why("it only acts at stages 1 and 2"),
-    key("activation_checkpointing", |subject, section| {
-        subject.is_hf() && section.as_object().is_some_and(|section| section.values().any(schema::is_true))
-    })
-    .why("only scripts that call deepspeed.checkpointing.configure() read it; transformers does not")
-    .fixed_by(|key| give("--gradient_checkpointing", true).and(unset(key)).into()),
-    key("train_micro_batch_size_per_gpu", |subject, _| subject.job.trainer.sets("train_micro_batch_size_per_gpu"))
-        .why("the trainer overwrites it with the batch size of its own config")
-        .fixed_by(|key| set(key, "auto").into()),
-    key("gradient_accumulation_steps", |subject, _| subject.job.trainer.sets("gradient_accumulation_steps"))
-        .why("the trainer overwrites it with the accumulation steps of its own config")
-        .fixed_by(|key| set(key, "auto").into()),
-    key("gradient_clipping", |subject, _| subject.job.trainer.sets("gradient_clipping"))
-        .why("the trainer overwrites it with the norm of its own config")
-        .fixed_by(|key| set(key, "auto").into()),
-    key("optimizer", |subject, _| subject.job.trainer.sets("optimizer.params.lr"))
-        .why("the trainer uses the optimizer of its own config"),
-    key("zero_optimization.contiguous_gradients", |subject, on| {
-        subject.stage_is(&[1, 2]) && subject.offloads_optimizer() && truth(on) == Some(false)
-    })
-    .why("with the optimizer in host memory it is always on at stages 1 and 2")
-    .fixed_by(|key| set(key, true).into()),
-    key("zero_optimization.allgather_partitions", |_, on| truth(on) == Some(false)).why(UNUSED),
-    key("disable_allgather", |_, on| schema::is_true(on)).why(UNUSED),
-    key("zero_optimization.zero_hpz_partition_size", |subject, size| {
-        below_3(subject) && schema::whole(size).is_some_and(|size| size > 1.0)
-    })
-    .why(STAGE_3_ONLY)
-    .fixed_by(leave_out),
-    key("zero_optimization.zero_quantized_weights", |subject, on| below_3(subject) && truth(on) == Some(true))
-        .why(STAGE_3_ONLY)
-        .fixed_by(leave_out),
-];
-
-const WAITING: &[IneffectiveKey] = &[
-    key("zero_optimization.offload_optimizer.fast_init", |subject, on| {
-        let zero = subject.zero();
-        truth(on) == Some(true) && (zero.optimizer, zero.param) != (Device::Nvme, Device::Nvme)
-    })
-    .why("it only acts with the optimizer and the parameters on nvme"),
-    key("zero_optimization.offload_param.buffer_size", |subject, _| subject.zero().param != Device::Nvme)
-        .why("buffer_count, buffer_size and max_in_cpu only act with the parameters on nvme")
-        .fixed_by(|_| say("ignore this").or(set("zero_optimization.offload_param.device", "nvme"))),
-    key("aio", |subject, _| {
-        let devices = [subject.zero().param, subject.zero().optimizer];
-        !devices.contains(&Device::Nvme) && subject.get("checkpoint.writer").is_none()
-    })
-    .why("nothing is on nvme"),
-];
-
-fn below_3(subject: &Subject) -> bool {
-    subject.stage_is(&[0, 1, 2])
-}
-
-fn ineffective(found: &mut Findings, keys: &[IneffectiveKey]) {
-    for IneffectiveKey { key, holds, why, fixes } in keys {
-        let value = found.subject.get(key).filter(|value| !value.is_null() && *value != "auto");
-        if value.is_some_and(|value| holds(found.subject, value)) {
-            found.key(&[key], format!("`{key}` has no effect here: {why}"), fixes(key));
+/// The keys of `effects.txt` that this rule reports.
+fn ineffective(found: &mut Findings) {
+    let (subject, rule) = (found.subject, found.check.rule);
+    for block in rows::blocks(include_str!("effects.txt")).map(Block::of) {
+        let key = block.name;
+        let is_its = || (block.text("rule") == Rule::IdleKey.name()) == (rule == Rule::IdleKey);
+        let is_given = subject.get(key).is_some_and(|value| !value.is_null() && value != "auto");
+        if is_given && is_its() && block.holds(subject, |_| false) {
+            let fixes = Some(block.joined_fixes()).filter(|fixes| !fixes.0.is_empty());
+            let what = format!("`{key}` has no effect here: {}", block.text("why"));
+            found.key(&[key], what, fixes.unwrap_or_else(|| unset(key).into()));
         }
     }
 }

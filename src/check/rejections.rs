@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use super::findings::{Check, Findings};
-use super::refusals::{self, Refusal};
+use super::refusals::{self, Block};
 use super::subject::Subject;
 use crate::base::options::{flag, launch_option};
 use crate::command::argument_class::TRAINING_ARGUMENTS;
@@ -68,7 +68,7 @@ fn report_refusals(parser: &Parser, versions: &Versions, subject: &Subject, foun
             "True" | "False" if parser.mapping => Place::option(name, value.to_ascii_lowercase()),
             _ => Place::option(name, &value),
         };
-        let what = format!("the trainer refuses `{given}`: {}{}", refusal.why(), doubt(versions));
+        let what = format!("the trainer refuses `{given}`: {}{}", refusal.text("why"), doubt(versions));
         let in_file = parser.mapping.then(|| subject.job.place_in_run_file(name, subject.host)).flatten();
         let fixes = refusal.fixes(subject, name, &value);
         found.at([in_file.unwrap_or(given)], what, fixes).severity = Severity::error_if(versions.certain());
@@ -76,7 +76,7 @@ fn report_refusals(parser: &Parser, versions: &Versions, subject: &Subject, foun
 }
 
 fn argument_missing(subject: &Subject, found: &mut Findings) {
-    let is_missing = |refusal: &Refusal| refusal.needed().is_some_and(|name| subject.job.args.list(name).is_none());
+    let is_missing = |refusal: &Block| refusal.needed().is_some_and(|name| subject.job.args.list(name).is_none());
     let mut missing = refusals::all(subject.job.trainer).filter(is_missing).peekable();
     if missing.peek().is_none() {
         return;
@@ -87,7 +87,7 @@ fn argument_missing(subject: &Subject, found: &mut Findings) {
     for refusal in missing.filter(|refusal| versions.certain() && refusal.holds(subject, is_left_out)) {
         let name = refusal.needed().unwrap_or_default();
         let name = if parser.mapping { name.to_string() } else { format!("--{name}") };
-        let what = format!("{} needs `{name}`: {}", versions.first(), refusal.why());
+        let what = format!("{} needs `{name}`: {}", versions.first(), refusal.text("why"));
         found.at([Place::from(subject.job.trainer.name)], what, refusal.fixes(subject, &name, ""));
     }
 }
