@@ -177,7 +177,7 @@ impl Condition {
                 one.is_some() && two.is_some() && one != two
             }
             ["stage", ..] => subject.zero().stage.is_some_and(|it| self.text.contains(&it.to_string())),
-            ["hf", "", _] => subject.is_hf(),
+            ["uses", "transformers", _] => subject.is_hf(),
             ["sets", key, _] => subject.job.trainer.sets(key),
             ["on", key, _] => subject.is_on(key) == Some(true),
             ["off", key, _] => subject.is_on(key) == Some(false),
