@@ -69,8 +69,13 @@ pub(super) const RULES: &[Check] = &[
             let what = format!("the config has an `optimizer` section: {} has no effect", sourced.spelling());
             let places = [Place::from(&sourced), (subject.place)("optimizer")];
             found.at(places, what, unset("optimizer").or(drop_word(&sourced.from)));
-        } else if forces_own(subject) && !survives_offload(&sourced.value) {
-            let (device, value) = (subject.zero().optimizer, &sourced.value);
+            return;
+        }
+        // accelerate's CPU Adam is an AdamW; Adagrad and 32-bit Lion have CPU versions.
+        let (device, value) = (subject.zero().optimizer, sourced.value.as_str());
+        let is_adamw = value.starts_with("adamw") && !["8bit", "4bit", "bnb_"].iter().any(|sign| value.contains(sign));
+        let survives = ["adagrad", "lion_32bit", "paged_lion_32bit", "paged_adamw_32bit"].contains(&value);
+        if forces_own(subject) && !is_adamw && !survives {
             let what = format!(
                 "the optimizer is on {device}: accelerate silently replaces `{value}` with DeepSpeed's CPU Adam"
             );
@@ -220,13 +225,6 @@ fn parameters(subject: &Subject, section: &str, takes_no: &str, known: &[&str], 
         };
         found.key(&[&key], format!("{takes_no} takes no `{given}`"), fix);
     }
-}
-
-/// accelerate's CPU Adam is an AdamW; Adagrad and 32-bit Lion have CPU versions.
-fn survives_offload(optim: &str) -> bool {
-    let is_quantized = ["8bit", "4bit", "bnb_"].iter().any(|sign| optim.contains(sign));
-    optim.starts_with("adamw") && !is_quantized
-        || matches!(optim, "adagrad" | "lion_32bit" | "paged_lion_32bit" | "paged_adamw_32bit")
 }
 
 /// torch has no such class: its source says so, or it is one of the releases whose classes are listed here.

@@ -42,7 +42,9 @@ pub(super) const RULES: &[Check] = &[
         }
     }),
     Check::row(Rule::AccumulationDtype, Severity::Error, When::Start, |subject| {
-        subject.stage_is(&[0]) && accumulates_fp32(subject)
+        let is_wide = |dtype: &str| ["fp32", "float32", "float", "torch.float32"].contains(&dtype);
+        let accumulates_fp32 = subject.text("data_types.grad_accum_dtype").is_some_and(is_wide);
+        subject.stage_is(&[0]) && bf16(subject, "enabled") == Some(true) && accumulates_fp32
     }),
     Check::code(Rule::PrecisionOfGpu, Severity::Warning, When::Start, |subject, found| {
         let wants = |name: &str| subject.is_on(&format!("{name}.enabled")) == Some(true);
@@ -131,12 +133,6 @@ fn counts(subject: &Subject, section: &str, key: &str) -> bool {
 
 /// Since then stages 1 and 3 can keep 16-bit master weights, too.
 const ALL_STAGES: [u32; 3] = [0, 18, 3];
-
-fn accumulates_fp32(subject: &Subject) -> bool {
-    let wide = ["fp32", "float32", "float", "torch.float32"];
-    bf16(subject, "enabled") == Some(true)
-        && subject.text("data_types.grad_accum_dtype").is_some_and(|dtype| wide.contains(&dtype))
-}
 
 /// GPUs before Ampere have no bf16; DeepSpeed supports no fp16 on those before Volta.
 pub const WITHOUT_BF16: &[&str] =

@@ -16,7 +16,7 @@ use crate::report::{nearest, reading};
 const TABLE: &str = include_str!("refusals.txt");
 
 /// Blocks of this name are for every trainer that uses transformers.
-const TRANSFORMERS: &str = "transformers";
+pub(super) const TRANSFORMERS: &str = "transformers";
 
 /// One block of this table or of another in this folder, parsed on demand: most are about what is not given.
 #[derive(Clone, Copy, Default)]
@@ -49,10 +49,6 @@ impl Block {
 
     pub(super) fn text(self, field: &str) -> &'static str {
         self.fields().find(|(name, _)| *name == field).map_or("", |(_, text)| text)
-    }
-
-    pub(super) fn is_of_transformers(self) -> bool {
-        self.name == TRANSFORMERS
     }
 
     pub(super) fn needed(self) -> Option<&'static str> {

@@ -103,7 +103,7 @@ fn report_refusals(parser: &Parser, versions: &Versions, subject: &Subject, foun
     for refusal in refusals::all(subject.job.trainer) {
         let is_left_out = |name: &str| parser.is_left_out(name, subject.job.args.words());
         let Some((option, value)) = refusal.refuses(subject, is_left_out) else { continue };
-        if refusal.is_of_transformers() && !versions.all_within("transformers", [0; 3], [u32::MAX; 3]) {
+        if refusal.name == refusals::TRANSFORMERS && !versions.all_within("transformers", [0; 3], [u32::MAX; 3]) {
             continue;
         }
         let name = if parser.mapping { &option[2..] } else { &option };
