@@ -1,6 +1,6 @@
 //! A rule of `check`, and the list that it adds problems to.
 
-use super::refusals;
+use super::refusals::Block;
 use super::subject::Subject;
 use crate::base::{rows, shell};
 use crate::report::fix::{Change, Fix, Fixes};
@@ -26,11 +26,12 @@ impl Check {
 
     /// The sentence for the table of rules.
     pub fn about(&self) -> &'static str {
-        self.texts().all("about").next().unwrap_or_default()
+        self.block().text("about")
     }
 
-    fn texts(&self) -> Texts {
-        Texts::of(include_str!("rules.txt"), self.rule.name())
+    fn block(&self) -> Block {
+        let mut blocks = rows::blocks(include_str!("rules.txt")).map(Block::of);
+        blocks.find(|block| block.name == self.rule.name()).unwrap_or_default()
     }
 
     pub(super) fn run(&self, subject: &Subject, list: &mut Vec<Problem>) {
@@ -38,11 +39,11 @@ impl Check {
         let mut found = Findings { check: self, subject, of_others: before, list };
         (self.code)(subject, &mut found);
         if (self.holds)(subject) {
-            let texts = self.texts();
-            let keys: Vec<&str> = texts.all("keys").flat_map(|keys| keys.split(' ')).collect();
+            let block = self.block();
+            let keys: Vec<&str> = block.text("keys").split(' ').collect();
             let (device, value) = (subject.zero().optimizer.to_string(), subject.shown(keys[0]));
-            let what = texts.all("says").next().unwrap_or_default().replace("{key}", keys[0]);
-            found.key(&keys, what.replace("{value}", &value).replace("{device}", &device), texts.fixes());
+            let what = block.text("says").replace("{key}", keys[0]);
+            found.key(&keys, what.replace("{value}", &value).replace("{device}", &device), block.joined_fixes());
         }
         let of_release = [Rule::OptimizerType, Rule::OptimizerParameter, Rule::SchedulerType, Rule::SchedulerParameter];
         for problem in list[before..].iter_mut().filter(|problem| of_release.contains(&problem.rule)) {
@@ -51,26 +52,8 @@ impl Check {
     }
 }
 
-/// A block of a table, with the kind of each text in front of it.
-pub(super) struct Texts(&'static str);
-
-impl Texts {
-    pub(super) fn of(table: &'static str, name: &str) -> Self {
-        Texts(rows::blocks(table).find(|block| block.lines().next() == Some(name)).unwrap_or_default())
-    }
-
-    pub(super) fn all(&self, kind: &'static str) -> impl Iterator<Item = &'static str> + use<> {
-        self.0.lines().filter_map(move |line| line.strip_prefix(kind)?.strip_prefix(' ')).map(str::trim_start)
-    }
-
-    pub(super) fn fixes(&self) -> Fixes {
-        let fixes = self.all("fix").filter_map(|text| text.split(" and ").map(refusals::fix).reduce(Fix::and));
-        Fixes(fixes.collect())
-    }
-}
-
 pub(super) struct Findings<'a> {
-    check: &'a Check,
+    pub(super) check: &'a Check,
     pub(super) subject: &'a Subject<'a>,
     list: &'a mut Vec<Problem>,
     /// The number of problems that other rules found before.
