@@ -25,6 +25,7 @@ use crate::report::fix::run;
 use crate::report::{Problem, REFUSED, Rule};
 
 pub use commands::command;
+pub(crate) use commands::usage;
 #[cfg(feature = "testing")]
 pub use commands::{ABOUT_VARIABLES, EXAMPLE, EXIT_STATUS, FIRST, shown_options};
 use commands::{described, describes_launch};

@@ -1,6 +1,6 @@
 //! The options of a launch. clap derives the command line, its help, the completions, the man page and the tables in the
-//! documents from these structs, and the doc comments on the fields are the help. The options that only a sub-command has
-//! are in its file in `tools`.
+//! documents from these structs, and `options.txt` has the help. The options that only a sub-command has are in its file
+//! in `tools`. A field under a heading is an option, any other one an operand.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -30,103 +30,55 @@ pub(crate) struct LaunchOptions {
 #[derive(Args)]
 #[command(next_help_heading = "Config")]
 pub(crate) struct ConfigOptions {
-    /// A template, a file, JSON, `-` or `auto`; `-` reads standard input, `auto` picks the fastest that fits; by default the
-    /// trainer's own
-    #[arg(long, value_name = "CONFIG")]
     pub(crate) deepspeed: Option<Given>,
     #[command(flatten)]
     pub(crate) search: SearchOptions,
     #[command(flatten)]
     pub(crate) layers: LayerOptions,
-    /// Leave every "auto" to the trainer
-    #[arg(long)]
     pub(crate) no_fill: bool,
-    /// Write the resolved config to this file
-    #[arg(long, value_name = "PATH")]
     pub(crate) config_out: Option<Given>,
-    /// Memory of each GPU (80GiB) for `auto` and `fit`; by default known from its name
-    #[arg(long, value_name = "SIZE")]
     pub(crate) gpu_memory: Option<Given>,
-    /// Memory of each machine for `auto` and `fit`; by default detected
-    #[arg(long, value_name = "SIZE")]
     pub(crate) host_memory: Option<Given>,
-    /// Tokens in a sequence, for `auto` and `fit`; by default those of the command
-    #[arg(long, value_name = "N")]
     pub(crate) seq_len: Option<Given>,
 }
 
 #[derive(Args)]
 pub(crate) struct SearchOptions {
-    /// Search this folder for templates first
-    #[arg(long, value_name = "DIR")]
     pub(crate) template_dir: Vec<Given>,
 }
 
 #[derive(Args)]
 pub(crate) struct LayerOptions {
-    /// Apply a JSON Patch (a list) or a merge patch (an object)
-    #[arg(long, value_name = "FILE")]
     pub(crate) patch: Vec<Given>,
-    /// Remove a dotted key of the config
-    #[arg(long, value_name = "KEY")]
     pub(crate) unset: Vec<Given>,
-    /// Set a dotted key of the config; VALUE is JSON, or else a string
-    #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<Given>,
 }
 
 #[derive(Args)]
 #[command(next_help_heading = "Ranks")]
 pub(crate) struct RankOptions {
-    /// Number of ranks on each machine; `gpu` or `cpu`: one per GPU or CPU
-    #[arg(long, value_name = "N", aliases = ["num-gpus", "gpus"])]
+    #[arg(aliases = ["num-gpus", "gpus"])]
     pub(crate) nproc_per_node: Option<Given>,
-    /// Number of machines
-    #[arg(long, value_name = "N", alias = "num-nodes")]
+    #[arg(alias = "num-nodes")]
     pub(crate) nnodes: Option<Given>,
-    /// Number of this machine, from 0
-    #[arg(long, value_name = "N")]
     pub(crate) node_rank: Option<Given>,
-    /// Address of machine 0
-    #[arg(long, value_name = "HOST")]
     pub(crate) master_addr: Option<Given>,
-    /// Port on machine 0
-    #[arg(long, value_name = "PORT")]
     pub(crate) master_port: Option<Given>,
-    /// Machines for DeepSpeed's runner: lines of `host slots=N`
-    #[arg(long, value_name = "FILE")]
     pub(crate) hostfile: Option<Given>,
-    /// Use only these GPUs: `host:0,1@host`, or `localhost:0,1` without a hostfile
-    #[arg(long, value_name = "HOST:GPUS")]
     pub(crate) include: Option<Given>,
-    /// Use all GPUs except these
-    #[arg(long, value_name = "HOST:GPUS")]
     pub(crate) exclude: Option<Given>,
-    /// What starts the ranks: auto, torchrun, deepspeed, srun, direct, or local (zlaunch)
-    #[arg(long, value_name = "NAME")]
     pub(crate) launcher: Option<Given>,
-    /// Pass ARG through to the launcher
-    #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
+    #[arg(allow_hyphen_values = true)]
     pub(crate) launcher_arg: Vec<Given>,
-    /// Write each rank's output to files in this folder; with --prefix, print it too
-    #[arg(long, value_name = "DIR")]
     pub(crate) log_dir: Option<Given>,
-    /// Prefix every line of output with its rank
-    #[arg(long)]
     pub(crate) prefix: bool,
-    /// What the command is, if zlaunch cannot tell: swift, llamafactory, axolotl, trl, hf, deepspeed …
-    #[arg(long, value_name = "NAME")]
     pub(crate) trainer: Option<Given>,
 }
 
 #[derive(Args)]
 #[command(next_help_heading = "Environment")]
 pub(crate) struct EnvironmentOptions {
-    /// Set an environment variable; overrides the template and the environment
-    #[arg(long, value_name = "K=V")]
     pub(crate) env: Vec<Given>,
-    /// Remove an environment variable
-    #[arg(long, value_name = "K")]
     pub(crate) unset_env: Vec<Given>,
 }
 
@@ -134,29 +86,17 @@ pub(crate) struct EnvironmentOptions {
 #[derive(Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputOptions {
-    /// Write a record of the launch to this folder; `auto`: the trainer's output_dir
-    #[arg(long, value_name = "DIR|auto")]
     pub(crate) record: Option<Given>,
-    /// Print the plan and do nothing
-    #[arg(long, short = 'n')]
+    #[arg(short = 'n')]
     pub(crate) dry_run: bool,
-    /// Format of the plan: text, json or shell; `check` and `doctor`: text or json
-    #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<Given>,
-    /// Treat warnings as errors
-    #[arg(long)]
     pub(crate) strict: bool,
-    /// Silence a rule by its name
-    #[arg(long, value_name = "RULE")]
     pub(crate) allow: Vec<Given>,
-    /// Use colours: auto, always or never
-    #[arg(long, value_name = "WHEN", alias = "colour")]
+    #[arg(alias = "colour")]
     pub(crate) color: Option<Given>,
-    /// Print only errors
-    #[arg(long, short)]
+    #[arg(short)]
     pub(crate) quiet: bool,
-    /// Print the whole plan before the launch
-    #[arg(long, short)]
+    #[arg(short)]
     pub(crate) verbose: bool,
 }
 
@@ -197,24 +137,50 @@ impl<T: Clone + Send + Sync + 'static> TypedValueParser for AnyValue<T> {
     }
 }
 
-/// Adds the spellings and hints that all options have.
+/// Adds the spellings that all options have.
 pub(crate) fn spelled(command: Command) -> Command {
     command.args_override_self(true).mut_args(|arg| {
+        let is_named = arg.get_long().is_some() || arg.get_help_heading().is_none();
+        let name = arg.get_id().as_str().replace('_', "-");
+        // clap lets a list of operands take several words.
+        let arg = if !is_named && takes_value(&arg) { arg.num_args(1) } else { arg };
+        let arg = if is_named { arg } else { arg.long(name) };
         let Some(long) = arg.get_long() else { return arg };
         let spellings = arg.get_all_aliases().unwrap_or_default().into_iter().chain([long]);
         // As torchrun and deepspeed spell theirs.
         let underscored: Vec<String> =
             spellings.filter(|spelling| spelling.contains('-')).map(|spelling| spelling.replace('-', "_")).collect();
-        let hint = match arg.get_value_names().and_then(<[_]>::first).map_or("", |name| name.as_str()) {
+        let takes_value = takes_value(&arg);
+        let arg = arg.aliases(underscored);
+        // Numbers below zero are judged by us, as other wrong values.
+        if takes_value { arg.allow_negative_numbers(true) } else { arg }
+    })
+}
+
+/// Adds the help, which a launch does not need.
+pub(crate) fn explained(command: Command) -> Command {
+    let place = command.get_name().to_string();
+    command.mut_args(|arg| {
+        let Some([value, about, chinese]) = help_of(&place, &arg) else { return arg };
+        let hint = match value {
             "DIR" | "DIR|auto" | "MODEL" => ValueHint::DirPath,
             "FILE" | "PATH" => ValueHint::FilePath,
             _ => ValueHint::Unknown,
         };
-        let takes_value = takes_value(&arg);
-        let arg = arg.aliases(underscored);
-        // Numbers below zero are judged by us, as other wrong values.
-        if takes_value { arg.value_hint(hint).allow_negative_numbers(true) } else { arg }
+        let arg = if takes_value(&arg) && !value.is_empty() { arg.value_name(value).value_hint(hint) } else { arg };
+        if arg.get_help().is_none() { arg.help(about).long_help(chinese) } else { arg }
     })
+}
+
+/// The name of its value, what it does, and that in Chinese. An operand has the name of its field.
+pub(crate) fn help_of(place: &str, arg: &Arg) -> Option<[&'static str; 3]> {
+    let named = |name: &str| {
+        let mut blocks = include_str!("options.txt").split("\n\n").filter_map(|block| block.strip_prefix(name));
+        let mut lines = blocks.find(|block| block.starts_with([' ', '\n']))?.lines();
+        Some([lines.next()?.trim_start(), lines.next()?, lines.next()?])
+    };
+    let option = arg.get_long().map_or_else(|| arg.get_id().to_string(), |_| flag(arg));
+    named(&format!("{place} {option}")).or_else(|| named(&option))
 }
 
 /// `--nproc-per-node`.

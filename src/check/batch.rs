@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::findings::{Check, Findings};
+use super::findings::Check;
 use super::subject::Subject;
 use crate::base::python_value::number;
 use crate::config::schema::{self, SEQUENCE_JUDGED};
@@ -16,10 +16,70 @@ pub(super) const SIZES: [&str; 3] = [GLOBAL, MICRO, STEPS];
 const SEQUENCE: &str = "sequence_parallel_size";
 
 pub(super) const RULES: &[Check] = &[
-    Check::code(Rule::BatchSize, Severity::Error, When::Parse, batch_size),
-    Check::code(Rule::BatchProduct, Severity::Error, When::Parse, batch_product),
-    Check::code(Rule::BatchSequence, Severity::Warning, When::Silent, batch_sequence),
-    Check::code(Rule::BatchTensor, Severity::Note, When::Silent, batch_tensor),
+    Check::code(Rule::BatchSize, Severity::Error, When::Parse, |subject, found| {
+        for key in SIZES.into_iter().filter(|_| !is_elastic(subject)) {
+            let Some(value) = subject.get(key).filter(|value| !value.is_null() && *value != "auto") else { continue };
+            if number(value).is_none_or(|size| size <= 0.0) {
+                let what = format!("`{key}` is {value}, but DeepSpeed expects a number above 0");
+                let meant = value.as_str().and_then(|text| text.trim().parse::<u32>().ok()).filter(|size| *size > 0);
+                let follows = key != MICRO && subject.get(MICRO).is_some();
+                let other = || if follows { unset(key) } else { set(key, 1) };
+                found.key(&[key], what, meant.map_or_else(other, |number| set(key, number).safe()));
+            }
+        }
+        if let Some(size) =
+            sequence(subject).filter(|size| *size != "auto" && number(size).is_none_or(|size| size == 0.0))
+            && !subject.is_before(SEQUENCE_JUDGED)
+        {
+            let what = format!("`{SEQUENCE}` is {size}, but DeepSpeed divides the ranks by it");
+            found.key(&[SEQUENCE], what, set(SEQUENCE, 1));
+        }
+        if triangle(subject).is_some_and(|sizes| sizes.judge(1.0) == Err(Wrong::Missing)) {
+            let what = format!("the config sets neither `{GLOBAL}` nor `{MICRO}`");
+            found.key(&[GLOBAL, MICRO], what, set(MICRO, if subject.is_hf() { "auto" } else { "1" }));
+        }
+    }),
+    Check::code(Rule::BatchProduct, Severity::Error, When::Parse, |subject, found| {
+        if subject.job.trainer.sets(MICRO) && subject.get(GLOBAL).is_some_and(Value::is_number) {
+            let what = format!("`{GLOBAL}` must be the ranks × the values in the trainer's own config");
+            found.key(&[GLOBAL], what, unset(GLOBAL).remark("it is inferred")).severity = Severity::Warning;
+        }
+        let (Some(sizes), Some(ranks)) = (triangle(subject), ranks(subject)) else { return };
+        let Err(Wrong::Product { global, micro, steps }) = sizes.judge(ranks) else { return };
+        let inferred = |key: &str| if subject.get(key).is_none_or(Value::is_null) { ", inferred" } else { "" };
+        let what = format!(
+            "`{GLOBAL}` is {global}, but {micro} (micro batch{}) × {steps} (accumulation steps{}) × {ranks} (ranks) is {}",
+            inferred(MICRO),
+            inferred(STEPS),
+            micro * steps * ranks
+        );
+        let help = if subject.is_hf() { set(GLOBAL, "auto") } else { unset(GLOBAL).remark("it is inferred") };
+        let keys: Vec<&str> = SIZES.into_iter().filter(|key| subject.get(key).is_some()).collect();
+        // A script that splits the model has fewer data-parallel ranks than ranks.
+        let fewer = global / (micro * steps);
+        let may_split = |text: &str| ["mpu", "PipelineModule", "mesh_device"].iter().any(|sign| text.contains(sign));
+        let divides = fewer >= 1.0 && fewer.fract() == 0.0 && ranks % fewer == 0.0;
+        let problem = found.key(&keys, what, help);
+        if subject.is_plain() && divides && subject.script().is_none_or(may_split) {
+            problem.what += &format!(", unless the script splits the model over {} ranks", ranks / fewer);
+            problem.severity = Severity::Warning;
+        }
+    }),
+    Check::code(Rule::BatchSequence, Severity::Warning, When::Silent, |subject, found| {
+        if subject.get(SEQUENCE).is_some()
+            && let Some(ranks) = ranks(subject).filter(|ranks| ranks.fract() != 0.0)
+        {
+            let what = format!("`{SEQUENCE}` does not divide the ranks: DeepSpeed continues with {ranks} of them");
+            found.key(&[SEQUENCE], what, format!("set {SEQUENCE} to a divisor of the ranks"));
+        }
+    }),
+    Check::code(Rule::BatchTensor, Severity::Note, When::Silent, |subject, found| {
+        let key = "tensor_parallel.autotp_size";
+        if let Some(size) = subject.get(key).and_then(number).filter(|size| *size > 1.0) {
+            let what = format!("`{GLOBAL}` counts every rank, although groups of {size} read the same samples");
+            found.key(&[key], what, format!("a step has {GLOBAL} ÷ {size} samples"));
+        }
+    }),
     // Fabric does not touch it.
     Check::row(Rule::LightningAccumulation, Severity::Error, When::Start, |subject| {
         let is_lightning = subject.job.trainer.sets_what_is_absent();
@@ -98,71 +158,4 @@ fn sequence<'a>(subject: &Subject<'a>) -> Option<&'a Value> {
 /// Elastic training computes the batch itself.
 pub(super) fn is_elastic(subject: &Subject) -> bool {
     subject.get("elasticity.enabled").is_some_and(schema::is_true) && subject.reads("elasticity")
-}
-
-fn batch_size(subject: &Subject, found: &mut Findings) {
-    for key in SIZES.into_iter().filter(|_| !is_elastic(subject)) {
-        let Some(value) = subject.get(key).filter(|value| !value.is_null() && *value != "auto") else { continue };
-        if number(value).is_none_or(|size| size <= 0.0) {
-            let what = format!("`{key}` is {value}, but DeepSpeed expects a number above 0");
-            let meant = value.as_str().and_then(|text| text.trim().parse::<u32>().ok()).filter(|size| *size > 0);
-            let follows = key != MICRO && subject.get(MICRO).is_some();
-            let other = || if follows { unset(key) } else { set(key, 1) };
-            found.key(&[key], what, meant.map_or_else(other, |number| set(key, number).safe()));
-        }
-    }
-    if let Some(size) = sequence(subject).filter(|size| *size != "auto" && number(size).is_none_or(|size| size == 0.0))
-        && !subject.is_before(SEQUENCE_JUDGED)
-    {
-        let what = format!("`{SEQUENCE}` is {size}, but DeepSpeed divides the ranks by it");
-        found.key(&[SEQUENCE], what, set(SEQUENCE, 1));
-    }
-    if triangle(subject).is_some_and(|sizes| sizes.judge(1.0) == Err(Wrong::Missing)) {
-        let what = format!("the config sets neither `{GLOBAL}` nor `{MICRO}`");
-        found.key(&[GLOBAL, MICRO], what, set(MICRO, if subject.is_hf() { "auto" } else { "1" }));
-    }
-}
-
-fn batch_product(subject: &Subject, found: &mut Findings) {
-    if subject.job.trainer.sets(MICRO) && subject.get(GLOBAL).is_some_and(Value::is_number) {
-        let what = format!("`{GLOBAL}` must be the ranks × the values in the trainer's own config");
-        found.key(&[GLOBAL], what, unset(GLOBAL).remark("it is inferred")).severity = Severity::Warning;
-    }
-    let (Some(sizes), Some(ranks)) = (triangle(subject), ranks(subject)) else { return };
-    let Err(Wrong::Product { global, micro, steps }) = sizes.judge(ranks) else { return };
-    let inferred = |key: &str| if subject.get(key).is_none_or(Value::is_null) { ", inferred" } else { "" };
-    let what = format!(
-        "`{GLOBAL}` is {global}, but {micro} (micro batch{}) × {steps} (accumulation steps{}) × {ranks} (ranks) is {}",
-        inferred(MICRO),
-        inferred(STEPS),
-        micro * steps * ranks
-    );
-    let help = if subject.is_hf() { set(GLOBAL, "auto") } else { unset(GLOBAL).remark("it is inferred") };
-    let keys: Vec<&str> = SIZES.into_iter().filter(|key| subject.get(key).is_some()).collect();
-    // A script that splits the model has fewer data-parallel ranks than ranks.
-    let fewer = global / (micro * steps);
-    let may_split = |text: &str| ["mpu", "PipelineModule", "mesh_device"].iter().any(|sign| text.contains(sign));
-    let divides = fewer >= 1.0 && fewer.fract() == 0.0 && ranks % fewer == 0.0;
-    let problem = found.key(&keys, what, help);
-    if subject.is_plain() && divides && subject.script().is_none_or(may_split) {
-        problem.what += &format!(", unless the script splits the model over {} ranks", ranks / fewer);
-        problem.severity = Severity::Warning;
-    }
-}
-
-fn batch_sequence(subject: &Subject, found: &mut Findings) {
-    if subject.get(SEQUENCE).is_some()
-        && let Some(ranks) = ranks(subject).filter(|ranks| ranks.fract() != 0.0)
-    {
-        let what = format!("`{SEQUENCE}` does not divide the ranks: DeepSpeed continues with {ranks} of them");
-        found.key(&[SEQUENCE], what, format!("set {SEQUENCE} to a divisor of the ranks"));
-    }
-}
-
-fn batch_tensor(subject: &Subject, found: &mut Findings) {
-    let key = "tensor_parallel.autotp_size";
-    if let Some(size) = subject.get(key).and_then(number).filter(|size| *size > 1.0) {
-        let what = format!("`{GLOBAL}` counts every rank, although groups of {size} read the same samples");
-        found.key(&[key], what, format!("a step has {GLOBAL} ÷ {size} samples"));
-    }
 }

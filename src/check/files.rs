@@ -18,11 +18,78 @@ use crate::report::fix::{Fix, give, give_as, meant, rename_option, run, say, uns
 use crate::report::{Place, Rule, Severity, When, nearest, reading};
 
 pub(super) const RULES: &[Check] = &[
-    Check::code(Rule::ScriptMissing, Severity::Error, When::Start, script_missing),
-    Check::code(Rule::ModuleMissing, Severity::Error, When::Start, module_missing),
-    Check::code(Rule::PathMissing, Severity::Error, When::Start, path_missing),
+    Check::code(Rule::ScriptMissing, Severity::Error, When::Start, |subject, found| {
+        let Target::Script { path, .. } = &subject.job.target else { return };
+        if subject.job.rewritten || !subject.runs_here() {
+            return;
+        }
+        let (word, path) = (path.to_string_lossy(), subject.host.cwd.join(path));
+        if is_missing(&path) {
+            // If the ranks exist already, Python reports it at once.
+            let severity = Severity::error_if(!subject.topology.is_some_and(Topology::ranks_exist));
+            found.at([Place::from(&path)], format!("`{word}` does not exist"), advice(&path)).severity = severity;
+        } else if path.is_dir() && !["py", "pyc"].iter().any(|end| path.join("__main__").with_extension(end).is_file())
+        {
+            let what = format!("`{word}` is a folder without `__main__.py`, which Python cannot run");
+            found.at([Place::from(&path)], what, format!("name a script in it: {word}/train.py"));
+        }
+    }),
+    Check::code(Rule::ModuleMissing, Severity::Error, When::Start, |subject, found| {
+        let (Target::Module { name, .. }, Some(python)) = (&subject.job.target, &subject.job.python) else { return };
+        let Some(name) = name.to_str().filter(|_| !subject.job.rewritten && subject.runs_here()) else { return };
+        if python.seek(name, subject.host) != Presence::Missing {
+            let path = name.replace('.', "/");
+            let has = |file: &str| python.file(&format!("{path}{file}")).is_some();
+            let is_missing = || python.seek(&format!("{name}.__main__"), subject.host) == Presence::Missing;
+            let is_script = subject.job.source.is_some() || has(".py") || has("/__main__.py");
+            if !is_script && (has("/__init__.py") || is_missing()) {
+                let what = format!("`{name}` is a package without `__main__.py`, which `python -m` cannot run");
+                let fix = rename_option(format_args!("python -m {name}"), name);
+                let fix =
+                    if trainer::is_console(name.as_ref()) { fix } else { say("name the module in it that trains") };
+                found.at([Place::option("-m", name)], what, fix);
+            }
+            return;
+        }
+        let what = format!("{} has no module `{name}`", python.program.display());
+        let fix = match name.strip_suffix(".py") {
+            Some(module) => give("-m", module).remark("without .py"),
+            None => say("check the name; `-m` looks in the current folder, PYTHONPATH and the installed packages"),
+        };
+        found.at([Place::option("-m", name)], what, fix);
+    }),
+    Check::code(Rule::PathMissing, Severity::Error, When::Start, |subject, found| {
+        if !subject.runs_here() {
+            return;
+        }
+        for missing in input_paths::missing(subject.job.trainer.arguments.inputs, &subject.job.args, subject.host) {
+            let MissingInput { option, value, path, certain, expanded } = missing;
+            let in_file = subject.job.place_in_run_file(&value, subject.host);
+            let place = in_file.unwrap_or_else(|| Place::option(&option, &value));
+            let (what, fix) = match expanded {
+                Some(expanded) => (format!("the `~` in `{value}` is not expanded"), give(option, expanded.display())),
+                None => (format!("`{value}` does not exist"), advice(&path)),
+            };
+            let doubt = if certain { "" } else { ": the run fails if the script reads it" };
+            found.at([place], what + doubt, fix).severity = Severity::error_if(certain);
+        }
+    }),
     Check::code(Rule::ModelUnreadable, Severity::Error, When::Start, model_unreadable),
-    Check::code(Rule::WeightsMissing, Severity::Error, When::Start, weights_missing),
+    Check::code(Rule::WeightsMissing, Severity::Error, When::Start, |subject, found| {
+        let loads = subject.job.trainer.model.needs_weights && subject.job.args.list("train_from_scratch").is_none();
+        let Some(folder) = subject.model_folder().filter(|_| loads && subject.runs_here()) else { return };
+        let has = |name: &str| folder.join(name).is_file();
+        // A folder with config.json alone may be made for planning.
+        let is_model = (has("tokenizer.json") || has("tokenizer_config.json")) && has("config.json") && !has(ADAPTER);
+        let has_weights = || match std::fs::read_dir(&folder) {
+            Ok(files) => files.flatten().take(10_000).any(|file| is_called(&file.path(), WEIGHTS)),
+            Err(_) => true,
+        };
+        if is_model && !has("model.safetensors") && !has("model.safetensors.index.json") && !has_weights() {
+            let what = format!("`{}` has a tokenizer but no weights", folder.display());
+            found.at([Place::from(&folder)], what, "download the model again, including its *.safetensors");
+        }
+    }),
     Check::code(Rule::DatasetUnreadable, Severity::Error, When::Start, |subject, found| {
         match subject.job.trainer.arguments.datasets {
             _ if !subject.runs_here() => {}
@@ -33,63 +100,6 @@ pub(super) const RULES: &[Check] = &[
         }
     }),
 ];
-
-fn script_missing(subject: &Subject, found: &mut Findings) {
-    let Target::Script { path, .. } = &subject.job.target else { return };
-    if subject.job.rewritten || !subject.runs_here() {
-        return;
-    }
-    let (word, path) = (path.to_string_lossy(), subject.host.cwd.join(path));
-    if is_missing(&path) {
-        // If the ranks exist already, Python reports it at once.
-        let severity = Severity::error_if(!subject.topology.is_some_and(Topology::ranks_exist));
-        found.at([Place::from(&path)], format!("`{word}` does not exist"), advice(&path)).severity = severity;
-    } else if path.is_dir() && !["py", "pyc"].iter().any(|end| path.join("__main__").with_extension(end).is_file()) {
-        let what = format!("`{word}` is a folder without `__main__.py`, which Python cannot run");
-        found.at([Place::from(&path)], what, format!("name a script in it: {word}/train.py"));
-    }
-}
-
-fn module_missing(subject: &Subject, found: &mut Findings) {
-    let (Target::Module { name, .. }, Some(python)) = (&subject.job.target, &subject.job.python) else { return };
-    let Some(name) = name.to_str().filter(|_| !subject.job.rewritten && subject.runs_here()) else { return };
-    if python.seek(name, subject.host) != Presence::Missing {
-        let path = name.replace('.', "/");
-        let has = |file: &str| python.file(&format!("{path}{file}")).is_some();
-        let is_missing = || python.seek(&format!("{name}.__main__"), subject.host) == Presence::Missing;
-        let is_script = subject.job.source.is_some() || has(".py") || has("/__main__.py");
-        if !is_script && (has("/__init__.py") || is_missing()) {
-            let what = format!("`{name}` is a package without `__main__.py`, which `python -m` cannot run");
-            let fix = rename_option(format_args!("python -m {name}"), name);
-            let fix = if trainer::is_console(name.as_ref()) { fix } else { say("name the module in it that trains") };
-            found.at([Place::option("-m", name)], what, fix);
-        }
-        return;
-    }
-    let what = format!("{} has no module `{name}`", python.program.display());
-    let fix = match name.strip_suffix(".py") {
-        Some(module) => give("-m", module).remark("without .py"),
-        None => say("check the name; `-m` looks in the current folder, PYTHONPATH and the installed packages"),
-    };
-    found.at([Place::option("-m", name)], what, fix);
-}
-
-fn path_missing(subject: &Subject, found: &mut Findings) {
-    if !subject.runs_here() {
-        return;
-    }
-    for missing in input_paths::missing(subject.job.trainer.arguments.inputs, &subject.job.args, subject.host) {
-        let MissingInput { option, value, path, certain, expanded } = missing;
-        let in_file = subject.job.place_in_run_file(&value, subject.host);
-        let place = in_file.unwrap_or_else(|| Place::option(&option, &value));
-        let (what, fix) = match expanded {
-            Some(expanded) => (format!("the `~` in `{value}` is not expanded"), give(option, expanded.display())),
-            None => (format!("`{value}` does not exist"), advice(&path)),
-        };
-        let doubt = if certain { "" } else { ": the run fails if the script reads it" };
-        found.at([place], what + doubt, fix).severity = Severity::error_if(certain);
-    }
-}
 
 /// A similar name in the same folder, or the part of the path that exists.
 fn advice(path: &Path) -> Fix {
@@ -170,22 +180,6 @@ fn keeps_from_download(subject: &Subject, model: &str) -> Option<&'static str> {
 /// A folder with this file is an adapter; the model is elsewhere.
 const ADAPTER: &str = "adapter_config.json";
 const WEIGHTS: &[&str] = &["safetensors", "bin", "pt", "pth", "gguf", "h5", "msgpack", "index"];
-
-fn weights_missing(subject: &Subject, found: &mut Findings) {
-    let loads = subject.job.trainer.model.needs_weights && subject.job.args.list("train_from_scratch").is_none();
-    let Some(folder) = subject.model_folder().filter(|_| loads && subject.runs_here()) else { return };
-    let has = |name: &str| folder.join(name).is_file();
-    // A folder with config.json alone may be made for planning.
-    let is_model = (has("tokenizer.json") || has("tokenizer_config.json")) && has("config.json") && !has(ADAPTER);
-    let has_weights = || match std::fs::read_dir(&folder) {
-        Ok(files) => files.flatten().take(10_000).any(|file| is_called(&file.path(), WEIGHTS)),
-        Err(_) => true,
-    };
-    if is_model && !has("model.safetensors") && !has("model.safetensors.index.json") && !has_weights() {
-        let what = format!("`{}` has a tokenizer but no weights", folder.display());
-        found.at([Place::from(&folder)], what, "download the model again, including its *.safetensors");
-    }
-}
 
 const INFO: &str = "dataset_info.json";
 /// Entries with one of these keys are downloaded.

@@ -1,6 +1,6 @@
 //! A rule of `check`, and the list that it adds problems to.
 
-use super::refusals;
+use super::refusals::Block;
 use super::subject::Subject;
 use crate::base::{rows, shell};
 use crate::report::fix::{Change, Fix, Fixes};
@@ -26,13 +26,12 @@ impl Check {
 
     /// The sentence for the table of rules.
     pub fn about(&self) -> &'static str {
-        self.texts("about").next().unwrap_or_default()
+        self.block().text("about")
     }
 
-    fn texts(&self, kind: &'static str) -> impl Iterator<Item = &'static str> {
-        let is_its = |block: &&str| block.lines().next() == Some(self.rule.name());
-        let block = rows::blocks(include_str!("rules.txt")).find(is_its).unwrap_or_default();
-        block.lines().filter_map(move |line| line.strip_prefix(kind)?.strip_prefix(' ')).map(str::trim_start)
+    fn block(&self) -> Block {
+        let mut blocks = rows::blocks(include_str!("rules.txt")).map(Block::of);
+        blocks.find(|block| block.name == self.rule.name()).unwrap_or_default()
     }
 
     pub(super) fn run(&self, subject: &Subject, list: &mut Vec<Problem>) {
@@ -40,11 +39,11 @@ impl Check {
         let mut found = Findings { check: self, subject, of_others: before, list };
         (self.code)(subject, &mut found);
         if (self.holds)(subject) {
-            let keys: Vec<&str> = self.texts("keys").flat_map(|keys| keys.split(' ')).collect();
+            let block = self.block();
+            let keys: Vec<&str> = block.text("keys").split(' ').collect();
             let (device, value) = (subject.zero().optimizer.to_string(), subject.shown(keys[0]));
-            let what = self.texts("says").next().unwrap_or_default().replace("{key}", keys[0]);
-            let fixes = self.texts("fix").filter_map(|text| text.split(" and ").map(refusals::fix).reduce(Fix::and));
-            found.key(&keys, what.replace("{value}", &value).replace("{device}", &device), Fixes(fixes.collect()));
+            let what = block.text("says").replace("{key}", keys[0]);
+            found.key(&keys, what.replace("{value}", &value).replace("{device}", &device), block.joined_fixes());
         }
         let of_release = [Rule::OptimizerType, Rule::OptimizerParameter, Rule::SchedulerType, Rule::SchedulerParameter];
         for problem in list[before..].iter_mut().filter(|problem| of_release.contains(&problem.rule)) {
@@ -54,7 +53,7 @@ impl Check {
 }
 
 pub(super) struct Findings<'a> {
-    check: &'a Check,
+    pub(super) check: &'a Check,
     pub(super) subject: &'a Subject<'a>,
     list: &'a mut Vec<Problem>,
     /// The number of problems that other rules found before.

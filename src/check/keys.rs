@@ -1,6 +1,6 @@
 //! Keys that DeepSpeed does not know, no longer knows, or knows by two names.
 
-use super::findings::{Check, Findings};
+use super::findings::Check;
 use super::subject::{Key, Subject};
 use super::values::number_in;
 use crate::base::recorded::VersionMatch;
@@ -10,12 +10,77 @@ use crate::report::fix::{Fix, rename, set, unset};
 use crate::report::{Rule, Severity, When, nearest};
 
 pub(super) const RULES: &[Check] = &[
-    Check::code(Rule::UnknownKey, Severity::Error, When::Parse, unknown_key),
-    Check::code(Rule::IgnoredKey, Severity::Warning, When::Silent, ignored_key),
-    Check::code(Rule::RemovedKey, Severity::Error, When::Parse, removed_key),
-    Check::code(Rule::BetweenVersions, Severity::Note, When::Silent, between_versions),
-    Check::code(Rule::TwoNames, Severity::Error, When::Parse, two_names),
-    Check::code(Rule::OldKey, Severity::Warning, When::Silent, old_key),
+    Check::code(Rule::UnknownKey, Severity::Error, When::Parse, |subject, found| {
+        let severity = subject.severity_of_keys();
+        // pydantic drops an "auto" before it looks at the names.
+        let is_refused = |key: &&Key| key.policy != UnknownKeys::Ignored && (key.value != "auto" || key.keeps_auto);
+        for key in subject.keys().iter().filter(is_refused).filter(|key| is_unknown(key)) {
+            if !found.only_counted(severity) {
+                let what = why_unknown(key, subject) + ", so DeepSpeed refuses the config";
+                let help = advice(key, subject, found.are_many());
+                found.key(&[&key.path], what, help).severity = severity;
+            }
+        }
+    }),
+    Check::code(Rule::IgnoredKey, Severity::Warning, When::Silent, |subject, found| {
+        let is_ignored = |key: &&Key| key.policy == UnknownKeys::Ignored && !is_comment(&key.path);
+        for key in subject.keys().iter().filter(is_ignored).filter(|key| is_unknown(key)) {
+            if found.only_counted(Severity::Warning) {
+                continue;
+            }
+            let what = why_unknown(key, subject) + ": it is silently ignored";
+            let fix = advice(key, subject, found.are_many());
+            // A key that `--set` asks for is not dropped silently.
+            let is_asked_for = (subject.place)(&key.path).is_setting();
+            let severity = if is_asked_for { subject.severity_of_keys() } else { Severity::Warning };
+            found.key(&[&key.path], what, fix).severity = severity;
+        }
+    }),
+    Check::code(Rule::RemovedKey, Severity::Error, When::Parse, |subject, found| {
+        for key in subject.keys() {
+            let Some(entry) = key.entry else { continue };
+            let Known::Refused(since) = entry.known() else { continue };
+            let now = entry.replaced_by.map(|now| format!(", now `{now}`")).unwrap_or_default();
+            let (path, deepspeed) = (&key.path, subject.deepspeed());
+            let what = format!("`{path}` was removed in {since}{now}: {deepspeed} refuses a config that has it");
+            found.key(&[path], what, unset(path).safe()).severity = subject.severity_of_keys();
+        }
+    }),
+    Check::code(Rule::BetweenVersions, Severity::Note, When::Silent, |subject, found| {
+        let VersionMatch::Between(_, newer) = subject.derived.judge else { return };
+        for key in subject.keys() {
+            let (path, deepspeed) = (&key.path, subject.deepspeed());
+            let (Some(one), Some(two)) = (key.entry, schema::find(path, newer)) else { continue };
+            if one.known() != two.known() || one.fault(key.value) != two.fault(key.value) {
+                let what = format!("`{path}` is judged as {deepspeed} would; DeepSpeed {newer} treats it differently");
+                found.key(&[path], what, "ignore this unless DeepSpeed refuses it");
+            }
+        }
+    }),
+    Check::code(Rule::TwoNames, Severity::Error, When::Parse, |subject, found| {
+        let counts = |key: &Key| key.value != "auto" || key.keeps_auto;
+        for key in subject.keys().iter().filter(|key| key.policy != UnknownKeys::Ignored && counts(key)) {
+            let Some(other) = key.entry.and_then(|entry| entry.alias_of.or(entry.replaced_by)) else { continue };
+            let path = &key.path;
+            let is_alias = |second: &Key| second.entry.is_some_and(|entry| entry.alias_of == Some(other));
+            let is_other = |second: &Key| second.path == other || second.path != *path && is_alias(second);
+            if subject.keys().iter().any(|second| is_other(second) && counts(second)) {
+                let what = format!("`{path}` and `{other}` are the same setting: DeepSpeed refuses both together");
+                let fix = if other.contains(".offload_") { renamed(key, other, subject) } else { unset(path) };
+                found.key(&[path, other], what, fix.safe());
+            }
+        }
+    }),
+    Check::code(Rule::OldKey, Severity::Warning, When::Silent, |subject, found| {
+        for key in subject.keys() {
+            let Some(KeySpec { replaced_by: Some(now), removed: None, .. }) = key.entry else { continue };
+            if key.policy != UnknownKeys::Ignored && subject.get(now).is_some() {
+                continue;
+            }
+            let path = &key.path;
+            found.key(&[path], format!("`{path}` is the old name of `{now}`"), renamed(key, now, subject).safe());
+        }
+    }),
 ];
 
 /// Refused keys have a rule of their own.
@@ -35,46 +100,6 @@ fn why_unknown(key: &Key, subject: &Subject) -> String {
         _ => format!("has no key `{path}`"),
     };
     format!("{} {why}", subject.deepspeed())
-}
-
-fn unknown_key(subject: &Subject, found: &mut Findings) {
-    let severity = subject.severity_of_keys();
-    // pydantic drops an "auto" before it looks at the names.
-    let is_refused = |key: &&Key| key.policy != UnknownKeys::Ignored && (key.value != "auto" || key.keeps_auto);
-    for key in subject.keys().iter().filter(is_refused).filter(|key| is_unknown(key)) {
-        if !found.only_counted(severity) {
-            let what = why_unknown(key, subject) + ", so DeepSpeed refuses the config";
-            let help = advice(key, subject, found.are_many());
-            found.key(&[&key.path], what, help).severity = severity;
-        }
-    }
-}
-
-fn ignored_key(subject: &Subject, found: &mut Findings) {
-    let is_ignored = |key: &&Key| key.policy == UnknownKeys::Ignored && !is_comment(&key.path);
-    for key in subject.keys().iter().filter(is_ignored).filter(|key| is_unknown(key)) {
-        if found.only_counted(Severity::Warning) {
-            continue;
-        }
-        let what = why_unknown(key, subject) + ": it is silently ignored";
-        let fix = advice(key, subject, found.are_many());
-        // A key that `--set` asks for is not dropped silently.
-        let is_asked_for = (subject.place)(&key.path).is_setting();
-        let severity = if is_asked_for { subject.severity_of_keys() } else { Severity::Warning };
-        found.key(&[&key.path], what, fix).severity = severity;
-    }
-}
-
-fn between_versions(subject: &Subject, found: &mut Findings) {
-    let VersionMatch::Between(_, newer) = subject.derived.judge else { return };
-    for key in subject.keys() {
-        let (path, deepspeed) = (&key.path, subject.deepspeed());
-        let (Some(one), Some(two)) = (key.entry, schema::find(path, newer)) else { continue };
-        if one.known() != two.known() || one.fault(key.value) != two.fault(key.value) {
-            let what = format!("`{path}` is judged as {deepspeed} would; DeepSpeed {newer} treats it differently");
-            found.key(&[path], what, "ignore this unless DeepSpeed refuses it");
-        }
-    }
 }
 
 /// A key that is meant as a comment: `_comment`, `//`. (`/zero_optimization/stage` is a key.)
@@ -122,43 +147,6 @@ fn advice(key: &Key, subject: &Subject, are_many: bool) -> Fix {
             rename(&key.path, meant, value).meaning(near).safe()
         }
         None => remove,
-    }
-}
-
-fn removed_key(subject: &Subject, found: &mut Findings) {
-    for key in subject.keys() {
-        let Some(entry) = key.entry else { continue };
-        let Known::Refused(since) = entry.known() else { continue };
-        let now = entry.replaced_by.map(|now| format!(", now `{now}`")).unwrap_or_default();
-        let (path, deepspeed) = (&key.path, subject.deepspeed());
-        let what = format!("`{path}` was removed in {since}{now}: {deepspeed} refuses a config that has it");
-        found.key(&[path], what, unset(path).safe()).severity = subject.severity_of_keys();
-    }
-}
-
-fn two_names(subject: &Subject, found: &mut Findings) {
-    let counts = |key: &Key| key.value != "auto" || key.keeps_auto;
-    for key in subject.keys().iter().filter(|key| key.policy != UnknownKeys::Ignored && counts(key)) {
-        let Some(other) = key.entry.and_then(|entry| entry.alias_of.or(entry.replaced_by)) else { continue };
-        let path = &key.path;
-        let is_alias = |second: &Key| second.entry.is_some_and(|entry| entry.alias_of == Some(other));
-        let is_other = |second: &Key| second.path == other || second.path != *path && is_alias(second);
-        if subject.keys().iter().any(|second| is_other(second) && counts(second)) {
-            let what = format!("`{path}` and `{other}` are the same setting: DeepSpeed refuses both together");
-            let fix = if other.contains(".offload_") { renamed(key, other, subject) } else { unset(path) };
-            found.key(&[path, other], what, fix.safe());
-        }
-    }
-}
-
-fn old_key(subject: &Subject, found: &mut Findings) {
-    for key in subject.keys() {
-        let Some(KeySpec { replaced_by: Some(now), removed: None, .. }) = key.entry else { continue };
-        if key.policy != UnknownKeys::Ignored && subject.get(now).is_some() {
-            continue;
-        }
-        let path = &key.path;
-        found.key(&[path], format!("`{path}` is the old name of `{now}`"), renamed(key, now, subject).safe());
     }
 }
 

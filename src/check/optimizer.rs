@@ -12,11 +12,92 @@ use crate::report::{Place, Rule, Severity, When, nearest, reading};
 const OFFLOAD: &str = "zero_optimization.offload_optimizer.device";
 
 pub(super) const RULES: &[Check] = &[
-    Check::code(Rule::OptimizerType, Severity::Error, When::Start, optimizer_type),
-    Check::code(Rule::OptimizerParameter, Severity::Error, When::Start, optimizer_parameter),
-    Check::code(Rule::UntestedOptimizer, Severity::Error, When::Start, untested_optimizer),
-    Check::code(Rule::OptimizerReplaced, Severity::Warning, When::Silent, optimizer_replaced),
-    Check::code(Rule::SwiftOptimizer, Severity::Error, When::Start, swift_optimizer),
+    Check::code(Rule::OptimizerType, Severity::Error, When::Start, |subject, found| {
+        let Some(name) = named(subject).filter(|name| !is_own(subject, name) && !is_torch(subject, name)) else {
+            return;
+        };
+        let key = "optimizer.type";
+        let replaced = set(key, "AdamW");
+        if let Some((_, since, _)) = release(&name.to_ascii_lowercase()) {
+            let deepspeed = subject.deepspeed();
+            let what = if subject.is_before(*since) {
+                format!("{deepspeed} has no optimizer `{name}`: it was added in {}", Version(*since))
+            } else {
+                format!("{deepspeed} no longer has the optimizer `{name}`")
+            };
+            found.key(&[key], what, replaced);
+            return;
+        }
+        let what = format!("neither DeepSpeed nor torch.optim has an optimizer `{name}`");
+        let own = || OPTIMIZERS.iter().flat_map(|row| row.0.split(' ')).filter(|own| is_own(subject, own));
+        let torch = TORCH.iter().flat_map(|(names, _)| names.split(' ')).filter(|torch| *torch != name);
+        let fix = nearest(&name, own().chain(torch)).map_or(replaced, |near| set_meant(key, near));
+        // torch may have a newer class of that name.
+        let is_wrong = torch_since(&name).is_some()
+            || nearest(&name, own()).is_some()
+            || torch_lacks(subject, "torch/optim/__init__.py", &name);
+        found.key(&[key], what, fix).severity = Severity::error_if(is_wrong);
+    }),
+    Check::code(Rule::OptimizerParameter, Severity::Error, When::Start, |subject, found| {
+        let Some(name) = named(subject) else { return };
+        let key = "optimizer.params.max_grad_norm";
+        if let Some(norm) = subject.get(key) {
+            let what = "DeepSpeed refuses `max_grad_norm` as a parameter of the optimizer";
+            found.key(&[key], what, rename(key, "gradient_clipping", norm.to_string()));
+        }
+        let by_torch = subject.get("optimizer.params.torch_adam").is_some_and(schema::is_true);
+        let known = schema::parameters("optimizer", Some(&name), subject.version()).map(|entry| entry.name());
+        let known: Vec<&str> = known.chain(["max_grad_norm"]).collect();
+        if known.len() > 1 && !by_torch {
+            parameters(subject, "optimizer", &format!("DeepSpeed's {name}"), &known, found);
+        }
+    }),
+    Check::code(Rule::UntestedOptimizer, Severity::Error, When::Start, |subject, found| {
+        let is_allowed = subject.get("zero_allow_untested_optimizer").is_some_and(schema::is_true);
+        if let Some(name) = named(subject)
+            && (matches!(name.as_str(), "lamb" | "musgd") || is_torch(subject, &name))
+            && subject.stage_is(&[1, 2, 3])
+            && !is_allowed
+        {
+            let what = format!("`{name}` is not tested with ZeRO: DeepSpeed refuses it");
+            found.key(&["optimizer.type"], what, set("zero_allow_untested_optimizer", true));
+        }
+    }),
+    Check::code(Rule::OptimizerReplaced, Severity::Warning, When::Silent, |subject, found| {
+        let Some(sourced) = subject.job.args.text("optim").filter(|_| subject.is_hf()) else { return };
+        if subject.get("optimizer").is_some_and(Value::is_object) {
+            let what = format!("the config has an `optimizer` section: {} has no effect", sourced.spelling());
+            let places = [Place::from(&sourced), (subject.place)("optimizer")];
+            found.at(places, what, unset("optimizer").or(drop_word(&sourced.from)));
+            return;
+        }
+        // accelerate's CPU Adam is an AdamW; Adagrad and 32-bit Lion have CPU versions.
+        let (device, value) = (subject.zero().optimizer, sourced.value.as_str());
+        let is_adamw = value.starts_with("adamw") && !["8bit", "4bit", "bnb_"].iter().any(|sign| value.contains(sign));
+        let survives = ["adagrad", "lion_32bit", "paged_lion_32bit", "paged_adamw_32bit"].contains(&value);
+        if forces_own(subject) && !is_adamw && !survives {
+            let what = format!(
+                "the optimizer is on {device}: accelerate silently replaces `{value}` with DeepSpeed's CPU Adam"
+            );
+            let fixes = give_as(&sourced.from, "adamw_torch").or(set(OFFLOAD, "none"));
+            found.at([Place::from(&sourced), (subject.place)(OFFLOAD)], what, fixes);
+        }
+    }),
+    // It fails even if the section is empty or null. A later release may fix it.
+    Check::code(Rule::SwiftOptimizer, Severity::Error, When::Start, |subject, found| {
+        let Some([since, until]) = subject.job.trainer.config.refuses_optimizer else { return };
+        if subject.get("optimizer").is_none() {
+            return;
+        }
+        let version = subject.job.version();
+        if version.is_some_and(|version| version.is_before(since)) {
+            return;
+        }
+        let what = "ms-swift 4.2.0 to 4.6.0 fails with an `optimizer` section, once model and data are loaded: 'DummyOptim' \
+                    object has no attribute 'param_groups'";
+        let is_certain = version.is_some_and(|version| version.is_before(until));
+        found.key(&["optimizer"], what, unset("optimizer")).severity = Severity::error_if(is_certain);
+    }),
     Check::row(Rule::TrainerOptimizer, Severity::Warning, When::Start, |subject| {
         subject.job.trainer.sets("optimizer.params.lr") && forces_own(subject)
     }),
@@ -29,8 +110,44 @@ pub(super) const RULES: &[Check] = &[
     Check::row(Rule::AdamIsAdamw, Severity::Note, When::Silent, |subject| {
         named(subject).as_deref() == Some("adam") && subject.get("optimizer.params.adam_w_mode").is_none()
     }),
-    Check::code(Rule::SchedulerType, Severity::Error, When::Start, scheduler_type),
-    Check::code(Rule::SchedulerParameter, Severity::Error, When::Start, scheduler_parameter),
+    Check::code(Rule::SchedulerType, Severity::Error, When::Start, |subject, found| {
+        let Some(name) = subject.text("scheduler.type").filter(|name| !SCHEDULERS.contains(name)) else { return };
+        let key = "scheduler.type";
+        if TORCH_SCHEDULERS.lines().any(|torch| torch == name) {
+            if subject.stage_is(&[1, 2, 3]) {
+                let what = format!("torch's `{name}` needs an optimizer of torch, and ZeRO's is none");
+                found.key(&[key], what, unset("scheduler"));
+            }
+            return;
+        }
+        let near = nearest(name, SCHEDULERS.iter().copied());
+        let remove = || unset("scheduler").see(format!("one of {}", SCHEDULERS.join(", ")));
+        let with_params =
+            |near| required(subject, near).fold(set_meant(key, near), |fix, (_, more)| fix.and(more)).into();
+        let fixes = near.map_or_else(remove, with_params);
+        let what = format!("neither DeepSpeed nor torch.optim.lr_scheduler has a scheduler `{name}`");
+        let is_certain = near.is_some() || torch_lacks(subject, "torch/optim/lr_scheduler.py", name);
+        found.key(&[key], what, fixes).severity = Severity::error_if(is_certain);
+    }),
+    Check::code(Rule::SchedulerParameter, Severity::Error, When::Start, |subject, found| {
+        let Some(name) = subject.text("scheduler.type").filter(|name| SCHEDULERS.contains(name)) else { return };
+        let known: Vec<schema::KeySpec> = schema::parameters("scheduler", Some(name), subject.version()).collect();
+        let names: Vec<&str> = known.iter().map(schema::KeySpec::name).collect();
+        parameters(subject, "scheduler", name, &names, found);
+        for (wanted, fix) in required(subject, name) {
+            found.key(&["scheduler.type"], format!("{name} needs `{wanted}`"), fix);
+        }
+        let key = "scheduler.params.warmup_num_steps";
+        let is_right =
+            |steps: &Value| steps == "auto" || schema::is_whole(steps) && steps.as_u64().is_some_and(|steps| steps > 0);
+        if let Some(steps) = subject.get(key).filter(|steps| !is_right(steps))
+            && names.contains(&"warmup_num_steps")
+            && !subject.is_before([0, 19, 3])
+        {
+            let what = format!("`{key}` is {steps}, but {name} expects a whole number above 0");
+            found.key(&[key], what, set(key, 100));
+        }
+    }),
     Check::row(Rule::LogarithmicWarmup, Severity::Note, When::Silent, |subject| {
         let warms_up = subject.text("scheduler.type").is_some_and(|name| name.starts_with("Warmup"));
         warms_up && subject.get("scheduler.params.warmup_type").is_none()
@@ -63,22 +180,6 @@ const SCHEDULERS: &[&str] = &["LRRangeTest", "OneCycle", "WarmupLR", "WarmupDeca
 /// Classes of `torch.optim.lr_scheduler`, up to torch 2.15.
 const TORCH_SCHEDULERS: &str = include_str!("torch_schedulers.txt");
 
-/// It fails even if the section is empty or null. A later release may fix it.
-fn swift_optimizer(subject: &Subject, found: &mut Findings) {
-    let Some([since, until]) = subject.job.trainer.config.refuses_optimizer else { return };
-    if subject.get("optimizer").is_none() {
-        return;
-    }
-    let version = subject.job.version();
-    if version.is_some_and(|version| version.is_before(since)) {
-        return;
-    }
-    let what = "ms-swift 4.2.0 to 4.6.0 fails with an `optimizer` section, once model and data are loaded: 'DummyOptim' \
-                object has no attribute 'param_groups'";
-    let is_certain = version.is_some_and(|version| version.is_before(until));
-    found.key(&["optimizer"], what, unset("optimizer")).severity = Severity::error_if(is_certain);
-}
-
 /// DeepSpeed's own names in lower case, others as they are written.
 fn named(subject: &Subject) -> Option<String> {
     let name = subject.text("optimizer.type")?;
@@ -108,31 +209,6 @@ fn is_torch(subject: &Subject, name: &str) -> bool {
     torch_since(name).is_some_and(|since| !subject.has_before("torch", since))
 }
 
-fn optimizer_type(subject: &Subject, found: &mut Findings) {
-    let Some(name) = named(subject).filter(|name| !is_own(subject, name) && !is_torch(subject, name)) else { return };
-    let key = "optimizer.type";
-    let replaced = set(key, "AdamW");
-    if let Some((_, since, _)) = release(&name.to_ascii_lowercase()) {
-        let deepspeed = subject.deepspeed();
-        let what = if subject.is_before(*since) {
-            format!("{deepspeed} has no optimizer `{name}`: it was added in {}", Version(*since))
-        } else {
-            format!("{deepspeed} no longer has the optimizer `{name}`")
-        };
-        found.key(&[key], what, replaced);
-        return;
-    }
-    let what = format!("neither DeepSpeed nor torch.optim has an optimizer `{name}`");
-    let own = || OPTIMIZERS.iter().flat_map(|row| row.0.split(' ')).filter(|own| is_own(subject, own));
-    let torch = TORCH.iter().flat_map(|(names, _)| names.split(' ')).filter(|torch| *torch != name);
-    let fix = nearest(&name, own().chain(torch)).map_or(replaced, |near| set_meant(key, near));
-    // torch may have a newer class of that name.
-    let is_wrong = torch_since(&name).is_some()
-        || nearest(&name, own()).is_some()
-        || torch_lacks(subject, "torch/optim/__init__.py", &name);
-    found.key(&[key], what, fix).severity = Severity::error_if(is_wrong);
-}
-
 fn set_meant(key: &str, near: &str) -> Fix {
     set(key, near).meaning(near).safe()
 }
@@ -151,74 +227,6 @@ fn parameters(subject: &Subject, section: &str, takes_no: &str, known: &[&str], 
     }
 }
 
-fn optimizer_parameter(subject: &Subject, found: &mut Findings) {
-    let Some(name) = named(subject) else { return };
-    let key = "optimizer.params.max_grad_norm";
-    if let Some(norm) = subject.get(key) {
-        let what = "DeepSpeed refuses `max_grad_norm` as a parameter of the optimizer";
-        found.key(&[key], what, rename(key, "gradient_clipping", norm.to_string()));
-    }
-    let by_torch = subject.get("optimizer.params.torch_adam").is_some_and(schema::is_true);
-    let known = schema::parameters("optimizer", Some(&name), subject.version()).map(|entry| entry.name());
-    let known: Vec<&str> = known.chain(["max_grad_norm"]).collect();
-    if known.len() > 1 && !by_torch {
-        parameters(subject, "optimizer", &format!("DeepSpeed's {name}"), &known, found);
-    }
-}
-
-fn untested_optimizer(subject: &Subject, found: &mut Findings) {
-    let is_allowed = subject.get("zero_allow_untested_optimizer").is_some_and(schema::is_true);
-    if let Some(name) = named(subject)
-        && (matches!(name.as_str(), "lamb" | "musgd") || is_torch(subject, &name))
-        && subject.stage_is(&[1, 2, 3])
-        && !is_allowed
-    {
-        let what = format!("`{name}` is not tested with ZeRO: DeepSpeed refuses it");
-        found.key(&["optimizer.type"], what, set("zero_allow_untested_optimizer", true));
-    }
-}
-
-/// accelerate's CPU Adam is an AdamW; Adagrad and 32-bit Lion have CPU versions.
-fn survives_offload(optim: &str) -> bool {
-    let is_quantized = ["8bit", "4bit", "bnb_"].iter().any(|sign| optim.contains(sign));
-    optim.starts_with("adamw") && !is_quantized
-        || matches!(optim, "adagrad" | "lion_32bit" | "paged_lion_32bit" | "paged_adamw_32bit")
-}
-
-fn optimizer_replaced(subject: &Subject, found: &mut Findings) {
-    let Some(sourced) = subject.job.args.text("optim").filter(|_| subject.is_hf()) else { return };
-    if subject.get("optimizer").is_some_and(Value::is_object) {
-        let what = format!("the config has an `optimizer` section: {} has no effect", sourced.spelling());
-        let places = [Place::from(&sourced), (subject.place)("optimizer")];
-        found.at(places, what, unset("optimizer").or(drop_word(&sourced.from)));
-    } else if forces_own(subject) && !survives_offload(&sourced.value) {
-        let (device, value) = (subject.zero().optimizer, &sourced.value);
-        let what =
-            format!("the optimizer is on {device}: accelerate silently replaces `{value}` with DeepSpeed's CPU Adam");
-        let fixes = give_as(&sourced.from, "adamw_torch").or(set(OFFLOAD, "none"));
-        found.at([Place::from(&sourced), (subject.place)(OFFLOAD)], what, fixes);
-    }
-}
-
-fn scheduler_type(subject: &Subject, found: &mut Findings) {
-    let Some(name) = subject.text("scheduler.type").filter(|name| !SCHEDULERS.contains(name)) else { return };
-    let key = "scheduler.type";
-    if TORCH_SCHEDULERS.lines().any(|torch| torch == name) {
-        if subject.stage_is(&[1, 2, 3]) {
-            let what = format!("torch's `{name}` needs an optimizer of torch, and ZeRO's is none");
-            found.key(&[key], what, unset("scheduler"));
-        }
-        return;
-    }
-    let near = nearest(name, SCHEDULERS.iter().copied());
-    let remove = || unset("scheduler").see(format!("one of {}", SCHEDULERS.join(", ")));
-    let with_params = |near| required(subject, near).fold(set_meant(key, near), |fix, (_, more)| fix.and(more)).into();
-    let fixes = near.map_or_else(remove, with_params);
-    let what = format!("neither DeepSpeed nor torch.optim.lr_scheduler has a scheduler `{name}`");
-    let is_certain = near.is_some() || torch_lacks(subject, "torch/optim/lr_scheduler.py", name);
-    found.key(&[key], what, fixes).severity = Severity::error_if(is_certain);
-}
-
 /// torch has no such class: its source says so, or it is one of the releases whose classes are listed here.
 fn torch_lacks(subject: &Subject, file: &str, class: &str) -> bool {
     match subject.job.installed_file(file).and_then(|file| reading::text_if_any(&file)) {
@@ -235,24 +243,4 @@ fn required(subject: &Subject, name: &str) -> impl Iterator<Item = (&'static str
     let entries = schema::parameters("scheduler", Some(name), subject.version());
     let missing = entries.filter(move |entry| entry.default == "required" && is_missing(entry.name()));
     missing.map(move |entry| (entry.name(), set(format_args!("scheduler.params.{}", entry.name()), value)))
-}
-
-fn scheduler_parameter(subject: &Subject, found: &mut Findings) {
-    let Some(name) = subject.text("scheduler.type").filter(|name| SCHEDULERS.contains(name)) else { return };
-    let known: Vec<schema::KeySpec> = schema::parameters("scheduler", Some(name), subject.version()).collect();
-    let names: Vec<&str> = known.iter().map(schema::KeySpec::name).collect();
-    parameters(subject, "scheduler", name, &names, found);
-    for (wanted, fix) in required(subject, name) {
-        found.key(&["scheduler.type"], format!("{name} needs `{wanted}`"), fix);
-    }
-    let key = "scheduler.params.warmup_num_steps";
-    let is_right =
-        |steps: &Value| steps == "auto" || schema::is_whole(steps) && steps.as_u64().is_some_and(|steps| steps > 0);
-    if let Some(steps) = subject.get(key).filter(|steps| !is_right(steps))
-        && names.contains(&"warmup_num_steps")
-        && !subject.is_before([0, 19, 3])
-    {
-        let what = format!("`{key}` is {steps}, but {name} expects a whole number above 0");
-        found.key(&[key], what, set(key, 100));
-    }
 }

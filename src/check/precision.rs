@@ -13,12 +13,58 @@ pub(super) const RULES: &[Check] = &[
         is_enabled(subject, "fp16") && is_enabled(subject, "bf16") && !trainer_decides
     }),
     Check::code(Rule::LossScale, Severity::Error, When::Parse, loss_scale),
-    Check::code(Rule::MasterWeights, Severity::Error, When::Parse, master_weights),
-    Check::code(Rule::MasterWeightsOffload, Severity::Error, When::Start, master_weights_offload),
-    Check::row(Rule::AccumulationDtype, Severity::Error, When::Start, |subject| {
-        subject.stage_is(&[0]) && accumulates_fp32(subject)
+    Check::code(Rule::MasterWeights, Severity::Error, When::Parse, |subject, found| {
+        let states = ("bf16", "bf16_optimizer_states");
+        let off = if subject.stage_is(&[0]) { "off" } else { "at another stage" };
+        let (wrong, needs): (&[u8], _) =
+            if subject.is_before(ALL_STAGES) { (&[0, 1, 3], "stage 2") } else { (&[0], "stage 1, 2 or 3") };
+        for (section, key) in MASTERS.into_iter().chain([states]) {
+            if subject.stage_is(wrong) && counts(subject, section, key) {
+                let key = format!("{section}.{key}");
+                let what = format!("`{key}` is on, and ZeRO is {off}: it needs {needs}");
+                found.key(&[&key, STAGE], what, set(&key, false));
+            }
+        }
+        if counts(subject, states.0, states.1) && !is_on_in(subject, MASTERS[1].0, MASTERS[1].1) {
+            let what = "`bf16.bf16_optimizer_states` needs `bf16.bf16_master_weights_and_grads`";
+            found.key(&["bf16.bf16_optimizer_states"], what, set("bf16.bf16_master_weights_and_grads", true));
+        }
     }),
-    Check::code(Rule::PrecisionOfGpu, Severity::Warning, When::Start, precision_of_gpu),
+    Check::code(Rule::MasterWeightsOffload, Severity::Error, When::Start, |subject, found| {
+        for (section, key) in MASTERS {
+            let states = section == "bf16" && is_on_in(subject, "bf16", "bf16_optimizer_states");
+            if subject.stage_is(&[1, 2, 3]) && counts(subject, section, key) && !subject.offloads_optimizer() && !states
+            {
+                let key = format!("{section}.{key}");
+                let what = format!("`{key}` needs the optimizer in host memory (DeepSpeedCPUAdam)");
+                found.key(&[&key], what, set("zero_optimization.offload_optimizer.device", "cpu"));
+            }
+        }
+    }),
+    Check::row(Rule::AccumulationDtype, Severity::Error, When::Start, |subject| {
+        let is_wide = |dtype: &str| ["fp32", "float32", "float", "torch.float32"].contains(&dtype);
+        let accumulates_fp32 = subject.text("data_types.grad_accum_dtype").is_some_and(is_wide);
+        subject.stage_is(&[0]) && bf16(subject, "enabled") == Some(true) && accumulates_fp32
+    }),
+    Check::code(Rule::PrecisionOfGpu, Severity::Warning, When::Start, |subject, found| {
+        let wants = |name: &str| subject.is_on(&format!("{name}.enabled")) == Some(true);
+        if !wants("bf16") && !wants("fp16") {
+            return;
+        }
+        let gpus = subject.host.gpus();
+        for (precision, lacking, why) in [
+            ("bf16", [WITHOUT_BF16, WITHOUT_FP16].concat(), "only emulates bf16"),
+            ("fp16", WITHOUT_FP16.to_vec(), "is too old for DeepSpeed's fp16"),
+        ] {
+            if wants(precision)
+                && let Some(name) = gpus.iter().find(|name| lacking.iter().any(|model| is_model(name, model)))
+            {
+                let key = format!("{precision}.enabled");
+                let what = format!("`{key}` is true, but this machine's {name} {why}");
+                found.key(&[&key], what, set(&key, false));
+            }
+        }
+    }),
 ];
 
 /// From the section `bf16` or its old name.
@@ -88,63 +134,8 @@ fn counts(subject: &Subject, section: &str, key: &str) -> bool {
 /// Since then stages 1 and 3 can keep 16-bit master weights, too.
 const ALL_STAGES: [u32; 3] = [0, 18, 3];
 
-fn master_weights(subject: &Subject, found: &mut Findings) {
-    let states = ("bf16", "bf16_optimizer_states");
-    let off = if subject.stage_is(&[0]) { "off" } else { "at another stage" };
-    let (wrong, needs): (&[u8], _) =
-        if subject.is_before(ALL_STAGES) { (&[0, 1, 3], "stage 2") } else { (&[0], "stage 1, 2 or 3") };
-    for (section, key) in MASTERS.into_iter().chain([states]) {
-        if subject.stage_is(wrong) && counts(subject, section, key) {
-            let key = format!("{section}.{key}");
-            let what = format!("`{key}` is on, and ZeRO is {off}: it needs {needs}");
-            found.key(&[&key, STAGE], what, set(&key, false));
-        }
-    }
-    if counts(subject, states.0, states.1) && !is_on_in(subject, MASTERS[1].0, MASTERS[1].1) {
-        let what = "`bf16.bf16_optimizer_states` needs `bf16.bf16_master_weights_and_grads`";
-        found.key(&["bf16.bf16_optimizer_states"], what, set("bf16.bf16_master_weights_and_grads", true));
-    }
-}
-
-fn master_weights_offload(subject: &Subject, found: &mut Findings) {
-    for (section, key) in MASTERS {
-        let states = section == "bf16" && is_on_in(subject, "bf16", "bf16_optimizer_states");
-        if subject.stage_is(&[1, 2, 3]) && counts(subject, section, key) && !subject.offloads_optimizer() && !states {
-            let key = format!("{section}.{key}");
-            let what = format!("`{key}` needs the optimizer in host memory (DeepSpeedCPUAdam)");
-            found.key(&[&key], what, set("zero_optimization.offload_optimizer.device", "cpu"));
-        }
-    }
-}
-
-fn accumulates_fp32(subject: &Subject) -> bool {
-    let wide = ["fp32", "float32", "float", "torch.float32"];
-    bf16(subject, "enabled") == Some(true)
-        && subject.text("data_types.grad_accum_dtype").is_some_and(|dtype| wide.contains(&dtype))
-}
-
 /// GPUs before Ampere have no bf16; DeepSpeed supports no fp16 on those before Volta.
 pub const WITHOUT_BF16: &[&str] =
     &["V100", "T4", "RTX 2060", "RTX 2070", "RTX 2080", "TITAN RTX", "TITAN V", "GTX 1650", "GTX 1660", "Quadro RTX"];
 pub const WITHOUT_FP16: &[&str] =
     &["P100", "P40", "P4", "GTX 1060", "GTX 1070", "GTX 1080", "TITAN X", "TITAN Xp", "M40", "M60", "K80"];
-
-fn precision_of_gpu(subject: &Subject, found: &mut Findings) {
-    let wants = |name: &str| subject.is_on(&format!("{name}.enabled")) == Some(true);
-    if !wants("bf16") && !wants("fp16") {
-        return;
-    }
-    let gpus = subject.host.gpus();
-    for (precision, lacking, why) in [
-        ("bf16", [WITHOUT_BF16, WITHOUT_FP16].concat(), "only emulates bf16"),
-        ("fp16", WITHOUT_FP16.to_vec(), "is too old for DeepSpeed's fp16"),
-    ] {
-        if wants(precision)
-            && let Some(name) = gpus.iter().find(|name| lacking.iter().any(|model| is_model(name, model)))
-        {
-            let key = format!("{precision}.enabled");
-            let what = format!("`{key}` is true, but this machine's {name} {why}");
-            found.key(&[&key], what, set(&key, false));
-        }
-    }
-}

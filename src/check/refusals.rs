@@ -1,32 +1,42 @@
-//! Arguments that a trainer's parser takes and the trainer then refuses: the blocks of `refusals.txt`.
+//! Arguments that a trainer's parser takes and the trainer then refuses: the blocks of `refusals.txt`, and what
+//! those of other tables have in common with them.
+
+use serde_json::Value;
 
 use super::subject::Subject;
 use crate::base::rows;
 use crate::command::argv::hf_bool;
 use crate::command::job::Trainer;
 use crate::command::python::Presence;
+use crate::config::schema;
+use crate::config::zero::Device;
 use crate::report::fix::{Fix, Fixes, drop_word, give, run, say, set, unset};
 use crate::report::{nearest, reading};
 
 const TABLE: &str = include_str!("refusals.txt");
 
 /// Blocks of this name are for every trainer that uses transformers.
-const TRANSFORMERS: &str = "transformers";
+pub(super) const TRANSFORMERS: &str = "transformers";
 
-/// One block of the table, parsed on demand: most are about arguments that are not given.
-#[derive(Clone, Copy)]
-pub(super) struct Refusal {
-    trainer: &'static str,
+/// One block of this table or of another in this folder, parsed on demand: most are about what is not given.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Block {
+    /// Its first line: the trainers, a rule or a key.
+    pub(super) name: &'static str,
     lines: &'static str,
 }
 
-pub(super) fn all(trainer: &Trainer) -> impl Iterator<Item = Refusal> {
-    let is_of = |block: &&str, name: &str| block.lines().next().unwrap_or_default().split(' ').any(|it| it == name);
-    let blocks = rows::blocks(TABLE).filter(move |block| is_of(block, TRANSFORMERS) || is_of(block, trainer.name));
-    blocks.filter_map(|block| block.split_once('\n')).map(|(trainer, lines)| Refusal { trainer, lines })
+pub(super) fn all(trainer: &Trainer) -> impl Iterator<Item = Block> {
+    let is_for = |name: &str| name == TRANSFORMERS || name == trainer.name;
+    rows::blocks(TABLE).map(Block::of).filter(move |block| block.name.split(' ').any(is_for))
 }
 
-impl Refusal {
+impl Block {
+    pub(super) fn of(text: &'static str) -> Self {
+        let (name, lines) = text.split_once('\n').unwrap_or((text, ""));
+        Block { name, lines }
+    }
+
     fn fields(self) -> impl Iterator<Item = (&'static str, &'static str)> {
         self.lines.lines().filter_map(|line| line.split_once(' ')).map(|(name, text)| (name, text.trim_start()))
     }
@@ -37,12 +47,8 @@ impl Refusal {
         conditions.map(|(_, text)| Condition::of(text))
     }
 
-    pub(super) fn why(self) -> &'static str {
-        self.fields().find(|(name, _)| *name == "why").map_or("", |(_, text)| text)
-    }
-
-    pub(super) fn is_of_transformers(self) -> bool {
-        self.trainer == TRANSFORMERS
+    pub(super) fn text(self, field: &str) -> &'static str {
+        self.fields().find(|(name, _)| *name == field).map_or("", |(_, text)| text)
     }
 
     pub(super) fn needed(self) -> Option<&'static str> {
@@ -76,6 +82,12 @@ impl Refusal {
         Fixes(fixes.map(|(_, text)| fix(&filled(text))).collect())
     }
 
+    /// Those of a table in which ` and ` stands between changes that belong together.
+    pub(super) fn joined_fixes(self) -> Fixes {
+        let fixes = self.fields().filter(|(name, _)| *name == "fix");
+        Fixes(fixes.filter_map(|(_, text)| text.split(" and ").map(fix).reduce(Fix::and)).collect())
+    }
+
     /// The refused option and its value.
     pub(super) fn refuses(self, subject: &Subject, is_left_out: impl Fn(&str) -> bool) -> Option<(String, String)> {
         let (option, values) = subject.job.args.list(self.conditions().next()?.given_argument()?)?;
@@ -85,7 +97,7 @@ impl Refusal {
 }
 
 /// `give --bf16 true`, `set zero_optimization.stage 2`.
-pub(super) fn fix(text: &str) -> Fix {
+fn fix(text: &str) -> Fix {
     let (kind, rest) = text.split_once(' ').unwrap_or((text, ""));
     match (kind, rest.split_once(' ')) {
         ("give", Some((option, value))) => give(option, value),
@@ -121,7 +133,7 @@ impl Condition {
 
     fn given_argument(&self) -> Option<&'static str> {
         match self.words {
-            [_, "says", _] | ["no" | "missing" | "without" | "not" | "zero3" | "deepspeed" | "unequal", ..] => None,
+            [_, "says", _] | ["no" | "missing" | "without" | "not" | "stage" | "deepspeed" | "unequal", ..] => None,
             ["ranks", "<", name] | ["given", name, ""] | [name, "unlisted", _] => Some(name),
             _ => Some(self.text.split('=').next().unwrap_or(self.text)),
         }
@@ -160,7 +172,22 @@ impl Condition {
                 let [one, two] = [one, two].map(|given: &str| given.split_once('|').and_then(default));
                 one.is_some() && two.is_some() && one != two
             }
-            ["zero3", ..] => subject.stage_is(&[3]),
+            ["stage", ..] => subject.zero().stage.is_some_and(|it| self.text.contains(&it.to_string())),
+            ["uses", "transformers", _] => subject.is_hf(),
+            ["sets", key, _] => subject.job.trainer.sets(key),
+            ["on", key, _] => subject.is_on(key) == Some(true),
+            ["off", key, _] => subject.is_on(key) == Some(false),
+            ["true", key, _] => subject.get(key).is_some_and(schema::is_true),
+            ["several", key, _] => subject.whole(key).is_some_and(|size| size > 1.0),
+            ["any", key, _] => {
+                let section = subject.get(key).and_then(Value::as_object);
+                section.is_some_and(|section| section.values().any(schema::is_true))
+            }
+            [what, "on", devices] => {
+                let (optimizer, param) = (subject.zero().optimizer, subject.zero().param);
+                let is_on = |device: Device| devices.split(' ').any(|name| name == device.to_string());
+                (what == "parameters" || is_on(optimizer)) && (what == "optimizer" || is_on(param))
+            }
             ["deepspeed", ..] => !subject.config.is_null(),
             _ => match self.text.split_once('=') {
                 Some((name, wanted)) => value(name).is_some_and(|value| {

@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use super::findings::{Check, Findings};
-use super::refusals::{self, Refusal};
+use super::refusals::{self, Block};
 use super::subject::Subject;
 use crate::base::options::{flag, launch_option};
 use crate::command::argument_class::TRAINING_ARGUMENTS;
@@ -20,8 +20,51 @@ use crate::report::{self, Place, Problem, Rule, Severity, Wanted, When, nearest}
 
 pub(super) const RULES: &[Check] = &[
     Check::code(Rule::Argument, Severity::Error, When::Start, argument),
-    Check::code(Rule::ArgumentMissing, Severity::Error, When::Start, argument_missing),
-    Check::code(Rule::TextForNumber, Severity::Error, When::Start, text_for_number),
+    Check::code(Rule::ArgumentMissing, Severity::Error, When::Start, |subject, found| {
+        let is_missing = |refusal: &Block| refusal.needed().is_some_and(|name| subject.job.args.list(name).is_none());
+        let mut missing = refusals::all(subject.job.trainer).filter(is_missing).peekable();
+        if missing.peek().is_none() {
+            return;
+        }
+        let Some(Reading { parser, .. }) = reading(subject) else { return };
+        let versions = parser.versions(subject.job.python.as_ref());
+        let is_left_out = |name: &str| parser.is_left_out(name, subject.job.args.words());
+        for refusal in missing.filter(|refusal| versions.certain() && refusal.holds(subject, is_left_out)) {
+            let name = refusal.needed().unwrap_or_default();
+            let name = if parser.mapping { name.to_string() } else { format!("--{name}") };
+            let what = format!("{} needs `{name}`: {}", versions.first(), refusal.text("why"));
+            found.at([Place::from(subject.job.trainer.name)], what, refusal.fixes(subject, &name, ""));
+        }
+    }),
+    Check::code(Rule::TextForNumber, Severity::Error, When::Start, |subject, found| {
+        let job = subject.job;
+        if job.texts.is_empty() {
+            return;
+        }
+        let class = match job.trainer.arguments.parser {
+            ArgumentParser::Recorded { class, .. } => class(&job.target, subject.host),
+            _ => Some(TRAINING_ARGUMENTS),
+        };
+        let Some(class) = class else { return };
+        let parser = Parser::new(&[class]);
+        for (name, text) in &job.texts {
+            let (wanted, fix, is_certain) = if parser.takes(name, ArgType::is_number) {
+                // A script may convert the values itself.
+                let is_certain = ALWAYS_USED.split(' ').any(|used| used == name) && job.version().is_some();
+                ("a number and does not convert it", give(name, number_meant(text)), is_certain)
+            } else if parser.takes(name, ArgType::is_mapping) && parser.has(name, &parser.versions(job.python.as_ref()))
+            {
+                ("a mapping", drop_word(name), false)
+            } else if hf_bool(text).is_none() && parser.takes(name, |it| matches!(it, ArgType::Bool { .. })) {
+                ("true or false", give(name, true), false)
+            } else {
+                continue;
+            };
+            let place = job.place_in_run_file(name, subject.host).unwrap_or_else(|| Place::option(name, text));
+            let what = format!("the trainer reads `{name}` as the string `{text}`, but needs {wanted}");
+            found.at([place], what, fix).severity = Severity::error_if(is_certain);
+        }
+    }),
 ];
 
 struct Reading<'a> {
@@ -60,7 +103,7 @@ fn report_refusals(parser: &Parser, versions: &Versions, subject: &Subject, foun
     for refusal in refusals::all(subject.job.trainer) {
         let is_left_out = |name: &str| parser.is_left_out(name, subject.job.args.words());
         let Some((option, value)) = refusal.refuses(subject, is_left_out) else { continue };
-        if refusal.is_of_transformers() && !versions.all_within("transformers", [0; 3], [u32::MAX; 3]) {
+        if refusal.name == refusals::TRANSFORMERS && !versions.all_within("transformers", [0; 3], [u32::MAX; 3]) {
             continue;
         }
         let name = if parser.mapping { &option[2..] } else { &option };
@@ -68,27 +111,10 @@ fn report_refusals(parser: &Parser, versions: &Versions, subject: &Subject, foun
             "True" | "False" if parser.mapping => Place::option(name, value.to_ascii_lowercase()),
             _ => Place::option(name, &value),
         };
-        let what = format!("the trainer refuses `{given}`: {}{}", refusal.why(), doubt(versions));
+        let what = format!("the trainer refuses `{given}`: {}{}", refusal.text("why"), doubt(versions));
         let in_file = parser.mapping.then(|| subject.job.place_in_run_file(name, subject.host)).flatten();
         let fixes = refusal.fixes(subject, name, &value);
         found.at([in_file.unwrap_or(given)], what, fixes).severity = Severity::error_if(versions.certain());
-    }
-}
-
-fn argument_missing(subject: &Subject, found: &mut Findings) {
-    let is_missing = |refusal: &Refusal| refusal.needed().is_some_and(|name| subject.job.args.list(name).is_none());
-    let mut missing = refusals::all(subject.job.trainer).filter(is_missing).peekable();
-    if missing.peek().is_none() {
-        return;
-    }
-    let Some(Reading { parser, .. }) = reading(subject) else { return };
-    let versions = parser.versions(subject.job.python.as_ref());
-    let is_left_out = |name: &str| parser.is_left_out(name, subject.job.args.words());
-    for refusal in missing.filter(|refusal| versions.certain() && refusal.holds(subject, is_left_out)) {
-        let name = refusal.needed().unwrap_or_default();
-        let name = if parser.mapping { name.to_string() } else { format!("--{name}") };
-        let what = format!("{} needs `{name}`: {}", versions.first(), refusal.why());
-        found.at([Place::from(subject.job.trainer.name)], what, refusal.fixes(subject, &name, ""));
     }
 }
 
@@ -239,35 +265,6 @@ fn suggestion(name: &str, parser: &Parser, versions: &Versions) -> Option<String
 /// A text in one of these was seen to end every run.
 const ALWAYS_USED: &str = "learning_rate weight_decay max_grad_norm num_train_epochs max_steps warmup_steps \
                            gradient_accumulation_steps per_device_train_batch_size seed";
-
-fn text_for_number(subject: &Subject, found: &mut Findings) {
-    let job = subject.job;
-    if job.texts.is_empty() {
-        return;
-    }
-    let class = match job.trainer.arguments.parser {
-        ArgumentParser::Recorded { class, .. } => class(&job.target, subject.host),
-        _ => Some(TRAINING_ARGUMENTS),
-    };
-    let Some(class) = class else { return };
-    let parser = Parser::new(&[class]);
-    for (name, text) in &job.texts {
-        let (wanted, fix, is_certain) = if parser.takes(name, ArgType::is_number) {
-            // A script may convert the values itself.
-            let is_certain = ALWAYS_USED.split(' ').any(|used| used == name) && job.version().is_some();
-            ("a number and does not convert it", give(name, number_meant(text)), is_certain)
-        } else if parser.takes(name, ArgType::is_mapping) && parser.has(name, &parser.versions(job.python.as_ref())) {
-            ("a mapping", drop_word(name), false)
-        } else if hf_bool(text).is_none() && parser.takes(name, |it| matches!(it, ArgType::Bool { .. })) {
-            ("true or false", give(name, true), false)
-        } else {
-            continue;
-        };
-        let place = job.place_in_run_file(name, subject.host).unwrap_or_else(|| Place::option(name, text));
-        let what = format!("the trainer reads `{name}` as the string `{text}`, but needs {wanted}");
-        found.at([place], what, fix).severity = Severity::error_if(is_certain);
-    }
-}
 
 /// In YAML 1.1 a number with an exponent needs a dot and a sign.
 fn number_meant(text: &str) -> String {

@@ -20,7 +20,20 @@ pub(super) const RULES: &[Check] = &[
     Check::code(Rule::WrongValue, Severity::Error, When::Parse, |subject, found| {
         judge(subject, found, ValueFault::Value);
     }),
-    Check::code(Rule::OddValue, Severity::Warning, When::Silent, odd_value),
+    Check::code(Rule::OddValue, Severity::Warning, When::Silent, |subject, found| {
+        for key in subject.keys() {
+            let is_odd = |entry: &KeySpec| !entry.checked && entry.known() == Known::Yes && entry.is_odd(key.value);
+            let Some(entry) = key.entry.filter(is_odd) else { continue };
+            // "auto" and batch sizes have rules of their own, and accelerate overwrites steps_per_print.
+            let overwritten = key.path == "steps_per_print" && subject.is_hf();
+            if key.value == "auto" || SIZES.contains(&&*key.path) || overwritten {
+                continue;
+            }
+            let (path, value, wanted) = (&key.path, key.value, entry.wanted());
+            let what = format!("`{path}` is {value}, and DeepSpeed does not check it: it should be {wanted}");
+            found.key(&[path], what, advice(key, &entry));
+        }
+    }),
 ];
 
 fn judge(subject: &Subject, found: &mut Findings, kind: ValueFault) {
@@ -136,19 +149,4 @@ fn only_object<'a>(subject: &Subject<'a>, key: &str, other: &str) -> Option<&'a 
 fn optimizer_params<'a>(subject: &Subject<'a>) -> Option<&'a Value> {
     subject.get("optimizer.type").filter(|name| !name.is_null())?;
     subject.get("optimizer.params").filter(|params| !params.is_null())
-}
-
-fn odd_value(subject: &Subject, found: &mut Findings) {
-    for key in subject.keys() {
-        let is_odd = |entry: &KeySpec| !entry.checked && entry.known() == Known::Yes && entry.is_odd(key.value);
-        let Some(entry) = key.entry.filter(is_odd) else { continue };
-        // "auto" and batch sizes have rules of their own, and accelerate overwrites steps_per_print.
-        let overwritten = key.path == "steps_per_print" && subject.is_hf();
-        if key.value == "auto" || SIZES.contains(&&*key.path) || overwritten {
-            continue;
-        }
-        let (path, value, wanted) = (&key.path, key.value, entry.wanted());
-        let what = format!("`{path}` is {value}, and DeepSpeed does not check it: it should be {wanted}");
-        found.key(&[path], what, advice(key, &entry));
-    }
 }

@@ -7,6 +7,7 @@ use clap::{Arg, ArgAction, Command};
 use super::reader::{Subcommand, Tools};
 use super::values::{COLORS, CONFIGS, FORMATS, LAUNCHERS, REPORT_FORMATS, RULES, TRAINERS};
 use crate::base::options::{self, AnyValue, launch_options};
+use crate::base::rows;
 
 pub const FIRST: &str = env!("CARGO_PKG_DESCRIPTION");
 
@@ -24,7 +25,7 @@ pub const EXAMPLE: &str = "zlaunch --deepspeed zero3_offload -- swift sft --mode
 pub fn command(tools: &Tools) -> Command {
     let after_help = format!("{ABOUT_VARIABLES}\n{EXIT_STATUS}\n\nExamples:\n  {EXAMPLE}");
     let names = PossibleValuesParser::new(tools.names());
-    let mut zlaunch = described(&tools.launch)
+    let mut zlaunch = options::explained(described(&tools.launch))
         .mut_args(|arg| as_in(&tools.launch, arg))
         .about(FIRST)
         .override_usage(USAGE)
@@ -32,10 +33,32 @@ pub fn command(tools: &Tools) -> Command {
         // Behind an option, the first word is a program: `zlaunch -n check` runs one of that name.
         .args_conflicts_with_subcommands(true)
         .disable_help_subcommand(true)
-        .subcommands(tools.subcommands().map(described))
+        .subcommands(tools.subcommands().map(|subcommand| with_page(options::explained(described(subcommand)))))
         .mut_subcommand("help", |help| help.mut_arg("command", |arg| arg.value_parser(names)));
     zlaunch.build();
     zlaunch
+}
+
+fn page_of(name: &str) -> Option<std::str::Lines<'static>> {
+    let mut pages = rows::blocks(include_str!("pages.txt")).map(|page| page.trim_end().lines());
+    pages.find_map(|mut lines| (lines.next()? == name).then_some(lines))
+}
+
+pub(crate) fn usage(name: &str) -> &'static str {
+    page_of(name).and_then(|mut lines| lines.next()).unwrap_or_default()
+}
+
+fn with_page(command: Command) -> Command {
+    let Some(mut lines) = page_of(command.get_name()) else { return command };
+    let [usage, about, chinese] = [(); 3].map(|()| lines.next().unwrap_or_default());
+    let (mut below, mut below_chinese) = (Vec::new(), Vec::new());
+    while let Some(line) = lines.next() {
+        below.push(line);
+        let is_sentence = !line.is_empty() && !line.starts_with(' ') && !line.ends_with(':');
+        below_chinese.extend(is_sentence.then(|| lines.next()).flatten());
+    }
+    let command = command.override_usage(usage).about(about).long_about(chinese);
+    command.after_help(below.join("\n")).after_long_help(below_chinese.join("\n"))
 }
 
 pub(super) fn described(subcommand: &Subcommand) -> Command {

@@ -1,5 +1,6 @@
 //! The help: `zlaunch -h` and `zlaunch help` say what zlaunch does on one screen, `--help` and the pages of the
-//! sub-commands everything. The Chinese of a sub-command is where clap has the long help; `help.zh.txt` has the rest.
+//! sub-commands everything. `pages.txt` and `options.txt` have the Chinese beside the English, and clap has it as the long
+//! help; `help.zh.txt` has the rest.
 
 use std::ffi::OsString;
 

@@ -23,7 +23,8 @@ pub(crate) struct LaunchArgs {
     #[command(flatten)]
     pub(crate) options: LaunchOptions,
     // Everything from the first word on that is not an option of ours.
-    #[arg(trailing_var_arg = true, num_args = 1.., hide = true, value_hint = ValueHint::CommandWithArguments)]
+    #[arg(help_heading = None::<&str>, value_hint = ValueHint::CommandWithArguments)]
+    #[arg(trailing_var_arg = true, num_args = 1.., hide = true)]
     pub(crate) command: Vec<OsString>,
 }
 

@@ -64,7 +64,8 @@ impl Parser {
             return None;
         }
         let dashed = given.name.contains('-') && !given.name.contains('_');
-        if dashed && !self.mapping && versions.refuse_dashes() {
+        let refuses_dashes = || versions.all_within("transformers", [0; 3], DASHES_SINCE);
+        if dashed && !self.mapping && versions.neighbours("transformers").is_some() && refuses_dashes() {
             return rejected(Rejection::Unknown);
         }
         let name = if dashed { Cow::Owned(given.name.replace('-', "_")) } else { Cow::Borrowed(given.name) };

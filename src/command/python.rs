@@ -39,7 +39,9 @@ impl Python {
         let ignores = |letters: &[char]| options.split(' ').any(|word| word.starts_with('-') && word.contains(letters));
         let path = if ignores(&['E', 'I']) { None } else { host.nonempty_var(vars::PYTHONPATH) };
         let named = path.into_iter().flat_map(|path| path.split(':')).map(|entry| host.cwd.join(entry)).collect();
-        let user = if ignores(&['s', 'I']) { None } else { user_base(host) };
+        let user_base = host.nonempty_var("PYTHONUSERBASE").map(PathBuf::from);
+        let user = user_base.or_else(|| Some(host.home()?.join(".local")));
+        let user = user.filter(|_| !ignores(&['s', 'I']) && host.nonempty_var("PYTHONNOUSERSITE").is_none());
         let sites = sites(&program, user.as_deref());
         Python { program, named, sites, installed: OnceCell::new() }
     }
@@ -169,11 +171,4 @@ fn behind_pyenv(shim: &Path, host: &Host) -> Option<PathBuf> {
         // Others may be able to write a file in a folder above.
         .filter(|version| stays_below(version))?;
     Some(root.join("versions").join(version).join("bin").join(shim.file_name()?)).filter(|path| path.is_file())
-}
-
-fn user_base(host: &Host) -> Option<PathBuf> {
-    if host.nonempty_var("PYTHONNOUSERSITE").is_some() {
-        return None;
-    }
-    host.nonempty_var("PYTHONUSERBASE").map(PathBuf::from).or_else(|| Some(host.home()?.join(".local")))
 }

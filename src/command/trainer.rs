@@ -75,10 +75,16 @@ pub fn recognise(command: &ParsedCommand, named: Option<&Sourced<&'static Traine
     }
     let fields: Vec<Field> = argv::fields(trainer.arguments.fields).chain(argv::fields(COMMON_FIELDS)).collect();
     let options = (trainer.arguments.options)(&job.target);
-    let read = |words: &[OsString], python| known_to(trainer, python, Args::read(words.to_vec(), &fields, options));
-    let given = read(&job.words, job.python.as_ref());
+    let read = |words: &[OsString]| {
+        let args = Args::read(words.to_vec(), &fields, options);
+        // Before 4.46, transformers' own parser has no names with dashes.
+        let transformers = || job.python.as_ref()?.version("transformers");
+        let is_old = || transformers().is_some_and(|found| found.is_before(DASHES_SINCE));
+        if trainer.is_hf() && args.has_dashes() && is_old() { args.without_dashes() } else { args }
+    };
+    let given = read(&job.words);
     (job.args, job.given_args) = match &job.effective_words {
-        Some(words) => (read(words, job.python.as_ref()), Some(given)),
+        Some(words) => (read(words), Some(given)),
         None => (given, None),
     };
     job.rewritten = job.target != command.target;
@@ -90,13 +96,6 @@ pub fn recognise(command: &ParsedCommand, named: Option<&Sourced<&'static Traine
         job.starts_ranks = console.is_some() || is_program && !trainer.launch.consoles.is_empty();
     }
     job
-}
-
-/// Drops what the installed parser does not know: before 4.46, transformers' own has no names with dashes.
-fn known_to(trainer: &Trainer, python: Option<&Python>, args: Args) -> Args {
-    let transformers = || python?.version("transformers");
-    let old = trainer.is_hf() && args.has_dashes() && transformers().is_some_and(|found| found.is_before(DASHES_SINCE));
-    if old { args.without_dashes() } else { args }
 }
 
 pub(crate) const fn passthrough() -> &'static Trainer {
@@ -165,7 +164,10 @@ pub(crate) fn not_found(word: &OsStr, host: &Host) -> Problem {
         _ => of_console(&name).and_then(|trainer| trainer.distribution),
     };
     let activate = format!("activate the environment that has `{name}`");
-    let help = match (nearest_command(&name), package) {
+    // The program of a trainer or a launcher that a misspelt name is close to.
+    let consoles = ALL.iter().flat_map(|trainer| trainer.launch.consoles).copied();
+    let known = consoles.chain(["torchrun", "deepspeed", "accelerate", "python"]);
+    let help = match (report::nearest(&name, known).filter(|near| *near != name), package) {
         (Some(near), _) => meant(near).into(),
         (None, Some(package)) => Fixes::from(activate).or(run(format!("pip install {package}"))),
         (None, None) => Fixes::from(activate),
@@ -185,11 +187,4 @@ fn no_such_program(path: &str, exists: bool) -> Problem {
             .status(NOT_EXECUTABLE);
     }
     Problem::error(Rule::NotFound, format!("`{path}` does not exist")).at(path).fix("check the path").status(NOT_FOUND)
-}
-
-/// The program of a trainer or a launcher that a misspelt name is close to.
-fn nearest_command(name: &str) -> Option<&'static str> {
-    let consoles = ALL.iter().flat_map(|trainer| trainer.launch.consoles);
-    let known = consoles.copied().chain(["torchrun", "deepspeed", "accelerate", "python"]);
-    report::nearest(name, known).filter(|nearest| *nearest != name)
 }

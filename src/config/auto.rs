@@ -58,7 +58,7 @@ pub(crate) fn resolve(context: &FillContext, place: impl Fn(&str) -> Place) -> (
     // Behind such a launcher, nothing is known of the arguments of a script that cannot be read.
     let is_unknown = context.by_launcher.is_some() && context.is_unseen();
     let compares = trainer.is_hf() && !is_unknown;
-    for rule in RULES {
+    for rule in RULES.iter() {
         let done = match json::get(context.config, rule.key) {
             Some(value) if is_auto(value) => resolved.fill(rule, context, &place),
             Some(value) if compares && rule.compared && !value.is_null() => {

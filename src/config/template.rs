@@ -1,9 +1,8 @@
 //! Templates: a name, a path or inline JSON becomes a config with its chain of origins. Nothing here knows the keys.
 
-mod document;
+pub mod document;
 pub mod resolve;
 pub mod search;
-pub mod tuning;
 
 pub(crate) use document::{RequiredKey, SCHEMA_LINE, header_schema};
 pub use resolve::{Template, resolve};

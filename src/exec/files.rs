@@ -18,7 +18,7 @@ use nix::{
 
 use crate::host::trust::{Trust, open_to_others};
 use crate::plan::FileKind;
-use crate::report::{self, OutputFile, Problem};
+use crate::report::{self, OutputFile, Problem, Rule};
 
 /// Writes a program that everybody may run.
 pub(crate) fn write_program(path: &Path, text: &str) -> Result<(), Problem> {
@@ -68,7 +68,9 @@ pub(super) fn write(path: &Path, text: &str, kind: FileKind, what: OutputFile) -
     } else {
         make_our_folder(folder).map_err(|why| failed(&why))?;
         if !is_ours_alone(folder) || open_to_others(folder, Trust::OwnerAlone).is_some() {
-            return Err(report::folder_not_ours(folder));
+            let what = "the folder for resolved configs does not belong to you alone";
+            let help = "set HOME or XDG_CACHE_HOME to a folder you own, or use --config-out PATH";
+            return Err(Problem::error(Rule::Write, what).at(folder).fix(help));
         }
     }
     if has_content(path, text.as_bytes()) {

@@ -22,7 +22,7 @@ use crate::host::{Host, children, is_ignored};
 use crate::plan::Plan;
 use crate::ranks::launcher::local::{LocalRanks, PER_RANK};
 use crate::report::secrets::Secrets;
-use crate::report::{self, Problem};
+use crate::report::{self, Problem, Rule, fix};
 
 /// Signals that ask the ranks to stop. The first one starts the grace period.
 const STOP: [Signal; 4] = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT];
@@ -36,7 +36,9 @@ const RANK: &str = "zlaunch-rank";
 /// Starts the ranks, waits for all of them, and returns their exit status. They meet on `port`, if the plan names none.
 pub(super) fn run(local: &LocalRanks, plan: &Plan, port: Option<u16>) -> Result<u8, Problem> {
     if is_ignored(Signal::SIGCHLD) {
-        return Err(report::endings_are_hidden());
+        let problem = Problem::error(Rule::Ranks, "SIGCHLD is ignored, so zlaunch cannot tell how a rank ended");
+        let problem = problem.at("SIGCHLD, inherited from the program that starts zlaunch");
+        return Err(problem.fix(fix::run("env --default-signal=CHLD zlaunch …")));
     }
     let failed = |why: io::Error| report::cannot_watch_ranks(&why);
     let mut supervisor = Supervisor::new(local.grace).map_err(failed)?;
@@ -141,7 +143,11 @@ impl Supervisor {
             if self.ranks.iter().all(|rank| rank.status.is_some()) {
                 let orphans = self.orphans();
                 if self.phase == Phase::GivenUp && !orphans.is_empty() {
-                    report::report(&[report::processes_are_left(&orphans)], &Secrets::of(&Host::default()));
+                    let numbers = orphans.iter().map(Pid::to_string).collect::<Vec<_>>().join(", ");
+                    let what = "processes that the ranks started are still there, and SIGKILL does not end them";
+                    let help = "they hang in the kernel, perhaps in a driver or a file system: see `dmesg`";
+                    let problem = Problem::error(Rule::Rank, what).at(numbers).fix(help);
+                    report::report(&[problem], &Secrets::of(&Host::default()));
                 }
                 let groups_are_empty = self.ranks.iter().all(|rank| rank.group_is_empty);
                 if groups_are_empty && orphans.is_empty() || self.phase == Phase::GivenUp {

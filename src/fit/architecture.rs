@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::settings::Dtype;
 use crate::base::rows;
 
-use known::{Architecture, Mlp, Norm, Scores};
+use known::{Architecture, Scores};
 
 /// The keys of a config whose numbers are multiplied, with their other spellings and how large they can be.
 pub const KEYS: &str = include_str!("architecture/keys.txt");
@@ -152,7 +152,7 @@ impl ModelConfig<'_> {
     }
 
     fn norm(&self, size: u64) -> u64 {
-        if self.architecture.norm == Norm::Layer { 2 * size } else { size }
+        if self.architecture.norm == "layer" { 2 * size } else { size }
     }
 
     /// Norms in each layer. Where attention and MLP work side by side, they may share one.
@@ -213,22 +213,22 @@ impl ModelConfig<'_> {
             Some((count, mixer)) if 2 * count > layers => mixer,
             _ => attention,
         };
-        let (inner, adapted) = match self.architecture.mlp {
-            Mlp::None => (0, 0),
+        let (inner, adapted) = match self.architecture.mlp.as_str() {
+            "none" => (0, 0),
             _ if sparse == 0 => (dense_inner, dense_inner),
             _ => (experts.active, experts.shared),
         };
-        let (norm_bytes, norm_factor) = match self.architecture.norm {
-            Norm::Rms => (8, 2),
-            Norm::RmsInFp32 => (10, 4),
-            Norm::RmsPlusOne => (9, 4),
-            Norm::Layer => (4, 0),
+        let (norm_bytes, norm_factor) = match self.architecture.norm.as_str() {
+            "rms_in_fp32" => (10, 4),
+            "rms_plus_one" => (9, 4),
+            "layer" => (4, 0),
+            _ => (8, 2),
         };
-        let inner_copies: u64 = if self.architecture.mlp == Mlp::Plain { 2 } else { 4 };
+        let inner_copies: u64 = if self.architecture.mlp == "plain" { 2 } else { 4 };
         let is_grouped = self.number("num_key_value_heads").is_some_and(|shared| shared < heads);
         let mut linears = mixer.linears;
         if adapted > 0 {
-            if self.architecture.mlp == Mlp::Gated {
+            if self.architecture.mlp != "plain" {
                 linears.push(("gate_proj", hidden, adapted));
             }
             linears.extend([("up_proj", hidden, adapted), ("down_proj", adapted, hidden)]);

@@ -35,7 +35,7 @@ pub fn need(workload: &Workload, strategy: &Strategy, cluster: Cluster) -> Memor
     let (peak, usage) = all.max_by_key(|(_, usage)| usage.total()).unwrap_or((Phase::Whole, GpuUsage::default()));
     // Tensors of many sizes come and go: gathered parameters, the logits of pairs of answers or of other batches than a step's.
     let Algorithm { sequences, has_head, .. } = workload.algorithm;
-    let fragments = model.gathers() || *sequences > 1 && *has_head || peak.is_between_steps();
+    let fragments = model.gathers() || sequences > 1 && has_head || peak.is_between_steps();
     let start = model.start();
     MemoryNeed { usage, peak, step, fragments, start, host: model.host(), disk: model.disk() }
 }

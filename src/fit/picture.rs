@@ -16,17 +16,12 @@ struct Part {
 }
 
 const PARTS: [Part; 6] = [
-    Part { name: "parameters", colour: AnsiColor::Blue, fill: "#4c78a8", bytes: |usage| usage.parameters },
-    Part { name: "gradients", colour: AnsiColor::Green, fill: "#54a24b", bytes: |usage| usage.gradients },
-    Part { name: "optimizer", colour: AnsiColor::Magenta, fill: "#b279a2", bytes: |usage| usage.optimizer },
-    Part { name: "activations", colour: AnsiColor::Yellow, fill: "#eeca3b", bytes: |usage| usage.activations },
-    Part { name: "logits", colour: AnsiColor::Cyan, fill: "#72b7b2", bytes: |usage| usage.logits },
-    Part {
-        name: "rest",
-        colour: AnsiColor::BrightBlack,
-        fill: "#9d9d9d",
-        bytes: |usage| usage.buffers + usage.overhead,
-    },
+    Part { name: "parameters", colour: AnsiColor::Blue, fill: "#4c78a8", bytes: |of| of.parameters },
+    Part { name: "gradients", colour: AnsiColor::Green, fill: "#54a24b", bytes: |of| of.gradients },
+    Part { name: "optimizer", colour: AnsiColor::Magenta, fill: "#b279a2", bytes: |of| of.optimizer },
+    Part { name: "activations", colour: AnsiColor::Yellow, fill: "#eeca3b", bytes: |of| of.activations },
+    Part { name: "logits", colour: AnsiColor::Cyan, fill: "#72b7b2", bytes: |of| of.logits },
+    Part { name: "rest", colour: AnsiColor::BrightBlack, fill: "#9d9d9d", bytes: |of| of.buffers + of.overhead },
 ];
 
 impl Part {

@@ -1,6 +1,9 @@
 //! The settings of a training that decide how much memory it needs.
 
+use serde::Deserialize;
+
 use super::optimizer::Optimizer;
+use crate::base::rows;
 use crate::base::source::Sourced;
 use crate::command::front_end::TrainingDefaults;
 use crate::command::job::Trainer;
@@ -50,10 +53,10 @@ pub enum Attention {
     Eager,
 }
 
-/// An algorithm of preference tuning, as TRL 0.29 runs it. The bytes were measured (`tests/data/memory-h200-more.jsonl`).
-#[derive(Debug)]
+/// How a training computes its loss: `algorithms.txt` has those of preference tuning, and says what its cells mean.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Algorithm {
-    names: &'static [&'static str],
     pub(crate) sequences: u64,
     /// Without LoRA, whose base model serves as one, a second model is kept.
     pub(crate) has_reference: bool,
@@ -67,28 +70,17 @@ pub struct Algorithm {
 }
 
 /// Without preferences: a logit's fp32 log-softmax and two gradients of that.
-const FINE_TUNING: &Algorithm = &Algorithm {
-    names: &[],
-    sequences: 1,
-    has_reference: false,
-    has_head: true,
-    logit: 12,
-    logit_of_one: 0,
-    is_counted: true,
-};
-
-/// The more exact names come first: `swift rlhf --rlhf_type dpo`.
-const ALGORITHMS: &[Algorithm] = &[
-    Algorithm { names: &["dpo"], sequences: 2, has_reference: true, logit: 10, logit_of_one: 4, ..*FINE_TUNING },
-    Algorithm { names: &["kto"], has_reference: true, logit: 8, ..*FINE_TUNING },
-    Algorithm { names: &["orpo", "cpo", "simpo"], sequences: 2, logit: 5, ..*FINE_TUNING },
-    Algorithm { names: &["rm", "reward"], sequences: 2, has_head: false, logit: 0, ..*FINE_TUNING },
-    Algorithm { names: &["ppo", "grpo", "rloo", "gkd", "rlhf"], is_counted: false, ..*FINE_TUNING },
-];
+impl Default for Algorithm {
+    fn default() -> Self {
+        let (has_reference, has_head, is_counted) = (false, true, true);
+        Algorithm { sequences: 1, has_reference, has_head, logit: 12, logit_of_one: 0, is_counted }
+    }
+}
 
 impl Algorithm {
-    pub fn find(is_named: impl Fn(&str) -> bool) -> Option<&'static Self> {
-        ALGORITHMS.iter().find(|algorithm| algorithm.names.iter().any(|name| is_named(name)))
+    /// The more exact names come first: `swift rlhf --rlhf_type dpo`.
+    pub fn find(is_named: impl Fn(&str) -> bool) -> Option<Self> {
+        rows::rows(include_str!("algorithms.txt")).find(|row| row.names().any(&is_named))?.read()
     }
 }
 
@@ -123,7 +115,7 @@ pub struct TrainingArgs {
     pub fused_loss: Option<Sourced<bool>>,
     /// LoRA uses dropout, and so keeps a second copy of its inputs.
     pub dropout: Option<Sourced<bool>>,
-    pub algorithm: Option<&'static Algorithm>,
+    pub algorithm: Option<Algorithm>,
     /// `None`: the training is not evaluated. A batch of 0 is the default of the front end.
     pub evaluation: Option<Evaluation>,
 }
@@ -149,7 +141,7 @@ pub struct TrainingSettings {
     pub(crate) attention: Option<Attention>,
     pub(crate) fused_loss: bool,
     pub(crate) dropout: bool,
-    pub algorithm: &'static Algorithm,
+    pub algorithm: Algorithm,
     pub(crate) evaluation: Option<Evaluation>,
 }
 
@@ -178,7 +170,7 @@ impl TrainingSettings {
             attention: args.attention.as_ref().map(|attention| attention.value),
             fused_loss: or(args.fused_loss.as_ref(), false),
             dropout: or(args.dropout.as_ref(), defaults.dropout),
-            algorithm: args.algorithm.unwrap_or(FINE_TUNING),
+            algorithm: args.algorithm.unwrap_or_default(),
             evaluation: args.evaluation.map(|given| Evaluation { batch: or_default(given.batch), ..given }),
         }
     }

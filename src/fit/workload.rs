@@ -25,7 +25,7 @@ pub struct Workload {
     pub(crate) attention: Attention,
     /// The loss is computed in pieces, so the logits of all tokens never exist at once.
     pub(crate) fused_loss: bool,
-    pub(crate) algorithm: &'static Algorithm,
+    pub(crate) algorithm: Algorithm,
     pub(crate) reference: u64,
     pub(crate) evaluation: Option<Evaluation>,
     /// Elements that LoRA keeps per token and layer.

@@ -24,7 +24,7 @@ pub(super) fn can_hand_over(spec: &Sourced<String>, understood: &UnderstoodLaunc
         return Ok(());
     }
     if let Some(NoConfig { why, help }) = &job.no_config {
-        return Err(report::takes_no_config(spec, why, help));
+        return Err(Problem::error(Rule::HandOver, why).at(spec).fix(help.as_str()));
     }
     // A missing program is the more useful error.
     Err(job.blocker.clone().unwrap_or_else(|| {
@@ -52,7 +52,11 @@ pub(super) fn refused_option(understood: &UnderstoodLaunch) -> Option<Problem> {
     if !understood.takes_config() || understood.launcher_takes_config() {
         return None;
     }
-    Some(report::script_has_no_option(launch.deepspeed.as_ref()?, job.target.name(), reads, job.config_argument()))
+    let (script, option) = (job.target.name(), job.config_argument());
+    let what = format!("`{script}` has no option `--{option}`, and {reads} refuses unknown options");
+    let help = "--trainer in_code passes the config to transformers' Trainer without an option, --trainer accelerate to a loop \
+                with Accelerator()";
+    Some(Problem::warning(Rule::NoSuchOption, what).at(launch.deepspeed.as_ref()?).fix(help))
 }
 
 /// Layers without a config are an error if flags ask for them. Variables may be set for a whole site.
@@ -78,6 +82,7 @@ pub(super) fn differs_from_shipped(
     spec: &Sourced<String>,
     template: &Template,
 ) -> Option<Problem> {
+    const SHOWN: usize = 3;
     if template.origin != Origin::BuiltIn {
         return None;
     }
@@ -88,7 +93,16 @@ pub(super) fn differs_from_shipped(
         return None;
     }
     let keys = json::differing(&template.config, &json::parse(&text).ok()?);
-    (!keys.is_empty()).then(|| report::own_config_differs(spec, &template.name, &trainer(understood), &file, &keys))
+    if keys.is_empty() {
+        return None;
+    }
+    let (name, trainer) = (&template.name, trainer(understood));
+    let more = if keys.len() > SHOWN { format!(" and {} more", keys.len() - SHOWN) } else { String::new() };
+    let keys = keys.iter().take(SHOWN).map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ");
+    let what =
+        format!("zlaunch's `{name}` is used, which differs from the one that comes with {trainer}: {keys}{more}");
+    let fix = give("--deepspeed", file.display()).remark(format!("to use {trainer}'s own"));
+    Some(Problem::warning(Rule::OwnConfigDiffers, what).at(spec).at(file.as_path()).fix(fix))
 }
 
 /// Warns if the trainer's own argument names a config that only other versions of the trainer ship.
@@ -103,7 +117,9 @@ pub(super) fn not_shipped(understood: &UnderstoodLaunch, own: &Sourced<String>) 
     if is_known || job.own_file(word, host).is_some() {
         return None;
     }
-    Some(report::trainer_has_no_config(own, &trainer(understood)))
+    let trainer = trainer(understood);
+    let what = format!("{trainer} has no config `{word}`: zlaunch's template of that name is used");
+    Some(Problem::warning(Rule::OwnConfigDiffers, what).at(own))
 }
 
 fn trainer(understood: &UnderstoodLaunch) -> String {

@@ -14,8 +14,9 @@ use crate::base::{shell, vars};
 use crate::host::Host;
 use crate::ranks::launcher::remote_runner::is_shell_safe;
 use crate::ranks::launcher::{self, LaunchContext};
+use crate::report::fix::unset_variable;
 use crate::report::secrets::{READ_FROM_FILE, is_secret};
-use crate::report::{self, Problem, reading};
+use crate::report::{Place, Problem, Rule, reading};
 
 /// DeepSpeed's runner hands on variables whose names begin like this; `NCCL` only if it finds CUDA.
 const HANDED_ON: &[&str] = &["MLFLOW", "PYTHON", "MV2", "UCX", "NCCL"];
@@ -81,7 +82,10 @@ pub(super) fn plan(context: &LaunchContext<'_>, environment: &mut Environment) -
     let mut forwarded = ForwardedEnv { files: vec![(path, exported)], ..ForwardedEnv::default() };
     if !apart.is_empty() {
         if host.is_of_this_machine(&apart_path) {
-            forwarded.warnings.push(report::secrets_may_be_local(&apart_path, apart.keys()));
+            let names = apart.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+            let what = format!("every machine must read {names} from this file: do they all see its folder?");
+            let help = "set XDG_CACHE_HOME to a folder that all machines share, or set the variables on the machines";
+            forwarded.warnings.push(Problem::warning(Rule::ConfigNotShared, what).at(apart_path.as_path()).fix(help));
         }
         let text = apart.iter().map(|(name, value)| format!("{name}={value}\n")).collect();
         forwarded.files.push((apart_path, text));
@@ -101,7 +105,9 @@ impl Lines<'_> {
                 match line.split_once('=').map(|(name, value)| (name.trim(), value.trim())) {
                     None => {
                         let place = format!("{}:{number}", path.display());
-                        self.problems.push(report::bad_environment_line(&place, line));
+                        let what = format!("DeepSpeed's runner stops at `{line}`: every line must be NAME=VALUE");
+                        let problem = Problem::error(Rule::Hosts, what).at(place);
+                        self.problems.push(problem.fix("remove blank lines and comments"));
                     }
                     Some((name, value)) if is_secret(name, value) && is_shell_safe(value.as_bytes()) => {
                         self.add(name, OsStr::new(value));
@@ -116,7 +122,9 @@ impl Lines<'_> {
     /// Adds a variable that must arrive unchanged.
     fn add(&mut self, name: &str, value: &OsStr) {
         let Some(value) = value.to_str().filter(|value| !value.contains('\n')) else {
-            self.problems.push(report::value_cannot_travel(name));
+            let what = "DeepSpeed's runner only passes on variables that are one line of text";
+            let fixes = unset_variable(name).or("set it on the machines");
+            self.problems.push(Problem::error(Rule::Hosts, what).at(Place::bare_variable(name)).fix(fixes));
             return;
         };
         // DeepSpeed quotes the value, drops blanks at its ends, and reads the file line by line.

@@ -10,13 +10,15 @@ use serde_json::Value;
 use crate::base::bytes::fnv1a;
 use crate::base::json;
 use crate::base::layout::TextTable;
+use crate::base::shell;
 use crate::base::source::Sourced;
 use crate::command::job::Job;
 use crate::config::auto::{Fill, LeftAuto, Resolved};
 use crate::config::template::Template;
 use crate::host::Host;
+use crate::report::fix::{give_as, run};
 use crate::report::secrets::Secrets;
-use crate::report::{self, Problem};
+use crate::report::{self, Place, Problem, Rule};
 use crate::request::Launch;
 use crate::request::understood::UnderstoodLaunch;
 
@@ -120,13 +122,17 @@ fn named_file(
     if let Some(own) = inode(&path)
         && let Some(file) = read.find(|file| inode(file) == Some(own))
     {
-        return Err(report::would_overwrite_an_input(out, &file));
+        let what = format!("the resolved config would overwrite `{}`, an input of this launch", file.display());
+        let place = out.clone().map(|path| path.display().to_string());
+        return Err(Problem::error(Rule::ConfigOut, what).at(&place).fix(give_as(&out.from, "resolved.json")));
     }
     if path.exists() && !path.is_file() {
         return Err(report::not_a_file(&path));
     }
     if !path.parent().is_some_and(Path::is_dir) {
-        return Err(report::no_such_folder(&path));
+        let make = run(shell::text(&["mkdir".into(), "-p".into(), path.parent().unwrap_or(&path).into()]));
+        let problem = Problem::error(Rule::ConfigOut, "the folder for the resolved config does not exist");
+        return Err(problem.at(Place::option("--config-out", path.display().to_string())).fix(make));
     }
     Ok(PlannedFile { path, kind: FileKind::Named })
 }

@@ -9,6 +9,7 @@ use super::forwarded_env::{self, ForwardedEnv};
 use super::launch_env::EnvironmentInputs;
 use super::planned_config::{FileKind, PlannedConfig};
 use super::{Plan, TrainerFacts, asked_config, print};
+use crate::base::shell;
 use crate::base::source::Sourced;
 use crate::check::{self, Derived, Subject, machine};
 use crate::command::front_end::Ranks;
@@ -26,7 +27,8 @@ use crate::host::{self, Host};
 use crate::ranks::launcher::local::LocalRanks;
 use crate::ranks::launcher::{self, LaunchContext, Launcher, srun};
 use crate::ranks::topology::Topology;
-use crate::report::{self, Place, Problem, Severity};
+use crate::report::fix::{drop_word, give, run};
+use crate::report::{Place, Problem, Rule, Severity};
 use crate::request::Launch;
 use crate::request::understood::{self, UnderstoodLaunch, Wrapper};
 
@@ -94,7 +96,10 @@ impl Planner<'_> {
             && !self.understood.runs_elsewhere()
             && let (Some(part), Some(folder)) = (host.distrusted_cache(), file.path.parent())
         {
-            self.diagnostics.warnings.push(report::cache_not_ours(&part, folder));
+            let what = format!("other users can change `{}`, so resolved configs are kept elsewhere", part.display());
+            let chmod = run(shell::text(&["chmod".into(), "go-w".into(), part.into()]));
+            let fixes = chmod.or("set XDG_CACHE_HOME to a folder you own");
+            self.diagnostics.warnings.push(Problem::warning(Rule::CacheNotOurs, what).at(folder).fix(fixes));
         }
         let expandable = self.judge_machine(config.as_ref(), ranks);
         // With a config, the environment was checked together with it.
@@ -148,7 +153,12 @@ impl Planner<'_> {
         let spec = match flag {
             Some(flag) => {
                 let other = own.filter(|own| own.value != flag.value);
-                warnings.extend(other.map(|own| report::two_configs(flag, &own)));
+                warnings.extend(other.map(|own| {
+                    let what = format!("`{}` is used, not the command's own `{}`", flag.value, own.value);
+                    let fix = drop_word(flag.spelling()).remark("to use the command's own");
+                    let problem = Problem::warning(Rule::TwoConfigs, what).at(flag).at(&own);
+                    problem.fix(fix.or(drop_word(own.spelling())))
+                }));
                 flag.clone()
             }
             // Trainers treat an empty value as no config.
@@ -230,7 +240,9 @@ impl Planner<'_> {
         let machines = topology.pool.as_ref().map_or(1, |pool| pool.0.len());
         let path = &planned.file.path;
         if machines > 1 && host.is_of_this_machine(path) {
-            return Err(vec![report::config_not_shared(path, machines)]);
+            let what = format!("{machines} machines must read the config, but only this one sees its folder");
+            let fix = give("--config-out", "PATH").remark("in a folder that all machines share");
+            return Err(Problem::error(Rule::Hosts, what).at(path.as_path()).fix(fix).into());
         }
         // With `--config-out`, the user chose a folder that all machines see.
         if machines > 1 && config_out.is_none() {

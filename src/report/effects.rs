@@ -3,31 +3,16 @@
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitStatus;
 
 use nix::sys::signal::Signal;
-use nix::unistd::Pid;
 
-use super::fix::{drop_word, give_as, run};
+use super::fix::{drop_word, give, give_as};
 use super::place::Place;
 use super::problem::{NOT_EXECUTABLE, NOT_FOUND, Problem, REFUSED};
 use super::rule::Rule;
-use crate::base::shell;
 use crate::base::source::Sourced;
-
-pub(crate) fn would_overwrite_an_input(out: &Sourced<PathBuf>, file: &Path) -> Problem {
-    let what = format!("the resolved config would overwrite `{}`, an input of this launch", file.display());
-    Problem::error(Rule::ConfigOut, what)
-        .at(&out.clone().map(|path| path.display().to_string()))
-        .fix(give_as(&out.from, "resolved.json"))
-}
-
-pub(crate) fn no_such_folder(path: &Path) -> Problem {
-    Problem::error(Rule::ConfigOut, "the folder for the resolved config does not exist")
-        .at(Place::option("--config-out", path.display().to_string()))
-        .fix(run(shell::text(&["mkdir".into(), "-p".into(), path.parent().unwrap_or(path).into()])))
-}
 
 /// A kind of file, and how to have it written elsewhere.
 #[derive(Clone, Copy)]
@@ -49,17 +34,12 @@ pub(crate) fn cannot_write(OutputFile(what, help): OutputFile, path: &Path, why:
     Problem::error(Rule::Write, format!("{what} cannot be written: {why}")).at(path).fix(help)
 }
 
-pub(crate) fn folder_not_ours(folder: &Path) -> Problem {
-    Problem::error(Rule::Write, "the folder for resolved configs does not belong to you alone")
-        .at(folder)
-        .fix("set HOME or XDG_CACHE_HOME to a folder you own, or use --config-out PATH")
-}
-
-/// `folder` is used instead of the cache, because others can change `part` of it.
-pub(crate) fn cache_not_ours(part: &Path, folder: &Path) -> Problem {
-    let what = format!("other users can change `{}`, so resolved configs are kept elsewhere", part.display());
-    let chmod = run(shell::text(&["chmod".into(), "go-w".into(), part.into()]));
-    Problem::warning(Rule::CacheNotOurs, what).at(folder).fix(chmod.or("set XDG_CACHE_HOME to a folder you own"))
+/// `kind`: the file system of the folder.
+pub(crate) fn config_may_be_local(path: &Path, machines: usize, kind: &str) -> Problem {
+    let what =
+        format!("{machines} machines must read the config at this path, and it is on {kind}: do they all see it?");
+    let elsewhere = give("--config-out", "PATH").remark("in a folder that all machines share");
+    Problem::warning(Rule::ConfigNotShared, what).at(path).fix(elsewhere.or(give("--allow", "config-not-shared")))
 }
 
 pub(crate) fn port_in_use(port: &Sourced<u16>) -> Problem {
@@ -102,12 +82,6 @@ pub(crate) fn cannot_watch_ranks(why: &io::Error) -> Problem {
         .fix(OTHER_LAUNCHER)
 }
 
-pub(crate) fn endings_are_hidden() -> Problem {
-    Problem::error(Rule::Ranks, "SIGCHLD is ignored, so zlaunch cannot tell how a rank ended")
-        .at("SIGCHLD, inherited from the program that starts zlaunch")
-        .fix(run("env --default-signal=CHLD zlaunch …"))
-}
-
 /// The exit status is that of the rank, as a shell reports it.
 pub(crate) fn rank_failed(rank: usize, ending: ExitStatus, several: bool) -> Problem {
     let (how, status) = match (ending.code(), ending.signal()) {
@@ -126,17 +100,4 @@ pub(crate) fn rank_failed(rank: usize, ending: ExitStatus, several: bool) -> Pro
             _ => "see its output above; --launcher torchrun --log-dir DIR writes each rank's output to its own files",
         })
         .status(u8::try_from(status).unwrap_or(REFUSED))
-}
-
-pub(crate) fn processes_are_left(processes: &[Pid]) -> Problem {
-    let numbers = processes.iter().map(Pid::to_string).collect::<Vec<_>>().join(", ");
-    Problem::error(Rule::Rank, "processes that the ranks started are still there, and SIGKILL does not end them")
-        .at(numbers)
-        .fix("they hang in the kernel, perhaps in a driver or a file system: see `dmesg`")
-}
-
-pub(crate) fn cannot_print(why: &io::Error) -> Problem {
-    Problem::error(Rule::Print, format!("standard output cannot be written: {why}"))
-        .at("stdout")
-        .fix("is the disk full?")
 }

@@ -1,7 +1,6 @@
 //! Sentences about the command and its arguments.
 
 use std::fmt;
-use std::path::Path;
 
 use super::fix::{Fix, drop_word, give, meant, rename_option, say};
 use super::place::Place;
@@ -25,49 +24,6 @@ pub(crate) fn no_way_to_hand_over(spec: &Sourced<String>, command: &str, known: 
         None => (unknown, right_order),
     };
     Problem::error(Rule::HandOver, what).at(spec).fix(help)
-}
-
-pub(crate) fn takes_no_config(spec: &Sourced<String>, why: &str, help: &str) -> Problem {
-    Problem::error(Rule::HandOver, why).at(spec).fix(help)
-}
-
-/// `reads`: the package that reads the script's options.
-pub(crate) fn script_has_no_option(spec: &Sourced<String>, script: &str, reads: &str, option: &str) -> Problem {
-    let what = format!("`{script}` has no option `--{option}`, and {reads} refuses unknown options");
-    Problem::warning(Rule::NoSuchOption, what)
-        .at(spec)
-        .fix("--trainer in_code passes the config to transformers' Trainer without an option, --trainer accelerate to a loop with Accelerator()")
-}
-
-pub(crate) fn two_configs(flag: &Sourced<String>, own: &Sourced<String>) -> Problem {
-    Problem::warning(Rule::TwoConfigs, format!("`{}` is used, not the command's own `{}`", flag.value, own.value))
-        .at(flag)
-        .at(own)
-        .fix(drop_word(flag.spelling()).remark("to use the command's own").or(drop_word(own.spelling())))
-}
-
-/// `keys`: those that differ.
-pub(crate) fn own_config_differs(
-    spec: &Sourced<String>,
-    name: &str,
-    trainer: &str,
-    file: &Path,
-    keys: &[String],
-) -> Problem {
-    const SHOWN: usize = 3;
-    let more = if keys.len() > SHOWN { format!(" and {} more", keys.len() - SHOWN) } else { String::new() };
-    let keys = keys.iter().take(SHOWN).map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ");
-    let what =
-        format!("zlaunch's `{name}` is used, which differs from the one that comes with {trainer}: {keys}{more}");
-    Problem::warning(Rule::OwnConfigDiffers, what)
-        .at(spec)
-        .at(file)
-        .fix(give("--deepspeed", file.display()).remark(format!("to use {trainer}'s own")))
-}
-
-pub(crate) fn trainer_has_no_config(spec: &Sourced<String>, trainer: &str) -> Problem {
-    let what = format!("{trainer} has no config `{}`: zlaunch's template of that name is used", spec.value);
-    Problem::warning(Rule::OwnConfigDiffers, what).at(spec)
 }
 
 pub(crate) fn trainer_has_no_option(trainer: &str, word: &str, meant: Option<&str>) -> Problem {

@@ -19,7 +19,7 @@ use crate::host::Host;
 use crate::ranks::launcher::srun::SrunPrefix;
 use crate::ranks::launcher::{self, ExistingLauncher, Launcher};
 use crate::ranks::topology::Topology;
-use crate::report::fix::{Fix, run, say};
+use crate::report::fix::{Fix, drop_word, run, say};
 use crate::report::{self, Place, Problem, Rule};
 use crate::request::Launch;
 
@@ -121,7 +121,12 @@ impl<'a> UnderstoodLaunch<'a> {
         }
         if let Some(existing) = &self.existing_launcher {
             let mut problems = existing.contradictions(flags, &self.host);
-            problems.extend(hosts.flags().map(|sourced| report::hosts_of_the_command(&sourced, &existing.name())));
+            let program = existing.name();
+            problems.extend(hosts.flags().map(|flag| {
+                let what = format!("the command already starts with `{program}`, which has its own options for this");
+                let help = format!("give it to `{program}`, or drop `{program}`");
+                Problem::error(Rule::Hosts, what).at(flag).fix(help)
+            }));
             if !problems.is_empty() {
                 return Err(problems);
             }
@@ -162,7 +167,10 @@ impl<'a> UnderstoodLaunch<'a> {
         let kind = match (&self.existing_launcher, asked) {
             _ if matches!(self.wrapper, Some(Wrapper::Srun(_))) => Launcher::Srun,
             (Some(existing), Some(asked)) if asked.from.is_flag() && asked.value != existing.spec.launcher => {
-                return Err(vec![report::already_a_launcher(asked, &existing.name())]);
+                let program = existing.name();
+                let fixes = drop_word(&asked.from).or(drop_word(format_args!("`{program}` and its flags")));
+                let what = format!("the command already starts with `{program}`");
+                return Err(Problem::error(Rule::Launcher, what).at(asked).fix(fixes).into());
             }
             (Some(existing), _) => existing.spec.launcher,
             (None, _) => launcher::choose(asked, &self.launch.rank_output, &self.job, topology)?,
@@ -207,8 +215,13 @@ impl<'a> UnderstoodLaunch<'a> {
             return None;
         }
         let asked = self.launch.topology.nproc_per_node.as_ref()?;
-        let starts_ranks = job.starts_ranks || job.no_config.is_some();
-        Some(report::ranks_without_effect(&asked.from, job.target.name(), starts_ranks))
+        let help = if job.starts_ranks || job.no_config.is_some() {
+            "its own launcher decides this: give it the option, or drop the launcher's options"
+        } else {
+            "use --launcher torchrun to start it several times, or --trainer hf or deepspeed if it is a training command"
+        };
+        let what = format!("`{}` runs once, unchanged, so {} has no effect", job.target.name(), asked.from);
+        Some(Problem::warning(Rule::RanksWithoutEffect, what).at(&asked.from).fix(help))
     }
 
     pub(crate) fn own_config(&self) -> Option<Sourced<String>> {

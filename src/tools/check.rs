@@ -29,25 +29,9 @@ use crate::report::secrets::Secrets;
 use crate::report::{self, Place, Problem, Rule, Severity, reading};
 use crate::request::{Format, Launch};
 
-const ABOUT: &str = "Nothing is launched. All launch options work here: see `zlaunch --help`.
-Exit status: 1 if there is an error (with --strict: or a warning), else 0.
-
-Examples:
-  zlaunch check ds_config.json
-  zlaunch check --fix ds_config.json
-  zlaunch check --deepspeed zero3 -- swift sft --model Qwen/Qwen3-8B --dataset data.jsonl";
-
-/// Report problems with a launch or a config
 #[derive(Args)]
-#[command(
-    long_about = "检查一次启动或一个配置有什么错误和可疑之处",
-    override_usage = "zlaunch check [OPTIONS] FILE.json...|-- COMMAND [ARGS]...",
-    after_help = ABOUT,
-    after_long_help = "不会启动任何东西。启动的所有选项都可以用：`zlaunch --help`。\n退出码：有错误（加 --strict 时也包括警告）为 1，否则为 0。"
-)]
 pub(crate) struct CheckArgs {
-    /// Make the safe corrections in the config files first
-    #[arg(long, help_heading = "Output", long_help = "先在配置文件中直接改正可以放心改的地方")]
+    #[arg(help_heading = "Output")]
     fix: bool,
     #[command(flatten)]
     launch: LaunchArgs,

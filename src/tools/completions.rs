@@ -9,9 +9,7 @@ use crate::cli::values::{Words, one_of};
 use crate::cli::{Reader, Requested, Tool, command};
 use crate::host::Host;
 
-/// Print completions for a shell
 #[derive(Args)]
-#[command(long_about = "打印 shell 的补全脚本", override_usage = "zlaunch completions bash|zsh|fish")]
 pub(crate) struct CompletionsArgs {
     #[arg(value_parser = AnyValue(SHELLS))]
     shell: Given,

@@ -15,7 +15,7 @@ use crate::base::options::{AnyValue, Given, LaunchOptions};
 use crate::base::recorded::Version;
 use crate::base::source::{Source, Sourced};
 use crate::cli::values::{self, REPORT_FORMATS, TEMPLATES, one_of};
-use crate::cli::{Reader, Requested, Tool, launch};
+use crate::cli::{Reader, Requested, Tool, launch, usage};
 use crate::command::python::Python;
 use crate::config::schema;
 use crate::config::template::{self, Search};
@@ -26,36 +26,13 @@ use crate::report::secrets::Secrets;
 use crate::report::{self, Problem, Rule};
 use crate::request::{self, Format, Launch, Output};
 
-const USAGE: &str = "zlaunch diff [OPTIONS] A B|A -- COMMAND [ARGS]...";
-
-const ABOUT: &str =
-    "A config is a template, a file, JSON, `-` (standard input) or the folder of a record. With a command, B is what \
-    this launch would use, and every launch option works. For a record, the environment, the arguments and the \
-    versions are compared too.
-~ differs, - only in A, + only in B, = only in one and the default anyway
-
-Examples:
-  zlaunch diff zero2 zero3
-  zlaunch diff zero3 ds_config.json
-  zlaunch diff zero3 --deepspeed zero3 -- swift sft --model Qwen/Qwen3-8B --dataset data.jsonl
-  zlaunch diff record --deepspeed zero3 -- swift sft --model Qwen/Qwen3-8B --dataset data.jsonl";
-
-/// Compare two configs key by key, or a record with a launch
 #[derive(Args)]
-#[command(
-    long_about = "逐键比较两个配置，或比较记录与一次启动",
-    override_usage = USAGE,
-    after_help = ABOUT,
-    after_long_help = "配置可以是模板、文件、JSON、`-`（标准输入）或记录的目录。给出命令时，B 是这次启动会用的配置，启动的所有选项都可以用。若是记录，还会比较环境变量、参数和版本。\n~ 不同，- 只在 A 里，+ 只在 B 里，= 只在一边、但正好是默认值"
-)]
 pub(crate) struct DiffArgs {
-    /// The configs to compare
     #[arg(required = true, num_args = 1..=2, value_names = ["A", "B"], value_parser = AnyValue(TEMPLATES))]
-    #[arg(long_help = "要比较的配置")]
     configs: Vec<Given>,
     #[command(flatten)]
     launch: LaunchOptions,
-    #[arg(last = true, num_args = 1.., hide = true)]
+    #[arg(help_heading = None::<&str>, last = true, num_args = 1.., hide = true)]
     command: Vec<OsString>,
 }
 
@@ -71,9 +48,9 @@ impl Tool for DiffArgs {
         let launch = launch::read_described(options, command, &mut reader);
         let wanted = if launch.command.is_empty() { 2 } else { 1 };
         if specs.len() < wanted {
-            reader.problems.push(report::missing_argument("two configs", "zlaunch diff", USAGE));
+            reader.problems.push(report::missing_argument("two configs", "zlaunch diff", usage("diff")));
         } else if specs.len() > wanted {
-            reader.problems.push(report::unexpected_argument(&specs[wanted].value, "zlaunch diff", USAGE));
+            reader.problems.push(report::unexpected_argument(&specs[wanted].value, "zlaunch diff", usage("diff")));
         }
         let format = reader.one(format, one_of(REPORT_FORMATS)).map_or(Format::Text, |format| format.value);
         let launch = Launch {

@@ -24,24 +24,9 @@ use crate::request::{Format, Launch};
 pub use page::DoctorReport;
 pub use sections::Examination;
 
-const ABOUT: &str = "It shows no secrets, so you can paste it into an issue. In a job of several machines it asks all of \
-    them, compares, and exits with 1 if a difference breaks the launch. All launch options work here: see `zlaunch --help`.
-
-Examples:
-  zlaunch doctor
-  zlaunch doctor --deepspeed zero3 -- swift sft --model Qwen/Qwen3-8B --dataset data.jsonl";
-
-/// Report what zlaunch sees on one machine, or on all of a job
 #[derive(Args)]
-#[command(
-    long_about = "报告 zlaunch 在一台机器、或一个作业的所有机器上看到什么",
-    override_usage = "zlaunch doctor [OPTIONS] [-- COMMAND [ARGS]...]",
-    after_help = ABOUT,
-    after_long_help = "不含密钥，可以直接贴到 issue 里。在多台机器的作业中会询问每台机器并比较；如果有差异会使启动失败，退出码是 1。启动的所有选项都可以用：`zlaunch --help`。"
-)]
 pub(crate) struct DoctorArgs {
-    /// Wait this many seconds for the other machines; 10 by default
-    #[arg(long, value_name = "SECONDS", help_heading = "Machines", long_help = "最多等其他机器这么多秒；默认 10")]
+    #[arg(help_heading = "Machines")]
     timeout: Option<Given>,
     #[command(flatten)]
     launch: LaunchArgs,

@@ -33,21 +33,12 @@ use glossary::Topic;
 pub use glossary::{GlossaryEntry, entries};
 pub use log::Log;
 
-/// Explain a key, variable, template or rule, or the error in a log
 #[derive(Args)]
-#[command(
-    long_about = "解释配置键、环境变量、模板、检查规则，或日志里的报错",
-    override_usage = "zlaunch explain [OPTIONS] [WORD|LOG]... [-- COMMAND [ARGS]...]",
-    after_help = "In a log, it finds the error that ended the run. With the command of the launch, or its record next to the log or here, it also says what to change in this launch.\nHelp and explanations are in Chinese, where translated, if ZLAUNCH_LANG or the locale is zh.",
-    after_long_help = "在日志里找出使训练中止的那一行。给出启动命令，或日志旁边、当前目录里有这次启动的记录时，会说明这次启动要改什么。\nZLAUNCH_LANG 或系统区域设置是 zh 时，帮助和已翻译的解释用中文。"
-)]
 pub(crate) struct ExplainArgs {
-    /// A key, `stage 3`, a variable, a template, a rule, an error, logs, or `-` (standard input); without one, list them
-    #[arg(long_help = "配置键、`stage 3`、变量、模板、规则、报错、日志或 `-`（标准输入）；不写则列出可以解释的内容")]
     word: Vec<Given>,
     #[command(flatten)]
     launch: LaunchOptions,
-    #[arg(last = true, num_args = 1.., hide = true)]
+    #[arg(help_heading = None::<&str>, last = true, num_args = 1.., hide = true)]
     command: Vec<std::ffi::OsString>,
 }
 

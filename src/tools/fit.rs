@@ -20,28 +20,13 @@ use crate::report::secrets::Secrets;
 use crate::report::{self, Problem};
 use crate::request::Launch;
 
-const ABOUT: &str = "What you don't set here comes from the training command. Exit status: 0, or 1 if it does not fit.
-
-Examples:
-  zlaunch fit --params 8B --gpu H100x8
-  zlaunch fit --gpus 8 -- swift sft --model Qwen/Qwen3-8B --tuner_type full --max_length 4096";
-
-/// Estimate memory, and find a template that fits
 #[derive(Args)]
-#[command(
-    long_about = "判断显存够不够，该用哪个模板",
-    override_usage = "zlaunch fit [OPTIONS] [-- COMMAND [ARGS]...]",
-    after_help = ABOUT,
-    after_long_help = "这里没有给出的，从训练命令里读取。退出码：0；放不下为 1。"
-)]
 pub(crate) struct FitArgs {
     #[command(flatten)]
     model: ModelOptions,
     #[command(flatten)]
     training: TrainingOptions,
-    /// real: what DeepSpeed allocates; textbook: 2 + 2 + 8 bytes per parameter
-    #[arg(long, value_name = "NAME", help_heading = "Output", value_parser = AnyValue(ACCOUNTINGS))]
-    #[arg(long_help = "real：DeepSpeed 实际分配的；textbook：每个参数 2 + 2 + 8 字节")]
+    #[arg(help_heading = "Output", value_parser = AnyValue(ACCOUNTINGS))]
     accounting: Option<Given>,
     #[command(flatten)]
     launch: LaunchArgs,
@@ -50,54 +35,30 @@ pub(crate) struct FitArgs {
 #[derive(Args)]
 #[command(next_help_heading = "Model")]
 struct ModelOptions {
-    /// A folder, or a name in the Hugging Face or ModelScope cache
-    #[arg(long, value_name = "MODEL", long_help = "目录，或 Hugging Face、ModelScope 缓存里的模型名")]
     model: Option<Given>,
-    /// The number of parameters: 8B, 350M
-    #[arg(long, value_name = "N", long_help = "参数量：8B、350M")]
     params: Option<Given>,
-    /// GPUs by name and number: H100x8, "RTX 4090"
-    #[arg(long, value_name = "NAME", long_help = "GPU 型号和数量：H100x8、\"RTX 4090\"")]
     gpu: Option<Given>,
 }
 
 #[derive(Args)]
 #[command(next_help_heading = "Training")]
 struct TrainingOptions {
-    /// full, lora or qlora
-    #[arg(long, value_name = "NAME", value_parser = AnyValue(TUNERS), long_help = "full、lora 或 qlora")]
+    #[arg(value_parser = AnyValue(TUNERS))]
     tuner: Option<Given>,
-    /// Rank of the adapters
-    #[arg(long, value_name = "N", long_help = "LoRA 的 rank")]
     lora_rank: Option<Given>,
-    /// Layers with an adapter: all-linear, or names separated by commas
-    #[arg(long, value_name = "NAMES", long_help = "加 LoRA 的层：all-linear，或用逗号分隔的名称")]
     lora_targets: Option<Given>,
-    /// Bits of the frozen weights: 4 or 8
-    #[arg(long, value_name = "N", value_parser = AnyValue(BITS), long_help = "冻结权重的位数：4 或 8")]
+    #[arg(value_parser = AnyValue(BITS))]
     quant_bits: Option<Given>,
-    /// bf16, fp16 or fp32
-    #[arg(long, value_name = "NAME", value_parser = AnyValue(DTYPES), long_help = "bf16、fp16 或 fp32")]
+    #[arg(value_parser = AnyValue(DTYPES))]
     dtype: Option<Given>,
-    /// adamw, adamw_8bit, adafactor, lion, muon or sgd
-    #[arg(long, value_name = "NAME", value_parser = AnyValue(OPTIMIZERS))]
-    #[arg(long_help = "adamw、adamw_8bit、adafactor、lion、muon 或 sgd")]
+    #[arg(value_parser = AnyValue(OPTIMIZERS))]
     optimizer: Option<Given>,
-    /// Sequences in one forward pass on one GPU
-    #[arg(long, value_name = "N", long_help = "一张 GPU 一次前向的序列数")]
     micro_batch: Option<Given>,
-    /// Micro batches in one step
-    #[arg(long, value_name = "N", long_help = "一步里的 micro batch 数（梯度累积）")]
     grad_accum: Option<Given>,
-    /// true or false: activations are recomputed in the backward pass
-    #[arg(long, value_name = "BOOL", value_parser = AnyValue(BOOLS))]
-    #[arg(long_help = "true 或 false：反向时是否重新计算激活")]
+    #[arg(value_parser = AnyValue(BOOLS))]
     gradient_checkpointing: Option<Given>,
-    /// flash (or sdpa), or eager
-    #[arg(long, value_name = "NAME", value_parser = AnyValue(ATTENTIONS), long_help = "flash（或 sdpa），或 eager")]
+    #[arg(value_parser = AnyValue(ATTENTIONS))]
     attention: Option<Given>,
-    /// The loss never holds all logits at once (Liger)
-    #[arg(long, long_help = "计算 loss 时不同时保存全部 logits（Liger）")]
     fused_loss: bool,
 }
 
@@ -117,11 +78,7 @@ impl Tool for FitArgs {
 
     fn describe(command: Command) -> Command {
         command.mut_args(|arg| match arg.get_id().as_str() {
-            "nproc_per_node" => arg
-                .long("gpus")
-                .alias("nproc-per-node")
-                .help("Number of GPUs of each machine; also --nproc-per-node")
-                .long_help("每台机器的 GPU 数；也可写 --nproc-per-node"),
+            "nproc_per_node" => arg.long("gpus").alias("nproc-per-node"),
             "format" => arg.help("text, json or svg").long_help("text、json 或 svg").value_parser(AnyValue(FORMATS)),
             _ => arg,
         })

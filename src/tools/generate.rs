@@ -19,52 +19,28 @@ use crate::host::{Host, terminal};
 use crate::report::fix::give;
 use crate::report::{self, Problem, Rule};
 
-/// Write a complete DeepSpeed config from a few numbers
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 #[derive(Args)]
-#[command(
-    long_about = "用几个数字生成可直接使用的 DeepSpeed 配置",
-    next_help_heading = "Training",
-    override_usage = "zlaunch generate [OPTIONS]",
-    after_help = "Examples:
-  zlaunch generate --micro-batch 2 --grad-accum 32 --world-size 4 --offload -o ds_zero3.json
-  zlaunch generate --micro-batch 2 --grad-accum 32 --world-size 8 --tiers -o configs"
-)]
+#[command(next_help_heading = "Training")]
 pub(crate) struct GenerateArgs {
-    /// Sequences in one forward pass on one GPU (1)
-    #[arg(long, value_name = "N", long_help = "一张 GPU 一次前向的序列数（1）")]
     micro_batch: Option<Given>,
-    /// Micro batches in one step (1)
-    #[arg(long, value_name = "N", long_help = "一步里的 micro batch 数（1）")]
     grad_accum: Option<Given>,
-    /// Total number of GPUs (1)
-    #[arg(long, value_name = "N", long_help = "所有机器的 GPU 总数（1）")]
     world_size: Option<Given>,
-    /// ZeRO stage, 0 to 3 (3)
-    #[arg(long, value_name = "N", help_heading = "Config", value_parser = AnyValue(STAGES))]
-    #[arg(long_help = "ZeRO 的 stage，0 到 3（3）")]
+    #[arg(help_heading = "Config", value_parser = AnyValue(STAGES))]
     stage: Option<Given>,
-    /// Keep the optimizer, and at stage 3 the parameters, in host memory
-    #[arg(long, help_heading = "Config", long_help = "把优化器（stage 3 时还有参数）放在内存里")]
+    #[arg(help_heading = "Config")]
     offload: bool,
-    /// Mixed precision with bf16 (the default)
-    #[arg(long, help_heading = "Config", long_help = "bf16 混合精度（默认）")]
+    #[arg(help_heading = "Config")]
     bf16: bool,
-    /// Mixed precision with fp16 and dynamic loss scaling
-    #[arg(long, help_heading = "Config", long_help = "fp16 混合精度，动态 loss scale")]
+    #[arg(help_heading = "Config")]
     fp16: bool,
-    /// Start from this template, which decides the stage and the offloading
-    #[arg(long, value_name = "TEMPLATE", help_heading = "Config", value_parser = AnyValue(TEMPLATES))]
-    #[arg(long_help = "从这个模板开始，stage 和 offload 由它决定")]
+    #[arg(help_heading = "Config", value_parser = AnyValue(TEMPLATES))]
     from: Option<Given>,
-    /// Write the config to this file instead of printing it
-    #[arg(long, short, value_name = "FILE", help_heading = "Output", long_help = "把配置写到这个文件，而不是打印")]
+    #[arg(short, help_heading = "Output")]
     out: Option<Given>,
-    /// Write three configs to the folder -o, for small, medium and large GPU memory
-    #[arg(long, help_heading = "Output", long_help = "往 -o 指定的目录写三份配置：显存小、中、大")]
+    #[arg(help_heading = "Output")]
     tiers: bool,
-    /// Overwrite existing files
-    #[arg(long, help_heading = "Output", long_help = "覆盖已有的文件")]
+    #[arg(help_heading = "Output")]
     force: bool,
     #[command(flatten, next_help_heading = "Config")]
     search: SearchOptions,
@@ -162,25 +138,6 @@ pub struct Generated {
     notes: Vec<String>,
 }
 
-/// Sizes in elements that trade GPU memory for speed.
-struct Buffers {
-    reduce: u64,
-    prefetch: u64,
-    persistence: u64,
-    live: u64,
-}
-
-/// DeepSpeed's defaults.
-const USUAL: Buffers = Buffers { reduce: 500_000_000, prefetch: 50_000_000, persistence: 100_000, live: 1_000_000_000 };
-/// These need a tenth of the memory, and are slower.
-const SMALL: Buffers = Buffers { reduce: 50_000_000, prefetch: 10_000_000, persistence: 10_000, live: 300_000_000 };
-
-struct ZeroSetup {
-    stage: u64,
-    offload: bool,
-    buffers: &'static Buffers,
-}
-
 impl Request for GenerateRequest {
     fn run(self: Box<Self>, host: &Host) -> Result<u8, Vec<Problem>> {
         let generated = generate(&self, host)?;
@@ -202,10 +159,9 @@ pub fn generate(request: &GenerateRequest, host: &Host) -> Result<Generated, Vec
     match (&request.out, &request.from) {
         (Some(folder), _) if request.tiers => add_tiers(&mut generated, folder, batch, fp16),
         (path, from) => {
-            let zero = ZeroSetup { stage: request.stage.unwrap_or(3), offload: request.offload, buffers: &USUAL };
             let config = match from {
                 Some(from) => from_template(from, request, host, &mut generated.notes)?,
-                None => ready(batch, &zero, fp16),
+                None => ready(batch, &zero(request.stage.unwrap_or(3), request.offload, false), fp16),
             };
             generated.add(path.clone(), &config, &batch.to_string());
         }
@@ -224,12 +180,12 @@ fn add_tiers(generated: &mut Generated, folder: &Path, batch: Batch, fp16: bool)
     let smallest = Batch { micro: 1, accum: batch.micro * batch.accum, ..batch };
     let small = "small GPU memory: stage 3 with offload, small buffers, micro batch 1";
     let large = "large GPU memory: stage 2, twice the micro batch if the accumulation steps are even";
-    for (name, about, stage, offload, buffers, batch) in [
-        ("small", small, 3, true, &SMALL, smallest),
-        ("medium", "stage 3", 3, false, &USUAL, batch),
-        ("large", large, 2, false, &USUAL, larger),
+    for (name, about, zero, batch) in [
+        ("small", small, zero(3, true, true), smallest),
+        ("medium", "stage 3", zero(3, false, false), batch),
+        ("large", large, zero(2, false, false), larger),
     ] {
-        let config = ready(batch, &ZeroSetup { stage, offload, buffers }, fp16);
+        let config = ready(batch, &zero, fp16);
         generated.add(Some(folder.join(format!("{name}.json"))), &config, &format!("{batch} ({about})"));
     }
 }
@@ -241,7 +197,7 @@ impl Generated {
     }
 }
 
-fn ready(batch: Batch, zero: &ZeroSetup, fp16: bool) -> Value {
+fn ready(batch: Batch, zero: &Value, fp16: bool) -> Value {
     // A loss scale of 0 means a dynamic one.
     let half = json!({
         "enabled": true, "loss_scale": 0, "initial_scale_power": 12, "loss_scale_window": 1000, "hysteresis": 2, "min_loss_scale": 1
@@ -254,33 +210,22 @@ fn ready(batch: Batch, zero: &ZeroSetup, fp16: bool) -> Value {
         "steps_per_print": 50,
         "bf16": { "enabled": !fp16 },
         "fp16": if fp16 { half } else { json!({ "enabled": false }) },
-        "zero_optimization": zero.section(),
+        "zero_optimization": zero,
     })
 }
 
-impl ZeroSetup {
-    fn section(&self) -> Value {
-        let ZeroSetup { stage, offload, buffers } = *self;
-        let cpu = json!({ "device": "cpu", "pin_memory": true });
-        let (partitions, is_3) = (stage > 0, stage == 3);
-        let entries = [
-            (true, "stage", json!(stage)),
-            (partitions && offload, "offload_optimizer", cpu.clone()),
-            (is_3 && offload, "offload_param", cpu),
-            (partitions, "overlap_comm", json!(true)),
-            (partitions, "contiguous_gradients", json!(true)),
-            (partitions, "reduce_bucket_size", json!(buffers.reduce)),
-            (is_3, "sub_group_size", json!(buffers.live)),
-            (is_3, "stage3_prefetch_bucket_size", json!(buffers.prefetch)),
-            (is_3, "stage3_param_persistence_threshold", json!(buffers.persistence)),
-            (is_3, "stage3_max_live_parameters", json!(buffers.live)),
-            (is_3, "stage3_max_reuse_distance", json!(buffers.live)),
-            (is_3, "stage3_gather_16bit_weights_on_model_save", json!(true)),
-            (partitions && !is_3, "reduce_scatter", json!(true)),
-            (partitions && !is_3, "allgather_bucket_size", json!(buffers.reduce)),
-        ];
-        entries.into_iter().filter(|(wanted, ..)| *wanted).map(|(_, key, value)| (key, value)).collect()
+/// The section of ZeRO. `small`: with buffers for small GPU memory.
+fn zero(stage: u64, offload: bool, small: bool) -> Value {
+    let mut section = json!({ "stage": stage });
+    for row in include_str!("generate.txt").lines().filter(|row| !row.starts_with('#')) {
+        let mut cells = row.split(' ');
+        let [stages, needs, key, usual] = [(); 4].map(|()| cells.next().unwrap_or_default());
+        if stages.contains(&stage.to_string()) && (offload || needs == "-") {
+            let value = cells.next().filter(|_| small).unwrap_or(usual);
+            section[key] = serde_json::from_str(value).unwrap_or_default();
+        }
     }
+    section
 }
 
 /// A template with its "auto" values filled, except those that only transformers knows.
@@ -295,16 +240,18 @@ fn from_template(
     config["train_batch_size"] = json!(request.batch.global());
     config["train_micro_batch_size_per_gpu"] = json!(request.batch.micro);
     config["gradient_accumulation_steps"] = json!(request.batch.accum);
-    let values = [
-        ("gradient_clipping", json!(1.0)),
-        ("bf16.enabled", json!(!request.fp16)),
-        ("fp16.enabled", json!(request.fp16)),
-        ("zero_optimization.reduce_bucket_size", json!(USUAL.reduce)),
-        ("zero_optimization.stage3_prefetch_bucket_size", json!(USUAL.prefetch)),
-        ("zero_optimization.stage3_param_persistence_threshold", json!(USUAL.persistence)),
-    ];
-    for (key, value) in values {
-        if let Some(place) = json::get_mut(&mut config, key).filter(|place| *place == "auto") {
+    let zero = zero(3, false, false);
+    let value = |key: &str, value: &Value| (key.to_string(), value.clone());
+    let size = |name: &str| value(&format!("zero_optimization.{name}"), &zero[name]);
+    for (key, value) in [
+        value("gradient_clipping", &json!(1.0)),
+        value("bf16.enabled", &json!(!request.fp16)),
+        value("fp16.enabled", &json!(request.fp16)),
+        size("reduce_bucket_size"),
+        size("stage3_prefetch_bucket_size"),
+        size("stage3_param_persistence_threshold"),
+    ] {
+        if let Some(place) = json::get_mut(&mut config, &key).filter(|place| *place == "auto") {
             *place = value;
         }
     }

@@ -9,17 +9,8 @@ use crate::host::Host;
 use crate::report::fix::{run, say};
 use crate::report::{self, Problem, Rule};
 
-/// Print this overview, or the help of a command
 #[derive(Args)]
-#[command(
-    long_about = "显示这份概览，或某个命令的帮助",
-    override_usage = "zlaunch help [COMMAND]",
-    after_help = "See `zlaunch --help` for all launch options, and `zlaunch explain` for DeepSpeed's keys and variables.",
-    after_long_help = "启动的全部选项见 `zlaunch --help`，DeepSpeed 的键和变量的含义见 `zlaunch explain`。"
-)]
 pub(crate) struct HelpArgs {
-    /// A command of zlaunch; without one, the overview
-    #[arg(long_help = "zlaunch 的命令；不写则显示概览")]
     command: Option<Given>,
 }
 

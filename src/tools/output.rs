@@ -7,7 +7,7 @@ use anstream::{AutoStream, ColorChoice};
 use anstyle::Style;
 
 use crate::base::layout::escape_controls;
-use crate::report::{self, Problem};
+use crate::report::{Problem, Rule};
 
 /// Text with colours, unless standard output is not a terminal.
 pub(crate) fn styled(write: impl FnOnce(&mut AutoStream<Vec<u8>>) -> std::io::Result<()>) -> Vec<u8> {
@@ -53,7 +53,10 @@ pub(crate) fn out(text: &str) -> Result<u8, Vec<Problem>> {
 pub(crate) fn out_bytes(bytes: &[u8]) -> Result<u8, Vec<Problem>> {
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
-        Err(why) if why.kind() != std::io::ErrorKind::BrokenPipe => Err(vec![report::cannot_print(&why)]),
+        Err(why) if why.kind() != std::io::ErrorKind::BrokenPipe => {
+            let what = format!("standard output cannot be written: {why}");
+            Err(Problem::error(Rule::Print, what).at("stdout").fix("is the disk full?").into())
+        }
         _ => Ok(0),
     }
 }

@@ -31,34 +31,14 @@ use answer::Answer;
 /// It runs in the trainer's own interpreter.
 const PROGRAM: &str = include_str!("rehearse/rehearsal.py");
 
-const ABOUT: &str =
-    "The installed trainer runs on the CPU as rank 0 of the whole job, without loading weights or using GPUs, through the \
-    first step of a small model of the same class. Your script's code runs, in a sandbox. All launch options work here: \
-    see `zlaunch --help`.
-Exit status: 1 if zlaunch or the trainer refuses the launch; 0 if it arrives, or if the rest needs a GPU or the network; \
-    3 if something fails that may come from the rehearsal itself.
-
-Examples:
-  zlaunch rehearse --deepspeed zero3 -- swift sft --model Qwen/Qwen3-8B --dataset data.jsonl
-  zlaunch rehearse --nnodes 2 --nproc-per-node 8 --deepspeed zero3 -- python train.py && sbatch job.sh";
-
 /// Seconds, long enough for a slow file system.
 const TIMEOUT: u32 = 300;
 
-/// Try a launch with the real trainer, on the CPU
 #[derive(Args)]
-#[command(
-    long_about = "用真正的训练框架在 CPU 上预演一次启动，不需要权重",
-    override_usage = "zlaunch rehearse [OPTIONS] -- COMMAND [ARGS]...",
-    after_help = ABOUT,
-    after_long_help = "已安装的训练框架在 CPU 上作为整个作业的 rank 0 运行，不加载权重，不用 GPU，用同类的小模型走完第一步。脚本自己的代码会在沙箱里运行。启动的所有选项都可以用：见 `zlaunch --help`。\n退出码：zlaunch 或训练框架拒绝这次启动时是 1；到达终点，或其余部分需要 GPU 或网络时是 0；出现可能由预演本身造成的错误时是 3。"
-)]
 pub(crate) struct RehearseArgs {
-    /// Let the trainer use the network for missing configs, tokenizers and datasets
-    #[arg(long, help_heading = "Rehearsal", long_help = "本地没有的配置、tokenizer 和数据集，允许训练框架联网获取")]
+    #[arg(help_heading = "Rehearsal")]
     online: bool,
-    /// Stop after this many seconds; 300 by default
-    #[arg(long, value_name = "SECONDS", help_heading = "Rehearsal", long_help = "最多运行这么多秒；默认 300")]
+    #[arg(help_heading = "Rehearsal")]
     timeout: Option<Given>,
     #[command(flatten)]
     launch: LaunchArgs,

@@ -15,22 +15,10 @@ use crate::config::{auto, template};
 use crate::host::Host;
 use crate::report::{Language, Problem};
 
-/// Print a JSON Schema of DeepSpeed's config, for editors
 #[derive(Args)]
-#[command(
-    long_about = "打印 DeepSpeed 配置的 JSON Schema，供编辑器使用",
-    next_help_heading = "Schema",
-    override_usage = "zlaunch schema [OPTIONS]",
-    after_help = "The descriptions are in Chinese if ZLAUNCH_LANG or the locale is zh. For editors, see docs/editors-and-python.md.",
-    after_long_help = "ZLAUNCH_LANG 或系统区域设置是 zh 时，说明用中文。编辑器怎样使用见 docs/editors-and-python.md。"
-)]
+#[command(next_help_heading = "Schema")]
 pub(crate) struct SchemaArgs {
-    /// For this version of DeepSpeed; by default the one that is installed, else the newest known
-    #[arg(long, value_name = "VERSION")]
-    #[arg(long_help = "针对这个版本的 DeepSpeed；默认是已安装的版本，没有则用已知的最新版本")]
     deepspeed_version: Option<Given>,
-    /// For templates: with the `$zlaunch` header, and null removes a key
-    #[arg(long, long_help = "用于模板：带 `$zlaunch` 头，null 表示删除一个键")]
     template: bool,
 }
 

@@ -13,7 +13,7 @@ use crate::base::options::{AnyValue, Given};
 use crate::base::shell::quoted;
 use crate::base::vars;
 use crate::cli::values::{self, Words, one_of};
-use crate::cli::{Reader, Requested, Tool};
+use crate::cli::{Reader, Requested, Tool, usage};
 use crate::command::trainer;
 use crate::exec;
 use crate::host::{Host, is_shim};
@@ -34,16 +34,11 @@ fn names() -> Vec<&'static str> {
 /// Every shim: its own name tells which program it stands for.
 const SHIM: &str = include_str!("../../shims/shim.sh");
 
-const USAGE: &str = "zlaunch shims install|remove|list [DIR]";
-
-/// Install shims that add zlaunch to existing scripts
 #[derive(Args)]
-#[command(long_about = "安装 shim，现有脚本无需改动", override_usage = USAGE)]
 pub(crate) struct ShimsArgs {
     #[arg(value_parser = AnyValue(ACTIONS))]
     action: Given,
-    /// Where the shims are; by default ~/.local/share/zlaunch/shims
-    #[arg(value_hint = ValueHint::DirPath, long_help = "shim 所在的目录；默认 ~/.local/share/zlaunch/shims")]
+    #[arg(value_hint = ValueHint::DirPath)]
     dir: Option<Given>,
 }
 
@@ -58,7 +53,7 @@ impl Tool for ShimsArgs {
         let is_own = given.is_none();
         let folder = match given {
             Some(folder) if folder.as_os_str().is_empty() => {
-                Err(report::missing_argument("DIR", "zlaunch shims", USAGE))
+                Err(report::missing_argument("DIR", "zlaunch shims", usage("shims")))
             }
             Some(folder) => Ok(host.absolute(&folder)),
             None => host.data_home().map(|data| data.join("zlaunch/shims")).ok_or_else(|| {

@@ -15,19 +15,13 @@ use crate::report;
 use crate::report::secrets::Secrets;
 use crate::request::Format;
 
-/// List the templates, or print one
 #[derive(Args)]
-#[command(long_about = "列出模板，或打印解析后的某个模板", override_usage = "zlaunch templates [OPTIONS] [NAME]")]
 pub(crate) struct TemplatesArgs {
-    /// Print this template
-    #[arg(value_parser = AnyValue(values::TEMPLATES), long_help = "打印这个模板")]
+    #[arg(value_parser = AnyValue(values::TEMPLATES))]
     name: Option<Given>,
-    /// Print the file as it is
-    #[arg(long, help_heading = "Output", requires = "name", long_help = "原样打印文件")]
+    #[arg(help_heading = "Output", requires = "name")]
     raw: bool,
-    /// Print the list as text or json
-    #[arg(long, value_name = "FORMAT", value_parser = AnyValue(REPORT_FORMATS))]
-    #[arg(help_heading = "Output", conflicts_with = "name", long_help = "列表的格式：text 或 json")]
+    #[arg(value_parser = AnyValue(REPORT_FORMATS), help_heading = "Output", conflicts_with = "name")]
     format: Option<Given>,
     #[command(flatten, next_help_heading = "Config")]
     search: SearchOptions,

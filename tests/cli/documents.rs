@@ -180,6 +180,7 @@ fn sandbox() -> Sandbox {
     sandbox.unset("LANG").unset("STUB_OUT");
     sandbox.program("srun");
     sandbox.file("data.jsonl", "{\"messages\": []}\n");
+    sandbox.file("train.py", "from transformers import Trainer\n");
     // What a contributor sees in the repository.
     for folder in ["examples", "tests"] {
         std::os::unix::fs::symlink(root().join(folder), sandbox.cwd().join(folder)).unwrap();
@@ -365,7 +366,6 @@ fn every_example_works() {
     needs_data(&sandbox);
     sandbox.program("sbatch");
     sandbox.file("ds_config.json", "{\"zero_optimization\": {\"stage\": 2}}");
-    sandbox.file("train.py", "from transformers import Trainer\n");
     sandbox
         .script("zlaunch --record record --deepspeed zero2 -- swift sft --model Qwen/Qwen3-8B --dataset data.jsonl")
         .succeeded();

@@ -1,7 +1,7 @@
 //! The variables: those that a template may set, and their rows.
 
 use zlaunch::testing::engines;
-use zlaunch::testing::template::tuning::only_tunes;
+use zlaunch::testing::template::document::only_tunes;
 use zlaunch::testing::vars::*;
 
 #[test]

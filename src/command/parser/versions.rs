@@ -10,7 +10,7 @@ use crate::command::python::Python;
 pub(crate) const DASHES_SINCE: [u32; 3] = [4, 46, 0];
 
 /// One distribution: the version that is installed, and the recorded ones that count for it.
-struct Neighbours {
+pub(super) struct Neighbours {
     distribution: &'static str,
     versions: [Version; 2],
     installed: Option<String>,
@@ -34,7 +34,7 @@ impl<'p> Versions<'p> {
         Versions { python, found }
     }
 
-    fn neighbours(&self, distribution: &str) -> Option<&Neighbours> {
+    pub(super) fn neighbours(&self, distribution: &str) -> Option<&Neighbours> {
         let (distribution, cell) = self.found.iter().find(|(known, _)| *known == distribution)?;
         cell.get_or_init(|| Neighbours::of(distribution, self.python)).as_ref()
     }
@@ -49,10 +49,6 @@ impl<'p> Versions<'p> {
             self.neighbours(distribution).map_or_else(Version::default, |found| found.versions[which])
         };
         [0, 1].map(|which| ask(&|distribution: &str| version(which, distribution))).into()
-    }
-
-    pub(super) fn refuse_dashes(&self) -> bool {
-        self.neighbours("transformers").is_some() && self.all_within("transformers", [0; 3], DASHES_SINCE)
     }
 
     /// False where the parser has no class of the distribution.

@@ -106,7 +106,9 @@ fn module_args(words: &[OsString], version: Option<&str>) -> Option<(Vec<OsStrin
             (Some(SWITCH), None) => (name, "True".into()),
             (None, None) if name.strip_prefix("no-").is_some_and(is_switch) => (&name["no-".len()..], "False".into()),
             (None, _) if kind(&name.replace('_', "-")).is_some() => {
-                problems.push(no_option(name, version));
+                let (meant, own) = (format!("--{}", name.replace('_', "-")), TRAINER.name);
+                let trainer = version.map_or_else(|| own.to_string(), |version| format!("{own} {version}"));
+                problems.push(report::trainer_has_no_option(&trainer, &format!("--{name}"), Some(&meant)));
                 rest.next_if(|word| value.is_none() && !word.as_encoded_bytes().starts_with(b"-"));
                 continue;
             }
@@ -117,12 +119,6 @@ fn module_args(words: &[OsString], version: Option<&str>) -> Option<(Vec<OsStrin
         args.push(word);
     }
     Some((args, problems))
-}
-
-fn no_option(name: &str, version: Option<&str>) -> Problem {
-    let trainer = version.map_or_else(|| TRAINER.name.to_string(), |version| format!("{} {version}", TRAINER.name));
-    let meant = format!("--{}", name.replace('_', "-"));
-    report::trainer_has_no_option(&trainer, &format!("--{name}"), Some(&meant))
 }
 
 fn renamed(entries: Map<String, Value>) -> Map<String, Value> {

@@ -14,17 +14,19 @@ pub(crate) const TRAINER: Trainer = Trainer {
     name: "deepspeed",
     distribution: Some("deepspeed"),
     recognise,
-    config: ConfigTraits { filler: Some(AutoFiller::Nobody), argument: config_argument, ..hf::TRAINER.config },
+    config: ConfigTraits {
+        filler: Some(AutoFiller::Nobody),
+        argument: |args| {
+            let own_file = !args.is_given("deepspeed_config") && args.raw("deepspeed").is_some();
+            if own_file { "deepspeed" } else { "deepspeed_config" }
+        },
+        ..hf::TRAINER.config
+    },
     arguments: ArgumentTraits { fields: FIELDS, ..hf::TRAINER.arguments },
     ..hf::TRAINER
 };
 
 const FIELDS: &str = "deepspeed_config deepspeed? model_name_or_path";
-
-fn config_argument(args: &Args) -> &'static str {
-    let own_file = !args.is_given("deepspeed_config") && args.raw("deepspeed").is_some();
-    if own_file { "deepspeed" } else { "deepspeed_config" }
-}
 
 /// Recognised by what the script calls, or by its arguments where that is not seen.
 fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) -> Option<Job> {
@@ -41,7 +43,11 @@ fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) ->
         ScriptKind::Hf => false,
         ScriptKind::Unknown => given.is_given("deepspeed_config") || given.is_bare("deepspeed"),
     };
-    let takes_config = if named { None } else { source.and_then(own_option) };
+    let is_usual = |it: &&ScriptSource| it.mentions("add_config_arguments") || it.mentions_option("deepspeed_config");
+    let own_option = source
+        .filter(|source| !named && !is_usual(source))
+        .and_then(|source| hf::config_options().find(|name| source.mentions_option(name)));
+    let takes_config = own_option.map(|name| TakesConfig::Named(name.to_string()));
     is_raw.then(|| Job { takes_config, no_config, ..Job::of(trainer, command) })
 }
 
@@ -68,11 +74,4 @@ fn makes_config(source: &ScriptSource) -> Option<NoConfig> {
         format!("the script passes a config of its own to deepspeed.initialize: config={config}"),
         format!("drop it and use the script's own options, or change {config} in the script"),
     ))
-}
-
-fn own_option(source: &ScriptSource) -> Option<TakesConfig> {
-    if source.mentions("add_config_arguments") || source.mentions_option("deepspeed_config") {
-        return None;
-    }
-    hf::config_options().find(|name| source.mentions_option(name)).map(|name| TakesConfig::Named(name.to_string()))
 }

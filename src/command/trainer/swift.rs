@@ -61,7 +61,11 @@ pub(crate) const TRAINER: Trainer = Trainer {
     },
     model: ModelTraits {
         argument: "model",
-        hub,
+        hub: |args, host| {
+            let given = args.bool("use_hf", true).ok().flatten().map(|sourced| sourced.value);
+            let use_hf = given.or_else(|| host.var(vars::USE_HF).and_then(hf_bool)).unwrap_or(false);
+            if use_hf { Hub::HuggingFace } else { Hub::ModelScope }
+        },
         hidden_size: HiddenSizeLookup::MsSwift,
         fp16: |args| precision(args, "fp16", "fp16_full_eval", &["float16", "float32"]),
         bf16: |args| precision(args, "bf16", "bf16_full_eval", &["bfloat16"]),
@@ -221,12 +225,6 @@ fn computed(argument: &str, args: &Args, version: Version, world_size: Option<u6
         }
         _ => None,
     }
-}
-
-fn hub(args: &Args, host: &Host) -> Hub {
-    let given = args.bool("use_hf", true).ok().flatten().map(|sourced| sourced.value);
-    let use_hf = given.or_else(|| host.var(vars::USE_HF).and_then(hf_bool)).unwrap_or(false);
-    if use_hf { Hub::HuggingFace } else { Hub::ModelScope }
 }
 
 /// `--fp16`/`--bf16` if given, else the dtype decides; float32 trains in fp16 (`_init_mixed_precision`). Without

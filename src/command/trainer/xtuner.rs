@@ -5,7 +5,7 @@
 use super::hf;
 use crate::base::recorded::Table;
 use crate::base::vars;
-use crate::command::argv::{Args, OptionList};
+use crate::command::argv::OptionList;
 use crate::command::front_end::{ArgumentTraits, AutoFiller, ConfigTraits, LaunchTraits, Ranks, Variable};
 use crate::command::job::{Job, Trainer};
 use crate::command::shipped::ShippedConfigs;
@@ -16,7 +16,15 @@ pub(crate) const TRAINER: Trainer = Trainer {
     name: "xtuner",
     distribution: Some("xtuner"),
     recognise,
-    launch: LaunchTraits { consoles: &["xtuner"], rank_args: launcher_args, ..hf::TRAINER.launch },
+    launch: LaunchTraits {
+        consoles: &["xtuner"],
+        // xtuner gives it to each rank of torchrun. For tasks of srun or mpirun the user gives it, or nobody.
+        rank_args: |args, ranks| match (ranks, args.text("launcher").as_ref().map(|given| given.value.as_str())) {
+            (Ranks::Single, _) | (_, Some("pytorch")) | (Ranks::Existing, Some("slurm" | "mpi")) => &[],
+            _ => &["--launcher", "pytorch"],
+        },
+        ..hf::TRAINER.launch
+    },
     config: ConfigTraits {
         filler: Some(AutoFiller::Trainer),
         shipped: Some(ShippedConfigs { yields_to_file: true, has_stand_ins: false }),
@@ -49,13 +57,4 @@ fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) ->
         job.variables.extend(value.map(|value| Variable::new(name, value, format!("{own}, as xtuner reads it"))));
     }
     Some(job)
-}
-
-/// xtuner gives `--launcher pytorch` to each rank of torchrun. For tasks of srun or mpirun the user gives it, or nobody.
-fn launcher_args(args: &Args, ranks: Ranks) -> &'static [&'static str] {
-    let given = args.text("launcher").map(|sourced| sourced.value);
-    match (ranks, given.as_deref()) {
-        (Ranks::Single, _) | (_, Some("pytorch")) | (Ranks::Existing, Some("slurm" | "mpi")) => &[],
-        _ => &["--launcher", "pytorch"],
-    }
 }

@@ -1,10 +1,11 @@
-//! The table: one row for each key that may be "auto", and the few ways a value is computed.
+//! One rule for each key that may be "auto", and the few ways a value is computed.
+
+use std::sync::LazyLock;
 
 use serde_json::{Value, json};
 
 use super::context::{Answer, FillContext, FilledValue, Unfilled};
 use crate::base::source::Sourced;
-use crate::base::vars;
 
 pub struct AutoRule {
     pub key: &'static str,
@@ -13,93 +14,53 @@ pub struct AutoRule {
     pub compared: bool,
     /// A value to paste for a plain DeepSpeed script; `None` where zlaunch fills none for such a script.
     pub(super) plain: Option<&'static str>,
-    compute: Compute,
+    how: &'static str,
 }
 
-enum Compute {
-    /// A whole number among the arguments, which something may change later.
-    Batch(&'static str),
-    Float(&'static str),
-    /// A variable, and the JSON value that accelerate takes without it.
-    Accelerate(&'static str, &'static str),
-    With(fn(&FillContext) -> Answer),
-}
+/// `rules.txt` says what its columns mean.
+pub static RULES: LazyLock<Vec<AutoRule>> = LazyLock::new(|| {
+    let lines = include_str!("rules.txt").lines().filter(|line| !line.starts_with('#'));
+    let rules = lines.map(|line| {
+        let mut columns = line.splitn(5, " | ");
+        let [key, kind, plain, how, doc] = std::array::from_fn(|_| columns.next().unwrap_or_default());
+        AutoRule { key, doc, compared: kind == "compared", plain: Some(plain).filter(|plain| *plain != "-"), how }
+    });
+    rules.collect()
+});
 
-use Compute::{Accelerate, Batch, Float, With};
-
-const fn compared(key: &'static str, plain: Option<&'static str>, doc: &'static str, compute: Compute) -> AutoRule {
-    AutoRule { key, doc, compared: true, plain, compute }
-}
-
-const fn filled(key: &'static str, plain: Option<&'static str>, doc: &'static str, compute: Compute) -> AutoRule {
-    AutoRule { key, doc, compared: false, plain, compute }
-}
-
-const MICRO_BATCH: &str = "per_device_train_batch_size";
-const ACCUMULATION: &str = "gradient_accumulation_steps";
 const NEEDS_DATASET: &str = "needs the length of the dataset";
-
-#[rustfmt::skip]
-pub const RULES: &[AutoRule] = &[
-    compared("train_micro_batch_size_per_gpu", Some("1"), MICRO_BATCH, Batch(MICRO_BATCH)),
-    compared("gradient_accumulation_steps", Some("1"), ACCUMULATION, Batch(ACCUMULATION)),
-    compared("train_batch_size", None, "world size × per_device_train_batch_size × gradient_accumulation_steps",
-        With(global_batch)),
-    compared("gradient_clipping", Some("1.0"), "max_grad_norm", Float("max_grad_norm")),
-    compared("optimizer.params.lr", Some("1e-5"), "learning_rate", Float("learning_rate")),
-    compared("optimizer.params.betas", Some("[0.9,0.999]"), "[adam_beta1, adam_beta2]", With(betas)),
-    compared("optimizer.params.eps", Some("1e-8"), "adam_epsilon", Float("adam_epsilon")),
-    compared("optimizer.params.weight_decay", Some("0.0"), "weight_decay", Float("weight_decay")),
-    filled("scheduler.params.warmup_min_lr", Some("0"), "always 0",
-        With(|_| Ok(FilledValue::fixed(0, "always 0")))),
-    compared("scheduler.params.warmup_max_lr", Some("1e-5"), "learning_rate", Float("learning_rate")),
-    compared("scheduler.params.total_num_steps", Some("1000"), "max_steps, else the length of the dataset",
-        With(total_steps)),
-    compared("scheduler.params.warmup_num_steps", Some("100"),
-        "warmup_steps from 1 on; a ratio needs the length of the dataset", With(warmup_steps)),
-    compared("fp16.enabled", Some("false"), "fp16 or fp16_full_eval; in ms-swift also --torch_dtype float16 or float32",
-        With(|context| context.precision(context.job.trainer.model.fp16, "fp16"))),
-    compared("bf16.enabled", Some("true"), "bf16 or bf16_full_eval; in ms-swift also --torch_dtype bfloat16",
-        With(|context| context.precision(context.job.trainer.model.bf16, "bf16"))),
-    filled("zero_optimization.reduce_bucket_size", Some("500000000"), "hidden_size²",
-        With(|context| sized(context, true, |h| (json!(h * h), "hidden_size²")))),
-    filled("zero_optimization.stage3_prefetch_bucket_size", Some("50000000"),
-        "⌊0.9 · hidden_size²⌋ (not rounded at stage 3 before transformers 4.45, below before accelerate 0.31); ms-swift's GRPO sets 0",
-        With(prefetch_bucket)),
-    filled("zero_optimization.stage3_param_persistence_threshold", Some("100000"), "10 · hidden_size",
-        With(|context| sized(context, false, |h| (json!(10 * h), "10 · hidden_size")))),
-    filled("zero_optimization.stage", None, "2, as accelerate fills it in",
-        Accelerate(vars::ACCELERATE_DEEPSPEED_ZERO_STAGE, "2")),
-    filled("zero_optimization.offload_optimizer.device", None, "\"none\", as accelerate fills it in",
-        Accelerate(vars::ACCELERATE_DEEPSPEED_OFFLOAD_OPTIMIZER_DEVICE, "\"none\"")),
-    filled("zero_optimization.offload_param.device", None, "\"none\", as accelerate fills it in",
-        Accelerate(vars::ACCELERATE_DEEPSPEED_OFFLOAD_PARAM_DEVICE, "\"none\"")),
-    filled("zero_optimization.offload_optimizer.nvme_path", None, "the string \"none\", as accelerate fills it in",
-        Accelerate(vars::ACCELERATE_DEEPSPEED_OFFLOAD_OPTIMIZER_NVME_PATH, "\"none\"")),
-    filled("zero_optimization.offload_param.nvme_path", None, "the string \"none\", as accelerate fills it in",
-        Accelerate(vars::ACCELERATE_DEEPSPEED_OFFLOAD_PARAM_NVME_PATH, "\"none\"")),
-    filled("zero_optimization.stage3_gather_16bit_weights_on_model_save", None, "false, as accelerate fills it in",
-        Accelerate(vars::ACCELERATE_DEEPSPEED_ZERO3_SAVE_16BIT_MODEL, "false")),
-    filled("amp.enabled", None, "filled in by transformers before 5.0, and by nothing after that", With(amp)),
-    filled("amp.opt_level", None, "the same", With(amp)),
-    filled("steps_per_print", None, "accelerate overwrites it with infinity, whatever it is",
-        With(|_| Err(Unfilled::deferred("accelerate overwrites it with infinity")))),
-];
 
 impl AutoRule {
     pub(super) fn value(&self, context: &FillContext) -> Answer {
-        match self.compute {
-            Batch(argument) => Ok(context.batch(argument)?.into()),
-            Float(argument) => Ok(context.float(argument)?.into()),
-            // The variable overrides the default later.
-            Accelerate(variable, _) if context.host.var_os(variable).is_some() => {
-                Err(Unfilled::Deferred(format!("accelerate reads it from {variable}")))
-            }
-            Accelerate(_, default) => {
+        let (how, what) = self.how.split_once(' ').unwrap_or((self.how, ""));
+        let model = &context.job.trainer.model;
+        match how {
+            "batch" => Ok(context.batch(what)?.into()),
+            "float" => Ok(context.float(what)?.into()),
+            "precision" => context.precision(if what == "fp16" { model.fp16 } else { model.bf16 }, what),
+            "accelerate" => {
+                let (variable, default) = what.split_once(' ').unwrap_or_default();
+                // The variable overrides the default later.
+                if context.host.var_os(variable).is_some() {
+                    return Err(Unfilled::Deferred(format!("accelerate reads it from {variable}")));
+                }
                 let value: Value = serde_json::from_str(default).unwrap_or_default();
                 Ok(FilledValue::fixed(value, "accelerate's default"))
             }
-            With(compute) => compute(context),
+            "zero" => Ok(FilledValue::fixed(0, "always 0")),
+            "open" => Err(Unfilled::deferred(what)),
+            "global_batch" => global_batch(context),
+            "betas" => betas(context),
+            "total_steps" => total_steps(context),
+            "warmup_steps" => warmup_steps(context),
+            "bucket" => sized(context, true, |h| (json!(h * h), "hidden_size²")),
+            "prefetch_bucket" => prefetch_bucket(context),
+            "threshold" => sized(context, false, |h| (json!(10 * h), "10 · hidden_size")),
+            // transformers before 5.0 fills in the section of Apex.
+            _ if context.installed_before("transformers", [5, 0, 0]) => {
+                Err(Unfilled::deferred("transformers before 5.0 fills it in"))
+            }
+            _ => Err(Unfilled::Unsupported),
         }
     }
 }
@@ -162,8 +123,8 @@ fn prefetch_bucket(context: &FillContext) -> Answer {
 }
 
 fn global_batch(context: &FillContext) -> Answer {
-    let micro = context.batch(MICRO_BATCH)?;
-    let steps = context.batch(ACCUMULATION)?;
+    let micro = context.batch("per_device_train_batch_size")?;
+    let steps = context.batch("gradient_accumulation_steps")?;
     let Some(world) = &context.topology.world_size else {
         return Err(Unfilled::deferred("the launcher leaves the number of ranks open"));
     };
@@ -191,11 +152,6 @@ fn warmup_steps(context: &FillContext) -> Answer {
     #[expect(clippy::cast_possible_truncation, reason = "Python's int() truncates too; the range was checked")]
     let steps = warmup.value as i64;
     Ok(Sourced::new(steps, warmup.from).into())
-}
-
-fn amp(context: &FillContext) -> Answer {
-    let filled = context.installed_before("transformers", [5, 0, 0]);
-    Err(if filled { Unfilled::deferred("transformers before 5.0 fills it in") } else { Unfilled::Unsupported })
 }
 
 /// Python's `int(0.9 * h * h)`, or the same without `int`. DeepSpeed takes 23592960.0 for a whole number, and refuses a

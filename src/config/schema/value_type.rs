@@ -3,14 +3,17 @@
 use std::fmt;
 
 use serde::de::value::StrDeserializer;
-use serde::{Deserialize, de};
-use serde_json::Value;
+use serde::{Deserialize, Serialize, de};
+use serde_json::{Value, json};
 
 use super::coercion::{can_be_int, count, is_true, real, scale, truth, whole};
 use crate::base::python_value::number;
 
-/// The type of a key's value, by its name in the file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// What messages call the types, and their JSON Schemas.
+pub(super) const TYPES: &str = include_str!("types.txt");
+
+/// The type of a key's value, by its name in the file; `types.txt` says what it means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ValueType {
     Bool,
@@ -23,9 +26,7 @@ pub enum ValueType {
     Object,
     List,
     Path,
-    /// Text in any case.
     Word,
-    /// fp16's counts, which its validator reads.
     Count,
     Scale,
     Interval,
@@ -35,29 +36,21 @@ pub enum ValueType {
     StrOrStrings,
     #[serde(rename = "auto|strings")]
     AutoOrStrings,
-    /// Iterated over, so a string or an object passes too.
     Names,
-    /// Looked up in `[True, False]`.
     Flag,
-    /// Used as an operand of `|`.
     Bits,
     Truthy,
-    /// Handed to Python's `int`.
     CastInt,
-    /// A Python object, which JSON cannot express.
     #[serde(rename = "none")]
     Nothing,
     #[serde(rename = "model|bool")]
     ModelOrBool,
-    /// A model of pydantic itself, which knows neither "auto" nor `strict`.
     PlainModel,
     #[serde(rename = "section|falsy")]
     SectionOrFalsy,
     #[serde(rename = "section|iterable")]
     SectionOrIterable,
-    /// A section from which `enabled` is taken out, so that it must be there.
     Switched,
-    /// Nothing reads it.
     Unread,
 }
 
@@ -166,23 +159,15 @@ impl ValueType {
             let form = if self == ValueType::Choices { "a list of" } else { "one of" };
             return format!("{form} {}", list.replace('|', ", "));
         }
-        let text = match self {
-            ValueType::Int | ValueType::Count | ValueType::CastInt => return format!("a whole number{range}"),
-            ValueType::Float | ValueType::Scale => return format!("a number{range}"),
-            ValueType::Interval => return format!("\"auto\" or a whole number{range}"),
-            ValueType::Str | ValueType::Word => "text",
-            ValueType::Path => "a path",
-            ValueType::Bool | ValueType::Flag | ValueType::Bits => "true or false",
-            ValueType::List => "a list",
-            ValueType::Strings | ValueType::Names | ValueType::Choices => "a list of strings",
-            ValueType::StrOrStrings => "a string or a list of strings",
-            ValueType::AutoOrStrings => "\"auto\" or a list of strings",
-            ValueType::Truthy => "a string that is not empty",
-            ValueType::Nothing => "a value that JSON cannot express",
-            ValueType::Switched => "an object with `enabled`",
-            _ => "an object",
-        };
-        text.to_string()
+        format!("{}{range}", self.row().0)
+    }
+
+    /// Its name in messages, and its JSON Schemas as a list.
+    pub(super) fn row(self) -> (&'static str, &'static str) {
+        let name = json!(self);
+        let mut rows = TYPES.lines().filter_map(|line| line.split_once('\t'));
+        let row = rows.find(|(known, _)| name == *known).and_then(|(_, row)| row.split_once('\t'));
+        row.unwrap_or_default()
     }
 }
 

@@ -3,7 +3,6 @@
 use serde_json::{Map, Value};
 
 use super::search::{Origin, is_name};
-use super::tuning::only_tunes;
 use crate::base::{json, vars};
 use crate::report::fix::{say, set_variable};
 use crate::report::{Place, Problem, Rule, did_you_mean, nearest, reading};
@@ -130,4 +129,19 @@ fn bad_header(origin: &Origin, key: &str, wanted: &str) -> Problem {
     Problem::error(Rule::Template, format!("`{key}` must be {wanted}"))
         .at(Place::key(origin, key))
         .fix(r#""$zlaunch": {"about": "…", "extends": "zero3", "env": {"NCCL_DEBUG": "WARN"}}"#)
+}
+
+/// The variables that a template may set: they only tune, and decide neither which code runs nor which ranks take part.
+/// The file says how it is written.
+const TUNING: &str = include_str!("tuning.txt");
+
+pub fn only_tunes(name: &str) -> bool {
+    let lines = |sign: &'static str| {
+        TUNING.lines().filter_map(move |line| line.strip_prefix(sign)).flat_map(str::split_whitespace)
+    };
+    let plain = || TUNING.lines().filter(|line| !line.starts_with(['#', '-', '+'])).flat_map(str::split_whitespace);
+    let is_listed =
+        || plain().any(|known| known == name || known.strip_suffix('*').is_some_and(|start| name.starts_with(start)));
+    let leads_on = || name.split('_').any(|part| lines("- ").any(|word| word == part));
+    lines("+ ").any(|known| known == name) || is_listed() && !leads_on()
 }

@@ -9,49 +9,8 @@ pub const ARCHITECTURES: &str = include_str!("architectures.txt");
 /// Says if a model has something, such as a bias: `never`, `always`, `if KEY` or `unless KEY`.
 type Presence = String;
 
-#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Projections {
-    #[default]
-    Grouped,
-    Gated,
-    Latent,
-}
-
-#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Mlp {
-    #[default]
-    Gated,
-    Plain,
-    None,
-}
-
-#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum NormedBy {
-    #[default]
-    Head,
-    AllHeads,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Recurrence {
-    Mamba,
-    Mamba2,
-    GatedDelta,
-}
-
-#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Norm {
-    #[default]
-    Rms,
-    RmsInFp32,
-    RmsPlusOne,
-    Layer,
-}
+/// One of the words that the table lists for the cell.
+type Kind = String;
 
 /// The cases in which attention stores the score of every pair of tokens, if `sdpa` computes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -67,17 +26,17 @@ pub(crate) enum Scores {
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Architecture {
-    pub(super) projections: Projections,
+    pub(super) projections: Kind,
     pub(super) qkv_bias: Presence,
     pub(super) out_bias: Presence,
     pub(super) qk_norm: Presence,
-    pub(super) qk_norm_by: NormedBy,
+    pub(super) each_head_normed: bool,
     pub(super) one_kv_head: Presence,
     pub(super) sinks: Presence,
-    pub(super) recurrence: Option<Recurrence>,
-    pub(super) mlp: Mlp,
+    pub(super) recurrence: Option<Kind>,
+    pub(super) mlp: Kind,
     pub(super) mlp_bias: Presence,
-    pub(super) norm: Norm,
+    pub(super) norm: Kind,
     pub(super) norms: u64,
     pub(super) parallel: Presence,
     pub(super) embedding_norm: Presence,

@@ -2,7 +2,6 @@
 
 use serde_json::Value;
 
-use super::known::{Mlp, NormedBy, Projections, Recurrence};
 use super::{Linear, ModelConfig};
 
 /// The attention of one layer, or its recurrence.
@@ -37,7 +36,7 @@ pub(super) struct Experts {
 
 impl ModelConfig<'_> {
     pub(super) fn attention(&self, hidden: u64, heads: u64) -> Mixer {
-        if self.architecture.projections == Projections::Latent {
+        if self.architecture.projections == "latent" {
             return self.latent_attention(hidden, heads);
         }
         let head = self.number("head_dim").unwrap_or(hidden / heads);
@@ -46,11 +45,11 @@ impl ModelConfig<'_> {
         let shared = if is_shared_by_all { 1 } else { self.number("num_key_value_heads").unwrap_or(heads) };
         let (query, key) = (heads * head, shared * head);
         // A gate of the output is as wide as the queries, and computed with them.
-        let queries = if self.architecture.projections == Projections::Gated { 2 * query } else { query };
-        let norm = match self.architecture.qk_norm_by {
-            _ if !self.holds(&self.architecture.qk_norm) => 0,
-            NormedBy::Head => 2 * head,
-            NormedBy::AllHeads => query + key,
+        let queries = if self.architecture.projections == "gated" { 2 * query } else { query };
+        let norm = match self.holds(&self.architecture.qk_norm) {
+            true if self.architecture.each_head_normed => query + key,
+            true => 2 * head,
+            false => 0,
         };
         let params = hidden * (queries + 2 * key)
             + self.bias(&self.architecture.qkv_bias, queries + 2 * key)
@@ -86,26 +85,26 @@ impl ModelConfig<'_> {
 
     pub(super) fn mlp(&self, hidden: u64, inner: u64) -> u64 {
         let bias = |size| self.bias(&self.architecture.mlp_bias, size);
-        let ups = match self.architecture.mlp {
-            Mlp::Gated => 2,
-            Mlp::Plain => 1,
-            Mlp::None => return 0,
+        let ups = match self.architecture.mlp.as_str() {
+            "plain" => 1,
+            "none" => return 0,
+            _ => 2,
         };
         ups * (hidden * inner + bias(inner)) + inner * hidden + bias(hidden)
     }
 
     /// The number of recurrent layers, and one of them.
     pub(super) fn recurrent(&self, hidden: u64, layers: u64) -> Option<(u64, Mixer)> {
-        let recurrence = self.architecture.recurrence?;
+        let recurrence = self.architecture.recurrence.as_deref()?;
         let size = match recurrence {
-            Recurrence::Mamba => self.mamba(hidden),
-            Recurrence::Mamba2 => self.mamba2(hidden),
-            Recurrence::GatedDelta => self.gated_delta(hidden),
+            "mamba" => self.mamba(hidden),
+            "mamba2" => self.mamba2(hidden),
+            _ => self.gated_delta(hidden),
         };
         let count = match self.text.get("layer_types").and_then(Value::as_array) {
             Some(kinds) => kinds.iter().filter(|kind| *kind == "mamba" || *kind == "linear_attention").count() as u64,
             // Every fourth layer has attention, or none.
-            None if recurrence == Recurrence::GatedDelta => {
+            None if recurrence == "gated_delta" => {
                 layers - layers / self.number("full_attention_interval").unwrap_or(4).max(1)
             }
             None => layers,
@@ -131,14 +130,10 @@ impl ModelConfig<'_> {
     }
 
     fn mamba2(&self, hidden: u64) -> Mixer {
-        let number = |hybrid: &str, alone: &str, default: u64| {
-            self.number(hybrid).or_else(|| self.number(alone)).unwrap_or(default)
-        };
-        let inner = number("mamba_expand", "expand", 2) * hidden;
-        let state = number("mamba_d_state", "state_size", 128);
-        let groups = number("mamba_n_groups", "n_groups", 8);
-        let heads = number("mamba_n_heads", "num_heads", 128);
-        let kernel = number("mamba_d_conv", "conv_kernel", 4);
+        let number = |name: &str, default: u64| self.number(name).unwrap_or(default);
+        let (inner, state) = (number("mamba_expand", 2) * hidden, number("mamba_d_state", 128));
+        let (groups, heads) = (number("mamba_n_groups", 8), number("mamba_n_heads", 128));
+        let kernel = number("mamba_d_conv", 4);
         let flag = |hybrid: &str, alone: &str| self.flag(hybrid).or_else(|| self.flag(alone));
         let mixed = inner + 2 * groups * state;
         let linears = vec![("in_proj", hidden, inner + mixed + heads), ("out_proj", inner, hidden)];

@@ -30,7 +30,13 @@ pub(super) const SPEC: LauncherSpec = LauncherSpec {
     count_options: &["num_processes"],
     count_meaning: CountMeaning::Total,
     counts,
-    numbers_machines,
+    numbers_machines: |args, host| {
+        let (_, settings) = settings(args, host).unwrap_or_default();
+        let has = |name: &str| args.is_given(name) || settings["deepspeed_config"].get(name).is_some();
+        let backend = args.text("rdzv_backend").map(|backend| backend.value);
+        let backend = backend.or_else(|| Some(settings.get("rdzv_backend")?.as_str()?.to_string()));
+        backend.is_some_and(|backend| backend != "static") || has("deepspeed_hostfile")
+    },
 };
 
 pub(super) const CONFIG: &str = "deepspeed_config_file";
@@ -221,14 +227,6 @@ fn settings(args: &Args, host: &Host) -> Option<(PathBuf, Value)> {
     let text = reading::text_if_any(&file)?;
     host.has_read(&text);
     Some((file, yaml::parse(&text, Dialect::PyYaml).ok()?))
-}
-
-fn numbers_machines(args: &Args, host: &Host) -> bool {
-    let (_, settings) = settings(args, host).unwrap_or_default();
-    let has = |name: &str| args.is_given(name) || settings["deepspeed_config"].get(name).is_some();
-    let backend = args.text("rdzv_backend").map(|backend| backend.value);
-    let backend = backend.or_else(|| Some(settings.get("rdzv_backend")?.as_str()?.to_string()));
-    backend.is_some_and(|backend| backend != "static") || has("deepspeed_hostfile")
 }
 
 /// `--num_processes` is the total over all machines. The run file may state what the flags leave open.

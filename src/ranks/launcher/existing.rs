@@ -9,8 +9,9 @@ use super::accelerate::{self, CONFIG, RUN_FILE, SWITCH, Variables};
 use super::context::LaunchContext;
 use super::spec::{CountMeaning, LauncherSpec, option_words};
 use super::{deepspeed, remote_runner, torchrun};
+use crate::base::python_value::int;
+use crate::base::shell;
 use crate::base::source::{Source, Sourced};
-use crate::base::{python_value, shell};
 use crate::command::argv::{Args, option_name};
 use crate::command::job::Job;
 use crate::command::target::{ParsedCommand, Target, is_python, of_python};
@@ -114,12 +115,8 @@ impl ExistingLauncher {
     }
 
     pub(crate) fn left_out(&self, command: &[OsString]) -> Vec<OsString> {
-        [self.in_front(command), &self.interpreter, &self.behind].concat()
-    }
-
-    fn in_front<'c>(&self, command: &'c [OsString]) -> &'c [OsString] {
         let at = command.windows(self.program.len()).position(|words| words == self.program);
-        &command[..at.unwrap_or(0)]
+        [&command[..at.unwrap_or(0)], &self.interpreter, &self.behind].concat()
     }
 
     /// Refuses a launcher that does not say how many machines there are, if `job` has several of them, or several tasks here.
@@ -175,10 +172,11 @@ impl ExistingLauncher {
             let theirs = self.spec.count_options.iter().find_map(|name| self.args.text(name));
             problems.push(contradiction(asked.spelling(), theirs.map(|count| count.spelling()).unwrap_or_default()));
         }
+        let is_same = |one: &str, two: &str| one == two || int(one).is_some() && int(one) == int(two);
         for (theirs, asked) in self.other_flags(flags) {
             if let Some(theirs) = self.args.text(theirs)
                 && asked.from.is_flag()
-                && !is_same_value(&theirs.value, &asked.value)
+                && !is_same(&theirs.value, &asked.value)
             {
                 problems.push(contradiction(asked.spelling(), theirs.spelling()));
             }
@@ -349,8 +347,4 @@ impl ExistingLauncher {
         }
         program
     }
-}
-
-fn is_same_value(one: &str, two: &str) -> bool {
-    one == two || python_value::int(one).is_some_and(|number| python_value::int(two) == Some(number))
 }

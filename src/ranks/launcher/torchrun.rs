@@ -21,7 +21,11 @@ pub(super) const SPEC: LauncherSpec = LauncherSpec {
     count_options: &["nproc_per_node"],
     count_meaning: CountMeaning::PerNodeOrWord,
     counts,
-    numbers_machines,
+    numbers_machines: |args, host| {
+        let backend = args.text("rdzv_backend").map(|backend| backend.value);
+        let backend = backend.or_else(|| host.nonempty_var("PET_RDZV_BACKEND").map(str::to_string));
+        backend.is_some_and(|backend| backend != "static")
+    },
 };
 
 pub(super) fn prefix(context: &LaunchContext<'_>) -> Vec<OsString> {
@@ -55,12 +59,6 @@ fn output(context: &LaunchContext<'_>) -> Vec<OsString> {
     let both = if prefix.is_some() { "tee" } else { "redirects" };
     let is_asked = prefix.is_some() || log_dir.is_some();
     option_words([("log_dir", folder), (both, is_asked.then(|| "3".into()))]).collect()
-}
-
-fn numbers_machines(args: &Args, host: &Host) -> bool {
-    let backend = args.text("rdzv_backend").map(|backend| backend.value);
-    let backend = backend.or_else(|| host.nonempty_var("PET_RDZV_BACKEND").map(str::to_string));
-    backend.is_some_and(|backend| backend != "static")
 }
 
 /// By default torchrun starts one process on one machine. A range of machines leaves their number open. Alone on this

@@ -9,7 +9,7 @@ use super::glossary::{GlossaryEntry, Topic, keys_below, of_rules};
 use super::log::{Found, Log};
 use crate::base::json;
 use crate::base::layout::{Line, TextTable, columns, escape_controls, wrapped};
-use crate::base::options::{flag, launch_options, variable};
+use crate::base::options::{flag, help_of, launch_options, variable};
 use crate::base::recorded::VersionMatch;
 use crate::base::rows::plain;
 use crate::base::source::{Source, Sourced};
@@ -102,9 +102,8 @@ impl Explanation {
     /// A variable that is not in the glossary but in zlaunch's own tables.
     pub(super) fn of_our_variable(name: &str, language: Language) -> Option<Self> {
         let (text, rows) = if let Some(option) = launch_options().find(|option| variable(option) == name) {
-            let value = option.get_value_names().and_then(<[_]>::first).map_or("", |name| name.as_str());
-            let help = option.get_help().map(ToString::to_string).unwrap_or_default();
-            (help, vec![(language.word("same as", "等同于"), format!("{} {value}", flag(option)))])
+            let [value, help, _] = help_of("", option)?;
+            (help.to_string(), vec![(language.word("same as", "等同于"), format!("{} {value}", flag(option)))])
         } else {
             let var = all_variables().into_iter().find(|var| var.is_called(name))?;
             (format!("zlaunch {}: {}.", var.does, var.about), Vec::new())
