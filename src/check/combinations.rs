@@ -9,9 +9,6 @@ use crate::config::schema;
 use crate::report::fix::{drop_word, give, run, set, unset};
 use crate::report::{Place, Rule, Severity, When};
 
-const GRADIENT_NORM: &str = "zero_optimization.compute_grad_norm";
-const GATHER_BUCKET: &str = "zero_optimization.allgather_bucket_size";
-
 pub(super) const RULES: &[Check] = &[
     Check::row(Rule::NoZeroSection, Severity::Error, When::Start, |subject| {
         subject.job.trainer.uses_accelerate() && subject.get("zero_optimization").is_none()
@@ -20,7 +17,7 @@ pub(super) const RULES: &[Check] = &[
         subject.is_hf() && subject.zero().section.is_some_and(|section| !section.contains_key("stage"))
     }),
     Check::row(Rule::GradientNorm, Severity::Error, When::Parse, |subject| {
-        subject.is_on(GRADIENT_NORM) == Some(false) && subject.stage_is(&[0, 3])
+        subject.is_on("zero_optimization.compute_grad_norm") == Some(false) && subject.stage_is(&[0, 3])
     }),
     Check::code(Rule::SumOfGradients, Severity::Error, When::Parse, |subject, found| {
         let key = "gradient_allreduce_op";
@@ -52,7 +49,8 @@ pub(super) const RULES: &[Check] = &[
         }
     }),
     Check::row(Rule::OddBucket, Severity::Error, When::Start, |subject| {
-        subject.stage_is(&[1, 2]) && subject.whole(GATHER_BUCKET).is_some_and(|size| size % 2.0 != 0.0)
+        let bucket = subject.whole("zero_optimization.allgather_bucket_size");
+        subject.stage_is(&[1, 2]) && bucket.is_some_and(|size| size % 2.0 != 0.0)
     }),
     Check::code(Rule::PartitionSize, Severity::Error, When::Start, |subject, found| {
         let key = "zero_optimization.zero_hpz_partition_size";

@@ -238,13 +238,10 @@ pub fn options_end(words: &[OsString]) -> usize {
 /// argparse takes words with a dash as values too, if they are negative numbers or have a space.
 pub fn is_value(word: &OsStr) -> bool {
     let bytes = word.as_bytes();
-    !bytes.starts_with(b"-") || bytes.len() == 1 || is_negative_number(&bytes[1..]) || bytes.contains(&b' ')
-}
-
-/// argparse's `^-\d+$|^-\d*\.\d+$`: `-1e-5` is not one.
-fn is_negative_number(digits: &[u8]) -> bool {
-    let mut parts = digits.splitn(2, |b| *b == b'.');
-    !digits.ends_with(b".") && !digits.is_empty() && parts.all(|part| part.iter().all(u8::is_ascii_digit))
+    // argparse's `^-\d+$|^-\d*\.\d+$`: `-1e-5` is not one.
+    let is_digits = |part: &[u8]| part.iter().all(u8::is_ascii_digit);
+    let is_number = || !bytes.ends_with(b".") && bytes[1..].splitn(2, |b| *b == b'.').all(is_digits);
+    !bytes.starts_with(b"-") || bytes.len() == 1 || is_number() || bytes.contains(&b' ')
 }
 
 /// The words of HF's `string_to_bool`, in any case.

@@ -2,7 +2,6 @@
 //! pyvenv.cfg the places of its packages, their dist-info the versions.
 
 pub mod modules;
-mod packages;
 
 use std::cell::OnceCell;
 use std::ffi::OsStr;
@@ -17,7 +16,7 @@ use crate::command::target::is_python;
 use crate::host::{Host, names_in, stays_below};
 use crate::report::reading;
 pub(crate) use modules::{Presence, is_standard};
-use packages::{added_by_pth, egg_version, is_same, mapped_by_finder, sites, version_of};
+use modules::{added_by_pth, egg_version, is_same, mapped_by_finder, sites, version_of};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Python {

@@ -50,7 +50,12 @@ impl RunFile {
         let wanted = Value::Object(entries);
         let line = format!("{key}: {}", Value::from(value));
         let reads = |text: &String| yaml::parse(text, Dialect::PyYaml).as_ref() == Ok(&wanted);
-        let edited = [replaced(&self.text, key, &line), inserted(&self.text, &line)];
+        // In front of the first key.
+        let is_key = |text: &&str| !text.starts_with(['#', '-', '%']) && !text.trim().is_empty();
+        let at = self.text.split_inclusive('\n').take_while(|line| !is_key(line)).map(str::len).sum();
+        let (head, rest) = self.text.split_at(at);
+        let inserted = (!rest.is_empty()).then(|| format!("{head}{line}\n{rest}"));
+        let edited = [replaced(&self.text, key, &line), inserted];
         edited.into_iter().flatten().find(reads).unwrap_or_else(|| yaml::flow(&wanted) + "\n")
     }
 }
@@ -63,13 +68,6 @@ fn replaced(text: &str, key: &str, line: &str) -> Option<String> {
     let belongs = |line: &&&str| line.starts_with([' ', '\t', '-']) || line.trim().is_empty();
     let behind = at + 1 + lines[at + 1..].iter().take_while(belongs).count();
     Some([&lines[..at], &[line, "\n"], &lines[behind..]].concat().concat())
-}
-
-fn inserted(text: &str, line: &str) -> Option<String> {
-    let is_key = |text: &&str| !text.starts_with(['#', '-', '%']) && !text.trim().is_empty();
-    let at = text.split_inclusive('\n').take_while(|line| !is_key(line)).map(str::len).sum();
-    let (head, rest) = text.split_at(at);
-    (!rest.is_empty()).then(|| format!("{head}{line}\n{rest}"))
 }
 
 fn is_json(path: &Path) -> bool {

@@ -3,7 +3,6 @@
 
 mod flow;
 pub mod kind;
-mod options;
 pub mod tokens;
 
 pub(crate) use flow::ArgumentFlow;

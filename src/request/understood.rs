@@ -23,12 +23,11 @@ use crate::report::fix::{Fix, drop_word, run, say};
 use crate::report::{self, Place, Problem, Rule};
 use crate::request::Launch;
 
-/// Programs that start a training, besides the console scripts of the front ends and Python.
-const LAUNCHERS: &[&str] = &["torchrun", "deepspeed", "accelerate", "srun"];
-
 /// A program that trains, or starts a training.
 pub(crate) fn trains(word: &OsStr) -> bool {
-    is_python(word) || trainer::is_console(word) || LAUNCHERS.contains(&base_name(word))
+    is_python(word)
+        || trainer::is_console(word)
+        || ["torchrun", "deepspeed", "accelerate", "srun"].contains(&base_name(word))
 }
 
 pub(crate) struct UnderstoodLaunch<'a> {

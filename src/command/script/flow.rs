@@ -1,16 +1,17 @@
-//! The way of a script's arguments from the command line to the trainer. They count as given where transformers' parser
+//! The way of a script's arguments from the command line to the trainer, and the options that its parser has. They count as given where transformers' parser
 //! fills a class of the trainer's arguments and nothing changes what it read. Everything else is doubtful.
 
 use std::ops::Range;
 
-use super::kind::is_hf_parser;
-use super::tokens::{Kind, Token, calls, in_parentheses, tokens};
+use super::kind::{HANDBOOK, is_hf_parser};
+use super::tokens::{Kind, Token, calls, in_parentheses, keyword, tokens};
 use crate::command::argument_class::{ArgumentClass, TRAINING_ARGUMENTS};
+use crate::command::parser::Parser;
 use crate::command::python::is_standard;
 use crate::command::script_source::ScriptSource;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reader {
+enum Reader {
     /// `HfArgumentParser` and those derived from it.
     Hf,
     /// argparse, or a package that reads values by rules of its own.
@@ -27,26 +28,28 @@ const OTHERS: &str = "fire hydra tyro click typer jsonargparse simple_parsing dr
 /// Packages that a training imports and that do not read its command line.
 const LIBRARIES: &str = "accelerate bitsandbytes datasets deepspeed evaluate huggingface_hub nltk numpy packaging pandas \
     peft requests scipy sklearn tokenizers torch torchaudio torchvision tqdm transformers trl wandb yaml";
+/// Packages that refuse an option which no function or decorator of the script names.
+const STRICT: &str = "fire click typer";
 /// Names of functions and attributes that may set any argument.
 const OPAQUE: &str =
     "parse_dict hyperparameter_search set_training set_optimizer set_lr_scheduler set_dataloader __dict__";
 const ASSIGNMENTS: &str = "= += -= *= /= //= **= %= |= :=";
 
-pub(super) fn is_in(list: &str, word: &str) -> bool {
+fn is_in(list: &str, word: &str) -> bool {
     list.split(' ').any(|listed| listed == word)
 }
 
 pub(crate) struct ArgumentFlow<'a> {
-    pub(super) tokens: Vec<Token<'a>>,
+    tokens: Vec<Token<'a>>,
     /// The end of each file's tokens, and its name. The script is the last.
     files: Vec<(usize, &'a str)>,
     /// Names that mean a recorded class of arguments: those that are imported, and classes derived from them.
     classes: Vec<(&'a str, ArgumentClass)>,
-    pub(super) reader: Reader,
+    reader: Reader,
     /// The calls of constructors of the trainer's arguments.
-    pub(super) made: Vec<Range<usize>>,
+    made: Vec<Range<usize>>,
     /// The first place that may set any argument.
-    pub(super) opaque: Option<usize>,
+    opaque: Option<usize>,
 }
 
 impl<'a> ArgumentFlow<'a> {
@@ -76,11 +79,11 @@ impl<'a> ArgumentFlow<'a> {
         format!("{file}:{}", self.tokens[at].line)
     }
 
-    pub(super) fn is(&self, at: usize, text: &str) -> bool {
+    fn is(&self, at: usize, text: &str) -> bool {
         self.tokens.get(at).is_some_and(|token| token.is(text))
     }
 
-    pub(super) fn ends_argument(&self, at: usize) -> bool {
+    fn ends_argument(&self, at: usize) -> bool {
         self.is(at, ",") || self.is(at, ")")
     }
 
@@ -104,7 +107,7 @@ impl<'a> ArgumentFlow<'a> {
         }
     }
 
-    pub(super) fn defines_class(&self, at: usize) -> bool {
+    fn defines_class(&self, at: usize) -> bool {
         at > 0 && self.is(at - 1, "class") && self.tokens[at - 1].indent.is_some()
     }
 
@@ -112,7 +115,7 @@ impl<'a> ArgumentFlow<'a> {
         if self.is(at + 1, "(") { in_parentheses(&self.tokens, at + 1) } else { 0..0 }
     }
 
-    pub(super) fn class_at(&self, at: usize) -> Option<ArgumentClass> {
+    fn class_at(&self, at: usize) -> Option<ArgumentClass> {
         let token = self.tokens.get(at).filter(|token| token.kind == Kind::Name)?;
         if at > 1 && self.is(at - 1, ".") {
             return recorded_class(self.tokens[at - 2].text, token.text);
@@ -120,7 +123,7 @@ impl<'a> ArgumentFlow<'a> {
         self.classes.iter().rfind(|(name, _)| *name == token.text).map(|(_, class)| *class)
     }
 
-    pub(super) fn parsed(&self) -> impl Iterator<Item = (&'a str, ArgumentClass)> {
+    fn parsed(&self) -> impl Iterator<Item = (&'a str, ArgumentClass)> {
         let given = calls(&self.tokens, is_hf_parser).flatten();
         given.filter_map(|at| Some((self.tokens[at].text, self.class_at(at)?)))
     }
@@ -161,16 +164,6 @@ impl<'a> ArgumentFlow<'a> {
         (0..self.tokens.len()).find(|at| is_it(*at) && !is_read(*at))
     }
 
-    fn doubt_about_all(&self) -> Option<String> {
-        match (self.reader, self.made.first(), self.opaque) {
-            (Reader::Other(package), ..) => Some(format!("{} reads its arguments with {package}", self.name())),
-            (Reader::Elsewhere, ..) => Some(format!("zlaunch cannot see how {} reads its arguments", self.name())),
-            (_, Some(made), _) => Some(format!("{} sets its arguments in code", self.place(made.start))),
-            (Reader::Hf, None, Some(at)) => Some(format!("{} may set any argument", self.place(at))),
-            (Reader::Hf | Reader::Nothing, None, _) => None,
-        }
-    }
-
     /// The reason why the trainer may get something else than the command gives for an argument.
     pub(crate) fn doubt(&self, argument: &str) -> Option<String> {
         let is_shown = self.parsed().next().is_some();
@@ -183,7 +176,13 @@ impl<'a> ArgumentFlow<'a> {
     }
 
     fn doubt_about(&self, names: &[&str], is_shown: bool, what: &str) -> Option<String> {
-        let doubt = self.doubt_about_all();
+        let doubt = match (self.reader, self.made.first(), self.opaque) {
+            (Reader::Other(package), ..) => Some(format!("{} reads its arguments with {package}", self.name())),
+            (Reader::Elsewhere, ..) => Some(format!("zlaunch cannot see how {} reads its arguments", self.name())),
+            (_, Some(made), _) => Some(format!("{} sets its arguments in code", self.place(made.start))),
+            (Reader::Hf, None, Some(at)) => Some(format!("{} may set any argument", self.place(at))),
+            (Reader::Hf | Reader::Nothing, None, _) => None,
+        };
         if doubt.is_some() || self.reader == Reader::Nothing {
             return doubt;
         }
@@ -227,7 +226,7 @@ impl<'a> ArgumentFlow<'a> {
         used.first().copied().filter(|first| used.iter().all(|class| class == first))
     }
 
-    pub(super) fn reader_name(&self) -> Option<&'static str> {
+    fn reader_name(&self) -> Option<&'static str> {
         match self.reader {
             Reader::Hf => Some("HfArgumentParser"),
             Reader::Other(package) => Some(package),
@@ -243,6 +242,103 @@ impl<'a> ArgumentFlow<'a> {
         let made = self.made.first().map(|call| self.tokens[call.start - 2].text);
         let class = made.or_else(|| self.parsed().next().map(|(name, _)| name));
         class.map_or_else(|| read.to_string(), |class| format!("{read} → {class}"))
+    }
+
+    /// The option that becomes `TrainingArguments(deepspeed=args.NAME)`.
+    pub(crate) fn config_option(&self) -> Option<&'a str> {
+        let value = self.made.iter().find_map(|call| keyword(&self.tokens[call.clone()], "deepspeed"))?;
+        let [object, dot, name, rest @ ..] = value else { return None };
+        let ends = rest.first().is_none_or(|next| next.is(","));
+        let is_read = matches!(self.reader, Reader::Hf | Reader::Other("argparse"));
+        (object.kind == Kind::Name && dot.is(".") && ends && is_read).then_some(name.text)
+    }
+
+    /// `None`: the script does not show all of its options.
+    pub(crate) fn has_option(&self, option: &str) -> Option<bool> {
+        let spelled = |token: &&Token| token.text.trim_start_matches('-').replace('-', "_") == option;
+        let mut named = self.tokens.iter().filter(spelled);
+        match self.reader {
+            Reader::Nothing => Some(false),
+            Reader::Other("argparse") => {
+                Some(named.any(|token| token.kind == Kind::Text && token.text.starts_with('-')))
+            }
+            Reader::Other(package) if is_in(STRICT, package) && !self.made.is_empty() => Some(named.next().is_some()),
+            Reader::Other(_) | Reader::Elsewhere => None,
+            Reader::Hf if self.parsed().next().is_some() || named.any(|token| token.kind == Kind::Name) => Some(true),
+            Reader::Hf => {
+                let given = calls(&self.tokens, is_hf_parser).flatten();
+                let given: Vec<usize> = given.filter(|at| self.tokens[*at].kind == Kind::Name).collect();
+                (!given.is_empty() && given.iter().all(|at| self.is_own_class(*at))).then_some(false)
+            }
+        }
+    }
+
+    /// The token names a class of the script's own that derives from no other.
+    fn is_own_class(&self, at: usize) -> bool {
+        let name = self.tokens[at].text;
+        (1..self.tokens.len()).any(|at| self.defines_class(at) && self.is(at, name) && self.is(at + 1, ":"))
+    }
+
+    /// The reader of the arguments, where it is sure to refuse an option of this name.
+    pub(crate) fn refuses(&self, option: &str) -> Option<&'static str> {
+        let is_open = self.reader == Reader::Other("argparse") && !self.shows_all_options();
+        let tolerates = self.has(&["parse_known_args", "return_remaining_strings"]);
+        if is_open || tolerates || self.has_option(option) != Some(false) { None } else { self.reader_name() }
+    }
+
+    /// argparse's parser is made here with all options written out, and no other function may add more.
+    fn shows_all_options(&self) -> bool {
+        let tokens = &self.tokens;
+        let is_written = |call: Range<usize>| {
+            let name = tokens.get(call.start);
+            name.is_some_and(|name| name.kind == Kind::Text && !name.text.contains('{'))
+                && self.ends_argument(call.start + 1)
+        };
+        let is_passed = |name: &str| {
+            let is_argument = |at: usize| is_in("( , =", tokens[at - 1].text) && self.ends_argument(at + 1);
+            (1..tokens.len()).any(|at| self.is(at, name) && is_argument(at))
+        };
+        let mut made = calls(tokens, |token| token.is("ArgumentParser")).peekable();
+        // `parser = argparse.ArgumentParser(…)`
+        let variable = |call: Range<usize>| (0..call.start).rev().take(6).find(|at| self.is(*at, "="))?.checked_sub(1);
+        made.peek().is_some()
+            && calls(tokens, |token| token.is("add_argument")).all(is_written)
+            && !self.has(&["add_config_arguments", "parents", "add_argparse_args"])
+            && !made.filter_map(variable).any(|at| is_passed(tokens[at].text))
+    }
+
+    /// The options of transformers' parser, where the script shows them.
+    pub(crate) fn parser(&self) -> Option<Parser> {
+        const SEQ2SEQ: ArgumentClass = ArgumentClass { name: "Seq2SeqTrainingArguments", ..TRAINING_ARGUMENTS };
+        let mut parsers = calls(&self.tokens, is_hf_parser);
+        let (call, None) = (parsers.next()?, parsers.next()) else { return None };
+        let parses = self.has(&["parse_args_into_dataclasses", "parse_args_and_config"]);
+        // The alignment handbook's parser takes other words.
+        if !parses || self.opaque.is_some() || self.has(&[HANDBOOK]) {
+            return None;
+        }
+        let generates = self.has(&[SEQ2SEQ.name]);
+        let class = |class| if generates && class == TRAINING_ARGUMENTS { SEQ2SEQ } else { class };
+        let classes: Vec<ArgumentClass> = call.clone().filter_map(|at| self.class_at(at)).map(class).collect();
+        let is_shown = |at: usize| match self.tokens[at].kind {
+            Kind::Sign => is_in("( ) [ ] , .", self.tokens[at].text),
+            // The last word of `transformers.TrainingArguments` counts.
+            Kind::Name => self.is(at + 1, ".") || self.class_at(at).is_some() || self.is_own_class(at),
+            Kind::Number | Kind::Text => false,
+        };
+        if classes.is_empty() {
+            return None;
+        }
+        let mut parser = Parser::new(&classes);
+        parser.closed = call.clone().all(is_shown)
+            && !self.has(&["return_remaining_strings", "parse_known_args", "add_argument", "TrlParser"]);
+        let field = |at: &usize| self.tokens[*at].indent.is_some_and(|indent| indent > 0) && self.is(at + 1, ":");
+        // A bool of the script's own that is true by default has a `--no_NAME` beside it.
+        for own in (0..self.tokens.len()).filter(field).map(|at| self.tokens[at].text) {
+            parser.own.extend([own.to_string(), format!("no_{own}")]);
+        }
+        parser.own.push("help".to_string());
+        Some(parser)
     }
 }
 

@@ -80,7 +80,12 @@ fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) ->
         let entries = renamed(entries);
         job.unread = run_file::unread(&entries, true);
         words.extend(run_file::typed_words(&entries, true));
-        let flags = job.words[1..].iter().map(renamed_flag);
+        let flags = job.words[1..].iter().map(|word| {
+            let flag = word.to_str().and_then(|word| word.strip_prefix("--")).unwrap_or_default();
+            let name = flag.split('=').next().unwrap_or_default();
+            let renamed = hf_name(&name.replace('-', "_")).map(|hf| format!("--{hf}{}", &flag[name.len()..]));
+            renamed.map_or_else(|| word.clone(), OsString::from)
+        });
         job.effective_words = Some(words.into_iter().chain(flags).collect());
     }
     Some(job)
@@ -131,15 +136,6 @@ fn renamed(entries: Map<String, Value>) -> Map<String, Value> {
     };
     let entries = entries.into_iter().filter(|(key, value)| usable(key, value));
     entries.map(|(key, value)| (hf_name(&key).unwrap_or(&key).to_string(), value)).collect()
-}
-
-fn renamed_flag(word: &OsString) -> OsString {
-    let renamed = word.to_str().and_then(|word| {
-        let flag = word.strip_prefix("--")?;
-        let name = flag.split('=').next()?;
-        Some(format!("--{}{}", hf_name(&name.replace('-', "_"))?, &flag[name.len()..]))
-    });
-    renamed.map_or_else(|| word.clone(), OsString::from)
 }
 
 fn hf_name(own: &str) -> Option<&'static str> {

@@ -32,19 +32,22 @@ const FROM_OPTIONS: &str = "from_argparse_args";
 
 fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) -> Option<Job> {
     let text = text_of(command, host).filter(|text| imports(text, PACKAGES))?;
-    let trainers = trainers(text);
+    let trainers: Vec<&str> = TRAINERS.iter().flat_map(|name| calls(text, name)).collect();
     // A script that takes the config by an argument sets the variable itself.
     let by_argument = text.contains("\"--deepspeed") || text.contains("'--deepspeed");
     if trainers.is_empty() || by_argument || text.contains("TrainingArguments") {
         return None;
     }
-    let no_config = in_code(text).or_else(|| other_strategy(text, &trainers, &command.args));
+    let own = calls(text, "DeepSpeedStrategy").into_iter().find_map(|call| keyword(call, "config")).map(shown);
+    let in_code = own.map(|config| {
+        NoConfig::new(
+            format!("the script passes its own config to the strategy: DeepSpeedStrategy(config={config})"),
+            "write DeepSpeedStrategy() in the script: zlaunch passes the config in PL_DEEPSPEED_CONFIG_PATH",
+        )
+    });
+    let no_config = in_code.or_else(|| other_strategy(text, &trainers, &command.args));
     let variables = processes(&trainers, host).into_iter().collect();
     Some(Job { variables, no_config, ..Job::of(trainer, command) })
-}
-
-fn trainers(text: &str) -> Vec<&str> {
-    TRAINERS.iter().flat_map(|name| calls(text, name)).collect()
 }
 
 /// Lightning refuses another number of ranks than the script says.
@@ -58,14 +61,6 @@ fn processes(trainers: &[&str], host: &Host) -> Option<Variable> {
         return None;
     }
     Some(Variable::new(vars::NPROC_PER_NODE, devices.to_string(), format!("devices={devices} in the script")))
-}
-
-fn in_code(text: &str) -> Option<NoConfig> {
-    let config = calls(text, "DeepSpeedStrategy").into_iter().find_map(|call| keyword(call, "config"))?;
-    Some(NoConfig::new(
-        format!("the script passes its own config to the strategy: DeepSpeedStrategy(config={})", shown(config)),
-        "write DeepSpeedStrategy() in the script: zlaunch passes the config in PL_DEEPSPEED_CONFIG_PATH",
-    ))
 }
 
 /// Another strategy reads no config. One that is not written out may be DeepSpeed's.

@@ -52,20 +52,14 @@ pub(crate) const TRAINER: Trainer = Trainer {
             measured_losses: true,
             ..hf::DEFAULTS
         },
-        has_reference: |_, target| command_of(target).is_some_and(|(name, _)| ["dpo", "kto"].contains(name)),
+        has_reference: |_, target| command_of(target).is_some_and(|(name, _)| ["dpo", "kto"].contains(&name)),
         needs_weights: true,
         ..hf::TRAINER.model
     },
 };
 
-const COMMANDS: &[(&str, &str)] = &[
-    ("sft", "SFTConfig"),
-    ("dpo", "DPOConfig"),
-    ("grpo", "GRPOConfig"),
-    ("kto", "KTOConfig"),
-    ("reward", "RewardConfig"),
-    ("rloo", "RLOOConfig"),
-];
+/// The classes of their arguments.
+const CLASSES: [&str; 6] = ["SFTConfig", "DPOConfig", "GRPOConfig", "KTOConfig", "RewardConfig", "RLOOConfig"];
 /// The packages of their scripts: since 0.13, and before.
 const FOLDERS: [&str; 2] = ["trl.scripts", "trl.commands.scripts"];
 
@@ -81,7 +75,7 @@ fn is_for_accelerate(name: &str) -> bool {
 fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) -> Option<Job> {
     let mut job = if trainer.is_console(&command.target) {
         let (script, rest) = command.args.split_first()?;
-        let (script, _) = COMMANDS.iter().find(|(name, _)| script == name)?;
+        let script = trainer.launch.commands.iter().find(|name| script == **name)?;
         let names = rest.iter().filter_map(|word| word.to_str()?.strip_prefix("--")?.split('=').next());
         if names.map(|name| name.replace('-', "_")).any(|name| is_for_accelerate(&name)) {
             return None;
@@ -107,9 +101,9 @@ fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) ->
     Some(job)
 }
 
-fn command_of(target: &Target) -> Option<&'static (&'static str, &'static str)> {
+fn command_of(target: &Target) -> Option<(&'static str, &'static str)> {
     let is_it = |name: &str| FOLDERS.iter().any(|folder| target.is_module(&format!("{folder}.{name}")));
-    COMMANDS.iter().find(|(name, _)| is_it(name))
+    TRAINER.launch.commands.iter().copied().zip(CLASSES).find(|(name, _)| is_it(name))
 }
 
 /// The `env` block of the file wins over the environment.

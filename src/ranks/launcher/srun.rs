@@ -43,7 +43,11 @@ impl<'a> SrunPrefix<'a> {
         if base_name(program) != PROGRAM {
             return None;
         }
-        let (flags, command) = rest.split_at(count_flag_words(rest));
+        let mut at = 0;
+        while let Some(word) = rest.get(at).and_then(|word| word.to_str()).filter(|word| word.starts_with('-')) {
+            at += if takes_next(word) { 2 } else { 1 };
+        }
+        let (flags, command) = rest.split_at(at.min(rest.len()));
         let several = command.iter().any(|word| word == ":") || flags.iter().any(|flag| flag == "--multi-prog");
         (!command.is_empty() && !several).then_some(SrunPrefix { flags, command })
     }
@@ -58,14 +62,6 @@ impl<'a> SrunPrefix<'a> {
         let drop = drop_word("`srun`").remark("zlaunch works out its place itself");
         Err(problem.at(Place::bare_variable("SLURM_STEP_ID")).fix(drop.or(run("srun --overlap"))))
     }
-}
-
-fn count_flag_words(words: &[OsString]) -> usize {
-    let mut at = 0;
-    while let Some(word) = words.get(at).and_then(|word| word.to_str()).filter(|word| word.starts_with('-')) {
-        at += if takes_next(word) { 2 } else { 1 };
-    }
-    at.min(words.len())
 }
 
 fn takes_next(word: &str) -> bool {
