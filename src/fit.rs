@@ -141,7 +141,7 @@ pub(crate) fn choose(
 /// Bytes that a launch with offload needs in the memory of each machine, if its model and ranks are known.
 pub(crate) fn host_memory(job: &Job, topology: &Topology, config: &Value, launch: &Launch, host: &Host) -> Option<u64> {
     let inputs = FitInputs::new(TrainingArgs::default(), Some(job), cluster_of(topology)?, launch, host);
-    let (weights, _, workload) = inputs.training(host).ok()?;
+    let (weights, workload) = inputs.training(host).ok()?;
     let strategy = Strategy::of(config, weights.shape.hidden);
     strategy.offloads().then(|| memory::need(&workload, &strategy, inputs.cluster).host)
 }
@@ -243,14 +243,15 @@ impl<'a> FitInputs<'a> {
     }
 
     /// Fails if the numbers are too large to be summed.
-    fn training(&self, host: &Host) -> Result<(Weights, TrainingSettings, Workload), Problem> {
+    fn training(&self, host: &Host) -> Result<(Weights, Workload), Problem> {
         let weights = weights::find(&self.args, &self.lookup, host)?;
         let settings = TrainingSettings::new(&self.args, self.trainer, weights.dtype);
         let workload = Workload::new(&weights, &settings);
         if workload.is_plausible(self.cluster) {
-            return Ok((weights, settings, workload));
+            return Ok((weights, workload));
         }
-        let (Workload { params, micro_batch, seq_len, .. }, Cluster { nodes, gpus }) = (workload, self.cluster);
+        let (Workload { params, seq_len, .. }, Cluster { nodes, gpus }) = (workload, self.cluster);
+        let micro_batch = settings.micro_batch;
         let place = format!(
             "{params} parameters, {micro_batch} × {seq_len} tokens at once, {nodes} machines with {gpus} GPUs each"
         );
@@ -265,7 +266,7 @@ impl<'a> FitInputs<'a> {
     }
 
     fn report(&self, host: &Host) -> Result<FitReport, Vec<Problem>> {
-        let (weights, settings, workload) = self.training(host)?;
+        let (weights, workload) = self.training(host)?;
         let is_real = self.accounting == Accounting::Real;
         let (gpu_memory, host_memory) = (self.gpu_memory(host), self.host_memory());
         let hidden = weights.shape.hidden;
@@ -273,7 +274,7 @@ impl<'a> FitInputs<'a> {
         let free_disk = if self.is_elsewhere { None } else { candidates.free_disk };
         let scenario = Scenario {
             weights: &weights,
-            settings: &settings,
+            settings: &workload.settings,
             cluster: self.cluster,
             gpu_memory: gpu_memory.as_ref().map(|memory| memory.value),
             host_memory: host_memory.as_ref().map(|memory| memory.value),
@@ -293,7 +294,7 @@ impl<'a> FitInputs<'a> {
             Some(row) => remedies::remedies(&Scenario { order: &[&row.name], ..scenario }, &scenario),
             None => remedies::remedies(&scenario, &scenario),
         };
-        let assumed = if is_real { self.assumed(&weights, &settings) } else { Vec::new() };
+        let assumed = if is_real { self.assumed(&weights, &workload.settings) } else { Vec::new() };
         Ok(FitReport {
             model: self.args.model.as_ref().map(|model| model.value.clone()),
             cluster: self.cluster,
@@ -302,7 +303,6 @@ impl<'a> FitInputs<'a> {
             accounting: self.accounting,
             assumed: assumed.into_iter().map(|(_, text)| text).collect(),
             weights,
-            settings,
             workload,
             gpu_memory,
             host_memory,

@@ -6,12 +6,13 @@ mod json_schema;
 pub mod keys;
 pub mod value_type;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::base::recorded::{Table, Version, VersionMatch};
 use crate::command::python::Python;
 
 pub(crate) use coercion::{is_true, is_whole, real, truth, whole};
+pub use json_schema::definitions;
 use keys::{at, columns, lines_from};
 pub(crate) use keys::{name_of, names_below};
 pub use value_type::{UnknownKeys, ValueFault};
@@ -178,7 +179,10 @@ impl KeySpec {
     pub fn forms(&self) -> Vec<Value> {
         let range = self.bounds();
         let mut forms = match self.kind {
-            _ if BATCH_SIZES.contains(&self.key) => vec![json_schema::batch_size()],
+            _ if BATCH_SIZES.contains(&self.key) => {
+                // Any number above 0, and true is 1.
+                vec![json!({"type": ["number", "boolean"], "exclusiveMinimum": 0, "not": {"const": false}})]
+            }
             _ if self.key == "sequence_parallel_size" && !self.version.is_before(SEQUENCE_JUDGED) => {
                 return vec![json!({"type": "integer", "not": {"const": 0}})];
             }
@@ -207,10 +211,6 @@ impl KeySpec {
 }
 
 const BATCH_SIZES: [&str; 3] = ["train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"];
-
-pub fn definitions(version: Version) -> Map<String, Value> {
-    json_schema::definitions(version < PYDANTIC_2)
-}
 
 fn is_monitor(key: &str) -> bool {
     ["tensorboard", "wandb", "csv_monitor", "comet"].contains(&key)

@@ -2,30 +2,24 @@
 
 use std::fmt;
 
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::base::json;
 use crate::config::schema;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Device {
     None,
     Cpu,
     Nvme,
     /// An "auto" that is still open, or a word that DeepSpeed refuses.
+    #[serde(skip)]
     Other,
 }
 
 impl Device {
-    fn of(value: &Value) -> Self {
-        match value.as_str() {
-            Some("none") => Device::None,
-            Some("cpu") => Device::Cpu,
-            Some("nvme") => Device::Nvme,
-            _ => Device::Other,
-        }
-    }
-
     pub fn is_off_gpu(self) -> bool {
         matches!(self, Device::Cpu | Device::Nvme)
     }
@@ -77,7 +71,9 @@ impl<'a> Zero<'a> {
 /// The old key counts if the new one is missing. DeepSpeed refuses both together.
 fn device(section: &Map<String, Value>, key: &str, old: &str) -> Device {
     if let Some(Value::Object(offload)) = section.get(key) {
-        return offload.get("device").map_or(Device::None, Device::of);
+        return offload
+            .get("device")
+            .map_or(Device::None, |device| Device::deserialize(device).unwrap_or(Device::Other));
     }
     if section.get(old).and_then(schema::truth) == Some(true) { Device::Cpu } else { Device::None }
 }

@@ -1,21 +1,92 @@
 //! Counts the parameters of a model from its config.json, and reads the sizes that decide what a training step keeps.
 //! `tests/data/parameter-counts.jsonl` has the counts of transformers itself.
 
-pub mod known;
 mod layers;
 
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::settings::Dtype;
 use crate::base::rows;
 
-use known::{Architecture, Scores};
+/// The architectures whose parameters can be counted; the file says what its cells mean.
+pub const ARCHITECTURES: &str = include_str!("architecture/architectures.txt");
 
 /// The keys of a config whose numbers are multiplied, with their other spellings and how large they can be.
 pub const KEYS: &str = include_str!("architecture/keys.txt");
 
 /// Sections that describe the language model inside a multimodal one.
 const TEXT_SECTIONS: &[&str] = &["text_config", "llm_config", "language_config", "thinker_config"];
+
+/// Says if a model has something, such as a bias: `never`, `always`, `if KEY` or `unless KEY`.
+type Presence = String;
+
+/// One of the words that the table lists for the cell.
+type Kind = String;
+
+/// The cases in which attention stores the score of every pair of tokens, if `sdpa` computes it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Scores {
+    #[default]
+    Never,
+    InFp32,
+    Always,
+    Eager,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Architecture {
+    projections: Kind,
+    qkv_bias: Presence,
+    out_bias: Presence,
+    qk_norm: Presence,
+    each_head_normed: bool,
+    one_kv_head: Presence,
+    sinks: Presence,
+    recurrence: Option<Kind>,
+    mlp: Kind,
+    mlp_bias: Presence,
+    norm: Kind,
+    norms: u64,
+    parallel: Presence,
+    embedding_norm: Presence,
+    final_norm: Presence,
+    head_bias: Presence,
+    tied: bool,
+    softcapped: bool,
+    positions: Option<String>,
+    more_positions: u64,
+    shared_gate: bool,
+    expert_bias: Presence,
+    hidden_kept: u64,
+    inner_kept: i64,
+    scores: Scores,
+    defaults: String,
+}
+
+impl Architecture {
+    /// `None` if the table does not have it.
+    fn of(model_type: &str) -> Option<Self> {
+        let mut cells = rows::find(ARCHITECTURES, model_type)?.cells();
+        // A chain that leads back to itself has no end.
+        for _ in 0..8 {
+            let Some(parent) = cells.remove("like") else { break };
+            let mut inherited = rows::find(ARCHITECTURES, parent.as_str()?)?.cells();
+            inherited.extend(cells);
+            cells = inherited;
+        }
+        serde_json::from_value(cells.into()).ok()
+    }
+
+    /// The value that transformers uses for a key that is missing.
+    fn default(&self, key: &str) -> Option<u64> {
+        let mut words = self.defaults.split(' ');
+        words.find(|word| *word == key)?;
+        words.next()?.parse().ok()
+    }
+}
 
 /// A linear module: name, inputs, outputs.
 pub(crate) type Linear = (&'static str, u64, u64);

@@ -80,7 +80,7 @@ impl<'a> Scenario<'a> {
     }
 
     fn judge(&self, workload: &Workload, candidate: &Candidate) -> TemplateRow {
-        let Candidate { name, strategy, allocator } = candidate;
+        let Candidate { strategy, allocator, .. } = candidate;
         let need = self.need(workload, strategy);
         let may_fit = self.may_fit(workload, strategy);
         let memories = [
@@ -110,26 +110,21 @@ impl<'a> Scenario<'a> {
                 Verdict::Fits
             }
         };
-        TemplateRow {
-            name: name.clone(),
-            need,
-            verdict: verdict(self.allocator.unwrap_or(allocator.kind)),
-            plain: verdict(Allocator::Plain),
-            allocator: allocator.clone(),
-            short,
-            unknown,
-        }
+        let (verdict, plain) = (verdict(self.allocator.unwrap_or(allocator.kind)), verdict(Allocator::Plain));
+        let Candidate { name, allocator, .. } = candidate.clone();
+        TemplateRow { name, need, verdict, short, unknown, allocator, plain }
     }
 
     /// An optimizer that nobody measured needs something between the least and the most.
     fn may_fit(&self, workload: &Workload, strategy: &Strategy) -> bool {
-        let is_measured = strategy.own_optimizer.unwrap_or(workload.optimizer).is_measured();
+        let is_measured = strategy.own_optimizer.unwrap_or(workload.settings.optimizer).is_measured();
         if is_measured || self.accounting == Accounting::Textbook {
             return false;
         }
         let optimizer = Optimizer::not_measured(0);
         let own_optimizer = strategy.own_optimizer.map(|_| optimizer);
-        let least = Workload { optimizer, ..workload.clone() };
+        let mut least = workload.clone();
+        least.settings.optimizer = optimizer;
         let need = self.need(&least, &Strategy { own_optimizer, ..strategy.clone() });
         self.gpu_memory.is_some_and(|memory| need.gpu() <= memory)
     }
@@ -165,7 +160,9 @@ impl<'a> Scenario<'a> {
     pub(super) fn largest_micro_batch(&self, candidate: &Candidate) -> u64 {
         let workload = self.workload();
         largest(LARGEST_MICRO_BATCH, |micro_batch| {
-            self.judge(&Workload { micro_batch, ..workload.clone() }, candidate).verdict == Verdict::Fits
+            let mut workload = workload.clone();
+            workload.settings.micro_batch = micro_batch;
+            self.judge(&workload, candidate).verdict == Verdict::Fits
         })
     }
 }

@@ -8,7 +8,7 @@ use super::candidates::NONE;
 use super::choice::{Recommendation, TemplateRow, Verdict, with_margin};
 use super::need::{Accounting, Cluster, GpuUsage};
 use super::remedies::Remedy;
-use super::settings::{Attention, Evaluation, TrainingSettings, Tuner};
+use super::settings::{Attention, Evaluation, Tuner};
 use super::strategy::MemoryKind;
 use super::workload::Workload;
 use crate::base::layout::{Line, TextTable, columns, visible, wrapped};
@@ -18,7 +18,6 @@ use crate::base::source::{Source, Sourced};
 pub struct FitReport {
     pub(super) model: Option<String>,
     pub(super) weights: Weights,
-    pub(super) settings: TrainingSettings,
     pub(super) workload: Workload,
     pub(super) cluster: Cluster,
     pub(super) card: Option<&'static str>,
@@ -132,7 +131,7 @@ impl FitReport {
     }
 
     pub(super) fn training_line(&self) -> String {
-        let settings = &self.settings;
+        let settings = &self.workload.settings;
         let (rank, trainable) = (settings.lora_rank, billions(self.workload.trainable));
         let mut words = vec![
             match settings.tuner {
@@ -204,7 +203,7 @@ impl FitReport {
     fn between_steps(&self) -> Option<String> {
         let mut rows = self.named().into_iter().chain(self.rows.iter().skip(1));
         let row = rows.find(|row| row.need.peak.is_between_steps())?;
-        let Evaluation { batch, spelling, .. } = self.settings.evaluation?;
+        let Evaluation { batch, spelling, .. } = self.workload.settings.evaluation?;
         let (need, of_batch) = (row.need, row.need.usage.activations + row.need.usage.logits);
         // The batch with which it needs no more than a step.
         let room = need.step.saturating_sub(need.gpu() - of_batch);
@@ -359,7 +358,7 @@ impl FitReport {
     }
 
     pub fn json(&self) -> Value {
-        let settings = &self.settings;
+        let settings = &self.workload.settings;
         let tuner = match settings.tuner {
             Tuner::Full => "full",
             Tuner::Lora => "lora",

@@ -68,8 +68,8 @@ impl<'a> JudgedConfig<'a> {
             return None;
         }
         let gpu_memory = inputs.gpu_memory(host)?;
-        let (weights, settings, _) = inputs.training(host).ok()?;
-        let guesses = inputs.assumed(&weights, &settings).into_iter().filter(|(is_guess, _)| *is_guess);
+        let (weights, workload) = inputs.training(host).ok()?;
+        let guesses = inputs.assumed(&weights, &workload.settings).into_iter().filter(|(is_guess, _)| *is_guess);
         // The memory of this machine says nothing about one that is described.
         let is_described = inputs.launch.memory.host.is_none() && inputs.launch.memory.gpu.is_some();
         let host_memory = if is_described { None } else { inputs.host_memory() };
@@ -77,7 +77,7 @@ impl<'a> JudgedConfig<'a> {
         let templates = [Candidate { name: config.name.to_string(), strategy, allocator: UsedAllocator::EXPANDABLE }];
         let scenario = Scenario {
             weights: &weights,
-            settings: &settings,
+            settings: &workload.settings,
             cluster: inputs.cluster,
             gpu_memory: Some(gpu_memory.value),
             host_memory: Some(host_memory.map_or(u64::MAX, |memory| memory.value)),

@@ -34,7 +34,7 @@ pub fn need(workload: &Workload, strategy: &Strategy, cluster: Cluster) -> Memor
     let all = between.into_iter().chain(of_step.into_iter().rev()).map(|phase| (phase, model.usage(phase)));
     let (peak, usage) = all.max_by_key(|(_, usage)| usage.total()).unwrap_or((Phase::Whole, GpuUsage::default()));
     // Tensors of many sizes come and go: gathered parameters, the logits of pairs of answers or of other batches than a step's.
-    let Algorithm { sequences, has_head, .. } = workload.algorithm;
+    let Algorithm { sequences, has_head, .. } = workload.settings.algorithm;
     let fragments = model.gathers() || sequences > 1 && has_head || peak.is_between_steps();
     let start = model.start();
     MemoryNeed { usage, peak, step, fragments, start, host: model.host(), disk: model.disk() }
@@ -54,7 +54,7 @@ impl MemoryModel<'_> {
     }
 
     fn tokens(&self, batch: u64) -> u64 {
-        self.workload.algorithm.sequences * batch * self.workload.seq_len
+        self.workload.settings.algorithm.sequences * batch * self.workload.seq_len
     }
 
     /// Bytes of all gradients, in the dtype of the trained weights.
@@ -115,7 +115,7 @@ impl MemoryModel<'_> {
     }
 
     fn optimizer_kind(&self) -> Optimizer {
-        self.strategy.own_optimizer.unwrap_or(self.workload.optimizer)
+        self.strategy.own_optimizer.unwrap_or(self.workload.settings.optimizer)
     }
 
     /// ZeRO 1 to 3 update flat fp32 tensors, of which each rank has its share.
@@ -243,7 +243,7 @@ impl MemoryModel<'_> {
 
     /// The head's gradient comes first, and that of the embedding last.
     fn has_largest_gradient(&self, phase: Phase) -> bool {
-        phase == Phase::EndOfBackward || phase == Phase::Backward && self.workload.algorithm.has_head
+        phase == Phase::EndOfBackward || phase == Phase::Backward && self.workload.settings.algorithm.has_head
     }
 
     /// Bytes of the gradient of a head of its own and of its copies. They are gone before the backward pass of the last layer
@@ -384,7 +384,7 @@ impl MemoryModel<'_> {
     /// A model with adapters is also its own reference, and runs twice in a step. DeepSpeed then cannot tell which parameters come
     /// next, and keeps none.
     fn runs_twice(&self) -> bool {
-        self.workload.algorithm.has_reference && self.workload.reference == 0
+        self.workload.settings.algorithm.has_reference && self.workload.reference == 0
     }
 
     /// Parameters are gathered module by module; the experts of a layer are one.

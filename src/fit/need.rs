@@ -126,15 +126,8 @@ impl MemoryNeed {
         let of_machine = |kind: MemoryKind| cluster.gpus * (parameters_in(kind) + optimizer_in(kind));
         let (on_gpu, optimizer) = (parameters_in(MemoryKind::Gpu), optimizer_in(MemoryKind::Gpu));
         let usage = GpuUsage { parameters: on_gpu, gradients, optimizer, ..GpuUsage::default() };
-        MemoryNeed {
-            usage,
-            peak: Phase::Whole,
-            step: usage.total(),
-            fragments: false,
-            start: 0,
-            host: of_machine(MemoryKind::Host),
-            disk: of_machine(MemoryKind::Disk),
-        }
+        let (host, disk) = (of_machine(MemoryKind::Host), of_machine(MemoryKind::Disk));
+        MemoryNeed { usage, peak: Phase::Whole, step: usage.total(), fragments: false, start: 0, host, disk }
     }
 
     pub(crate) fn gpu(&self) -> u64 {

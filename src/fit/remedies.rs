@@ -34,10 +34,12 @@ pub(super) fn sentences(remedies: &[Remedy]) -> String {
 pub(super) fn remedies(scenario: &Scenario, others: &Scenario) -> Vec<Remedy> {
     // A setting that is already in use changes nothing, so it does not help either.
     let with = |change: &str, apply: fn(&mut TrainingSettings)| with_settings(scenario, change.to_string(), apply);
+    let with_batch =
+        |most| with_settings(scenario, format!("a micro batch of {most}"), |settings| settings.micro_batch = most);
     let mut found = vec![
         other_allocator(scenario),
         smaller_evaluation(scenario),
-        smaller_batch(scenario),
+        with_most(scenario.settings.micro_batch - 1, with_batch),
         with("gradient checkpointing", |settings| settings.checkpointing = true),
         with("a fused loss (Liger)", |settings| settings.fused_loss = true),
         shorter_sequences(scenario),
@@ -87,12 +89,6 @@ fn smaller_evaluation(scenario: &Scenario) -> Option<Remedy> {
         with_settings(scenario, change, |settings| settings.evaluation = Some(Evaluation { batch, ..given }))
     };
     with_most(given.batch - 1, with)
-}
-
-fn smaller_batch(scenario: &Scenario) -> Option<Remedy> {
-    let with =
-        |most| with_settings(scenario, format!("a micro batch of {most}"), |settings| settings.micro_batch = most);
-    with_most(scenario.settings.micro_batch - 1, with)
 }
 
 fn shorter_sequences(scenario: &Scenario) -> Option<Remedy> {

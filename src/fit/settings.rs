@@ -139,6 +139,7 @@ pub struct TrainingSettings {
     pub(crate) checkpointing: bool,
     /// `None`: transformers chooses it for the model.
     pub(crate) attention: Option<Attention>,
+    /// The loss is computed in pieces, so the logits of all tokens never exist at once.
     pub(crate) fused_loss: bool,
     pub(crate) dropout: bool,
     pub algorithm: Algorithm,

@@ -17,16 +17,6 @@ pub(crate) enum MemoryKind {
     Disk,
 }
 
-impl MemoryKind {
-    fn of(device: Device) -> Self {
-        match device {
-            Device::Cpu => MemoryKind::Host,
-            Device::Nvme => MemoryKind::Disk,
-            Device::None | Device::Other => MemoryKind::Gpu,
-        }
-    }
-}
-
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Strategy {
     /// `None`, which is the default: DeepSpeed is not used.
@@ -55,13 +45,18 @@ impl Strategy {
         // No model has more elements than this.
         let number = |key, default| setting(key).and_then(Value::as_u64).unwrap_or(default).min(1 << 40);
         let flag = |key| setting(key).and_then(Value::as_bool);
+        let memory = |device: Device| match device {
+            Device::Cpu => MemoryKind::Host,
+            Device::Nvme => MemoryKind::Disk,
+            Device::None | Device::Other => MemoryKind::Gpu,
+        };
         let zero = Zero::of(config);
         let stage = zero.stage.unwrap_or(0);
         let is_auto = setting("reduce_bucket_size").is_some_and(Value::is_string);
         Strategy {
             stage: Some(u64::from(stage)),
-            optimizer: if stage == 0 { MemoryKind::Gpu } else { MemoryKind::of(zero.optimizer) },
-            params: if stage == 3 { MemoryKind::of(zero.param) } else { MemoryKind::Gpu },
+            optimizer: if stage == 0 { MemoryKind::Gpu } else { memory(zero.optimizer) },
+            params: if stage == 3 { memory(zero.param) } else { MemoryKind::Gpu },
             bucket_size: if is_auto { hidden * hidden } else { number("reduce_bucket_size", 500_000_000) },
             buckets: match flag("contiguous_gradients") {
                 Some(false) => 0,
@@ -74,18 +69,15 @@ impl Strategy {
             second_partition: number("zero_hpz_partition_size", 1),
             disk_buffers: number("offload_optimizer.buffer_count", 4),
             saves_whole: stage == 3 && flag("stage3_gather_16bit_weights_on_model_save") == Some(true),
-            own_optimizer: own_optimizer(config),
+            own_optimizer: json::get(config, "optimizer.type").and_then(Value::as_str).map(|name| {
+                let is_of_torch = json::get(config, "optimizer.params.torch_adam") == Some(&Value::Bool(true));
+                let is_adam = name.to_lowercase().starts_with("adam");
+                if is_adam && is_of_torch { Optimizer::named("adamw_torch") } else { Optimizer::of_deepspeed(name) }
+            }),
         }
     }
 
     pub(crate) fn offloads(&self) -> bool {
         self.optimizer != MemoryKind::Gpu || self.params != MemoryKind::Gpu
     }
-}
-
-fn own_optimizer(config: &Value) -> Option<Optimizer> {
-    let name = json::get(config, "optimizer.type")?.as_str()?;
-    let is_of_torch = json::get(config, "optimizer.params.torch_adam") == Some(&Value::Bool(true));
-    let is_adam = name.to_lowercase().starts_with("adam");
-    Some(if is_adam && is_of_torch { Optimizer::named("adamw_torch") } else { Optimizer::of_deepspeed(name) })
 }

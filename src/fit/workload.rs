@@ -1,10 +1,8 @@
 //! A training step in numbers: what the model's weights and the settings amount to before any template is chosen.
 
-use super::architecture::known::Scores;
-use super::architecture::{Shape, Weights};
+use super::architecture::{Scores, Shape, Weights};
 use super::need::Cluster;
-use super::optimizer::Optimizer;
-use super::settings::{Algorithm, Attention, Evaluation, TrainingSettings, Tuner};
+use super::settings::{Attention, TrainingSettings, Tuner};
 
 #[derive(Clone, Debug)]
 pub struct Workload {
@@ -15,19 +13,13 @@ pub struct Workload {
     pub(crate) weights: u64,
     /// Bytes of one element of the trained weights and of the activations.
     pub(crate) element: u64,
-    pub(crate) optimizer: Optimizer,
     pub(crate) shape: Shape,
-    pub(crate) micro_batch: u64,
+    pub(crate) settings: TrainingSettings,
     /// Tokens of a sequence that one rank has.
     pub(crate) seq_len: u64,
     pub(crate) accumulates: bool,
-    pub(crate) checkpointing: bool,
     pub(crate) attention: Attention,
-    /// The loss is computed in pieces, so the logits of all tokens never exist at once.
-    pub(crate) fused_loss: bool,
-    pub(crate) algorithm: Algorithm,
     pub(crate) reference: u64,
-    pub(crate) evaluation: Option<Evaluation>,
     /// Elements that LoRA keeps per token and layer.
     pub(crate) adapters: u64,
     /// Elements per token and layer that enter the modules LoRA adapts, counted once per module.
@@ -83,18 +75,13 @@ impl Workload {
             trainable: adapters.params,
             weights: frozen + element * adapters.params,
             element,
-            optimizer: settings.optimizer,
             shape: shape.clone(),
-            micro_batch: settings.micro_batch,
+            settings: settings.clone(),
             seq_len: settings.seq_len.div_ceil(settings.sequence_parallel.max(1)),
             accumulates: settings.grad_accum > 1,
-            checkpointing: settings.checkpointing,
             // transformers takes `sdpa` if nothing is said and the model can do with it.
             attention: settings.attention.unwrap_or(of_model),
-            fused_loss: settings.fused_loss,
-            algorithm: settings.algorithm,
             reference: if has_reference { element * params } else { 0 },
-            evaluation: settings.evaluation,
             adapters: adapters.kept,
             adapted_inputs: adapters.inputs,
         }
@@ -111,8 +98,9 @@ impl Workload {
         let scores = product(&[16, *heads, self.seq_len]);
         let of_layer = scores.saturating_add(64 * kept.map(u128::from).iter().sum::<u128>());
         let of_token = of_layer.saturating_mul(u128::from(*layers)).saturating_add(16 * u128::from(*vocab));
-        let (batch, new) = self.evaluation.map_or((0, 0), |given| (given.batch, given.new_tokens.unwrap_or(0)));
-        let of_tokens = product(&[batch.max(self.micro_batch), self.seq_len + new]).saturating_mul(of_token);
+        let (batch, new) =
+            self.settings.evaluation.map_or((0, 0), |given| (given.batch, given.new_tokens.unwrap_or(0)));
+        let of_tokens = product(&[batch.max(self.settings.micro_batch), self.seq_len + new]).saturating_mul(of_token);
         let of_params = product(&[64, self.params.max(self.trainable).max(self.weights), cluster.gpus]);
         of_tokens.max(of_params) < MOST && cluster.nodes.saturating_mul(cluster.gpus) <= MOST_GPUS
     }

@@ -3,8 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::measured::template;
-use zlaunch::testing::fit::architecture::known::ARCHITECTURES;
-use zlaunch::testing::fit::architecture::{self, KEYS, Weights};
+use zlaunch::testing::fit::architecture::{self, ARCHITECTURES, KEYS, Weights};
 use zlaunch::testing::fit::cards::{self, CARDS, Cards};
 use zlaunch::testing::fit::memory;
 use zlaunch::testing::fit::need::Cluster;

@@ -3,7 +3,9 @@
 
 use serde_json::{Map, Value, json};
 
+use super::PYDANTIC_2;
 use super::value_type::{TYPES, ValueRange, ValueType};
+use crate::base::recorded::Version;
 
 /// A text that is not below 0.
 const NOT_NEGATIVE: &str = r"^\s*([^\s-]|-[0_.]+\s*$)";
@@ -15,9 +17,9 @@ const FRACTION: &str =
 const OPEN_FRACTION: &str = r"^\s*\+?([0_]*\.0*[1-9][0-9_]*|[1-9](\.[0-9]*)?[eE]-[0_]*[1-9][0-9_]*)\s*$";
 
 /// The types that many keys have, for `$ref`.
-pub(super) fn definitions(pydantic1: bool) -> Map<String, Value> {
+pub fn definitions(version: Version) -> Map<String, Value> {
     let rows = TYPES.lines().filter_map(|line| line.strip_prefix('$')?.split_once("\t\t"));
-    let known = rows.filter(|(name, _)| *name != "cut" || pydantic1);
+    let known = rows.filter(|(name, _)| *name != "cut" || version < PYDANTIC_2);
     known.map(|(name, schema)| (name.to_string(), serde_json::from_str(schema).unwrap_or_default())).collect()
 }
 
@@ -30,11 +32,6 @@ pub(super) fn as_it_is(kind: ValueType, nullable: bool) -> Option<Vec<Value>> {
         ValueType::Any if !nullable => json!({"type": ["object", "array", "string", "number", "boolean"]}),
         _ => return None,
     }])
-}
-
-/// A batch size: any number above 0, and true is 1.
-pub(super) fn batch_size() -> Value {
-    json!({"type": ["number", "boolean"], "exclusiveMinimum": 0, "not": {"const": false}})
 }
 
 impl ValueType {

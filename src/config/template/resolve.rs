@@ -185,18 +185,8 @@ fn merge(chain: Vec<Link>, documents: Vec<Document>, notes: Vec<Problem>) -> Res
         (about, about_zh) = (document.about, document.about_zh);
     }
     let (chain, origins): (Vec<_>, Vec<_>) = chain.into_iter().map(|link| (link.name, link.origin)).unzip();
-    Ok(Template {
-        name: chain[0].clone(),
-        origin: origins[0].clone(),
-        chain,
-        origins,
-        about,
-        about_zh,
-        config,
-        env,
-        needs,
-        notes,
-    })
+    let (name, origin) = (chain[0].clone(), origins[0].clone());
+    Ok(Template { name, origin, chain, origins, about, about_zh, config, env, needs, notes })
 }
 
 /// `zlaunch templates NAME --raw`: the file as it is.

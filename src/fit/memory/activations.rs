@@ -1,15 +1,16 @@
 //! The activations that the forward pass keeps for the backward pass, and the logits.
 
 use super::{FP32, MemoryModel};
-use crate::fit::architecture::known::Scores;
+use crate::fit::architecture::Scores;
 use crate::fit::need::Phase;
-use crate::fit::settings::{Attention, Evaluation};
+use crate::fit::settings::{Attention, Evaluation, TrainingSettings};
 use crate::fit::workload::Workload;
 
 impl MemoryModel<'_> {
     pub(super) fn activations_and_logits(&self, phase: Phase) -> (u64, u64) {
-        let Workload { shape, element, checkpointing, fused_loss, .. } = self.workload;
-        let tokens = self.tokens(self.workload.micro_batch);
+        let Workload { shape, element, settings, .. } = self.workload;
+        let TrainingSettings { checkpointing, fused_loss, micro_batch, .. } = settings;
+        let tokens = self.tokens(*micro_batch);
         let layer = self.layer_activations();
         let kept = if *checkpointing { element * shape.hidden } else { layer };
         let all_layers = shape.layers * kept;
@@ -42,7 +43,8 @@ impl MemoryModel<'_> {
     /// No layer leaves anything for a backward pass. The logits are there, and in fp32 with their log-softmax: a fused loss has
     /// them, too, because Liger fuses only what is trained.
     fn evaluation(&self) -> (u64, u64) {
-        let Workload { shape, element, algorithm, seq_len, evaluation, .. } = self.workload;
+        let Workload { shape, element, seq_len, settings: TrainingSettings { algorithm, evaluation, .. }, .. } =
+            self.workload;
         let Some(Evaluation { batch, .. }) = evaluation.filter(|evaluation| evaluation.has_loss) else { return (0, 0) };
         let tokens = self.tokens(batch);
         // A preference's loss was measured in a step alone, which needs no less for it.
@@ -56,8 +58,8 @@ impl MemoryModel<'_> {
 
     /// One layer of the pass over the prompts, or the keys and values once all tokens are there, of which a layer's grow by a copy.
     fn generation(&self) -> u64 {
-        let Workload { shape, element, seq_len, evaluation, .. } = self.workload;
-        let Some(Evaluation { batch, new_tokens: Some(new), .. }) = *evaluation else { return 0 };
+        let Workload { shape, element, seq_len, settings, .. } = self.workload;
+        let Some(Evaluation { batch, new_tokens: Some(new), .. }) = settings.evaluation else { return 0 };
         let cached = shape.linears.iter().filter(|(name, ..)| ["k_proj", "v_proj"].contains(name));
         let cached: u64 = cached.map(|(_, _, outputs)| outputs).sum();
         // All of the attention if these two cannot be told apart.
@@ -89,7 +91,7 @@ impl MemoryModel<'_> {
     }
 
     fn logits(&self, tokens: u64) -> u64 {
-        let Workload { shape, element, algorithm, seq_len, .. } = self.workload;
+        let Workload { shape, element, seq_len, settings: TrainingSettings { algorithm, .. }, .. } = self.workload;
         // Capped logits (Gemma 2) are kept once more.
         let each = algorithm.logit + if shape.softcapped { *element } else { 0 };
         (each * tokens + algorithm.logit_of_one * seq_len) * shape.vocab
