@@ -42,7 +42,7 @@ struct Architecture {
     qkv_bias: Presence,
     out_bias: Presence,
     qk_norm: Presence,
-    each_head_normed: bool,
+    qk_norm_by: Kind,
     one_kv_head: Presence,
     sinks: Presence,
     recurrence: Option<Kind>,

@@ -20,6 +20,12 @@ fn rows() -> impl Iterator<Item = (&'static str, Nargs)> {
     lines.map(|line| line.strip_suffix('?').map_or((line, Nargs::One), |names| (names, Nargs::Optional)))
 }
 
+/// Reads an argument by any of its names.
+fn find<T>(argument: &str, read: impl FnMut(&'static str) -> Option<T>) -> Option<T> {
+    let mut all = rows().map(|(names, _)| names.split(' '));
+    all.find(|names| names.clone().next() == Some(argument))?.find_map(read)
+}
+
 /// The settings that were given, completed by those of the training command.
 pub(super) fn with_command(given: TrainingArgs, job: &Job, host: &Host) -> TrainingArgs {
     if job.trainer.is_passthrough() {
@@ -83,23 +89,18 @@ fn algorithm(job: &Job) -> Option<Algorithm> {
 struct ArgumentReader<'a>(&'a Args);
 
 impl ArgumentReader<'_> {
-    fn find<T>(&self, argument: &str, read: impl FnMut(&'static str) -> Option<T>) -> Option<T> {
-        let mut all = rows().map(|(names, _)| names.split(' '));
-        all.find(|names| names.clone().next() == Some(argument))?.find_map(read)
-    }
-
     fn text(&self, argument: &str) -> Option<Sourced<String>> {
-        self.find(argument, |name| self.0.text(name))
+        find(argument, |name| self.0.text(name))
     }
 
     fn count(&self, argument: &str) -> Option<Sourced<u64>> {
-        let found = self.find(argument, |name| self.0.int(name).ok().flatten())?;
+        let found = find(argument, |name| self.0.int(name).ok().flatten())?;
         let value = u64::try_from(found.value).ok().filter(|value| *value > 0)?;
         Some(Sourced::new(value, found.from))
     }
 
     fn switch(&self, argument: &str) -> Option<Sourced<bool>> {
-        self.find(argument, |name| self.0.bool(name, true).ok().flatten())
+        find(argument, |name| self.0.bool(name, true).ok().flatten())
     }
 
     fn tuner(&self) -> Option<Sourced<Tuner>> {

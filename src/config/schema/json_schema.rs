@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use super::PYDANTIC_2;
 use super::value_type::{TYPES, ValueRange, ValueType};
 use crate::base::recorded::Version;
+use crate::config::patch;
 
 /// A text that is not below 0.
 const NOT_NEGATIVE: &str = r"^\s*([^\s-]|-[0_.]+\s*$)";
@@ -76,7 +77,7 @@ fn within(mut schema: Value, range: ValueRange) -> Value {
         ValueRange::Between(..) => OPEN_FRACTION,
         ValueRange::All | ValueRange::OneOf(_) => return schema,
     };
-    schema.as_object_mut().into_iter().for_each(|schema| schema.extend(bounds(range)));
+    patch::merge(&mut schema, bounds(range).into());
     schema["pattern"] = json!(pattern);
     schema
 }

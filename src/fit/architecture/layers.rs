@@ -46,10 +46,10 @@ impl ModelConfig<'_> {
         let (query, key) = (heads * head, shared * head);
         // A gate of the output is as wide as the queries, and computed with them.
         let queries = if self.architecture.projections == "gated" { 2 * query } else { query };
-        let norm = match self.holds(&self.architecture.qk_norm) {
-            true if self.architecture.each_head_normed => query + key,
-            true => 2 * head,
-            false => 0,
+        let norm = match self.architecture.qk_norm_by.as_str() {
+            _ if !self.holds(&self.architecture.qk_norm) => 0,
+            "all_heads" => query + key,
+            _ => 2 * head,
         };
         let params = hidden * (queries + 2 * key)
             + self.bias(&self.architecture.qkv_bias, queries + 2 * key)
