@@ -202,9 +202,9 @@ pub fn filled(text: &str, indent: usize, limit: usize) -> String {
 
 /// The pieces between which a line may break. `true`: a space precedes it.
 fn pieces(text: &str) -> impl Iterator<Item = (&str, bool)> {
-    let is_wide = |c: char| c.width() == Some(2);
     const NEVER_FIRST: &str = "，。；：、！？）》」』”’,.;:!?)]}\"";
     const NEVER_LAST: &str = "（《「『“‘([{";
+    let is_wide = |c: char| c.width() == Some(2);
     text.split_whitespace().flat_map(move |word| {
         let mut cuts = vec![0];
         for ((_, before), (at, c)) in word.char_indices().zip(word.char_indices().skip(1)) {
