@@ -88,7 +88,16 @@ fn is_enabled(subject: &Subject, section: &str) -> bool {
 
 fn loss_scale(subject: &Subject, found: &mut Findings) {
     if subject.is_before(MODELS) {
-        return initial_scale(subject, found);
+        // They computed 2 to the power of the value without checking it.
+        let key = "fp16.initial_scale_power";
+        let Some(power) = subject.get(key).filter(|_| is_enabled(subject, "fp16")) else { return };
+        let is_small = power.as_f64().is_some_and(|power| power < 1024.0);
+        let is_power = power.is_boolean() || schema::is_whole(power) || is_small;
+        if !is_power && (power != "auto" || subject.is_plain()) {
+            let what = format!("`{key}` is {power}, but DeepSpeed expects a number");
+            found.key(&[key], what, set(key, 16));
+        }
+        return;
     }
     let scale = subject.get("fp16.loss_scale").filter(|scale| *scale != "auto");
     let dynamic = scale.is_none_or(|scale| schema::real(scale) == Some(0.0));
@@ -100,17 +109,6 @@ fn loss_scale(subject: &Subject, found: &mut Findings) {
             let what = format!("`{key}` is {}: with dynamic loss scaling it must be above 0", subject.shown(key));
             found.key(&[key], what, set(key, good));
         }
-    }
-}
-
-/// Old versions computed 2 to the power of the value without checking it.
-fn initial_scale(subject: &Subject, found: &mut Findings) {
-    let key = "fp16.initial_scale_power";
-    let Some(power) = subject.get(key).filter(|_| is_enabled(subject, "fp16")) else { return };
-    let is_power = power.is_boolean() || schema::is_whole(power) || power.as_f64().is_some_and(|power| power < 1024.0);
-    if !is_power && (power != "auto" || subject.is_plain()) {
-        let what = format!("`{key}` is {power}, but DeepSpeed expects a number");
-        found.key(&[key], what, set(key, 16));
     }
 }
 

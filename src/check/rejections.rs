@@ -138,18 +138,15 @@ fn reading<'a>(subject: &'a Subject) -> Option<Reading<'a>> {
             let closed = matches!(unknown, UnknownOptions::Refused(unless) if !unless(&job.args, subject.host));
             Some(Reading { parser, words, closed, plain: true })
         }
-        ArgumentParser::Script if job.trainer.is_hf() && job.run_file.is_none() => of_script(subject),
+        ArgumentParser::Script if job.trainer.is_hf() && job.run_file.is_none() => {
+            let flow = job.flow()?;
+            let parser = flow.parser()?;
+            // The script has no code that changes the arguments while they are read.
+            let plain = !flow.has(&["__post_init__", "set_defaults"]);
+            Some(Reading { words: Cow::Borrowed(job.command_line()), closed: parser.closed, plain, parser })
+        }
         ArgumentParser::Script | ArgumentParser::Unrecorded => None,
     }
-}
-
-fn of_script<'a>(subject: &'a Subject) -> Option<Reading<'a>> {
-    let words = Cow::Borrowed(subject.job.command_line());
-    let flow = subject.job.flow()?;
-    let parser = flow.parser()?;
-    // The script has no code that changes the arguments while they are read.
-    let plain = !flow.has(&["__post_init__", "set_defaults"]);
-    Some(Reading { words, closed: parser.closed, plain, parser })
 }
 
 fn report_rejection(
