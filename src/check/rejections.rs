@@ -19,7 +19,28 @@ use crate::report::fix::{drop_word, give, move_to_front, rename_option, say};
 use crate::report::{self, Place, Problem, Rule, Severity, Wanted, When, nearest};
 
 pub(super) const RULES: &[Check] = &[
-    Check::code(Rule::Argument, Severity::Error, When::Start, argument),
+    Check::code(Rule::Argument, Severity::Error, When::Start, |subject, found| {
+        let last = subject.job.command_line().last().and_then(|word| word.to_str());
+        if last.is_some_and(|word| !word.is_empty() && word.trim().is_empty()) {
+            let is_closed = matches!(subject.job.trainer.arguments.parser, ArgumentParser::Recorded { .. });
+            found.problem(Severity::error_if(is_closed), report::only_a_space());
+        }
+        let Some(reading) = reading(subject) else { return };
+        let versions = reading.parser.versions(subject.job.python.as_ref());
+        for rejected in reading.parser.rejected(&reading.words, &versions) {
+            report_rejection(&reading, &rejected, &versions, subject, found);
+        }
+        // argparse reads no options after it.
+        let dashes = reading.words.iter().position(|word| word == "--").filter(|_| !reading.parser.mapping);
+        if dashes.is_some_and(|at| at + 1 < reading.words.len()) {
+            let what = format!("{} reads no options after `--`", versions.first());
+            let severity = Severity::error_if(reading.closed && versions.certain());
+            found.at([Place::option("--", "")], what, move_to_front("--")).severity = severity;
+        }
+        if reading.plain {
+            report_refusals(&reading.parser, &versions, subject, found);
+        }
+    }),
     Check::code(Rule::ArgumentMissing, Severity::Error, When::Start, |subject, found| {
         let is_missing = |refusal: &Block| refusal.needed().is_some_and(|name| subject.job.args.list(name).is_none());
         let mut missing = refusals::all(subject.job.trainer).filter(is_missing).peekable();
@@ -74,29 +95,6 @@ struct Reading<'a> {
     closed: bool,
     /// transformers gets the arguments as they were read.
     plain: bool,
-}
-
-fn argument(subject: &Subject, found: &mut Findings) {
-    let last = subject.job.command_line().last().and_then(|word| word.to_str());
-    if last.is_some_and(|word| !word.is_empty() && word.trim().is_empty()) {
-        let is_closed = matches!(subject.job.trainer.arguments.parser, ArgumentParser::Recorded { .. });
-        found.problem(Severity::error_if(is_closed), report::only_a_space());
-    }
-    let Some(reading) = reading(subject) else { return };
-    let versions = reading.parser.versions(subject.job.python.as_ref());
-    for rejected in reading.parser.rejected(&reading.words, &versions) {
-        report_rejection(&reading, &rejected, &versions, subject, found);
-    }
-    // argparse reads no options after it.
-    let dashes = reading.words.iter().position(|word| word == "--").filter(|_| !reading.parser.mapping);
-    if dashes.is_some_and(|at| at + 1 < reading.words.len()) {
-        let what = format!("{} reads no options after `--`", versions.first());
-        let severity = Severity::error_if(reading.closed && versions.certain());
-        found.at([Place::option("--", "")], what, move_to_front("--")).severity = severity;
-    }
-    if reading.plain {
-        report_refusals(&reading.parser, &versions, subject, found);
-    }
 }
 
 fn report_refusals(parser: &Parser, versions: &Versions, subject: &Subject, found: &mut Findings) {
