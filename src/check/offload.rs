@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::findings::{Check, Findings};
+use super::findings::Check;
 use super::subject::Subject;
 use crate::command::model::HiddenSize;
 use crate::config::zero::Device;
@@ -16,7 +16,16 @@ pub(super) const RULES: &[Check] = &[
     Check::row(Rule::OffloadAtStage0, Severity::Error, When::Step, |subject| {
         subject.stage_is(&[0]) && subject.offloads_optimizer()
     }),
-    Check::code(Rule::NvmePath, Severity::Error, When::Start, nvme_path),
+    Check::code(Rule::NvmePath, Severity::Error, When::Start, |subject, found| {
+        for section in on_nvme(subject) {
+            let key = format!("zero_optimization.{section}.nvme_path");
+            if subject.get(&key).is_none_or(Value::is_null) {
+                let what = format!("`zero_optimization.{section}` is on nvme, but `nvme_path` is not set");
+                let device = format!("zero_optimization.{section}.device");
+                found.key(&[&device], what, set(key, "/local/nvme/$USER-$$"));
+            }
+        }
+    }),
     Check::code(Rule::NvmeShared, Severity::Note, When::Silent, |subject, found| {
         for section in on_nvme(subject) {
             let key = format!("zero_optimization.{section}.nvme_path");
@@ -68,15 +77,4 @@ fn on_nvme(subject: &Subject) -> impl Iterator<Item = &'static str> {
     let stage_3 = subject.stage_is(&[3]);
     let sections = [("offload_optimizer", subject.zero().optimizer), ("offload_param", subject.zero().param)];
     sections.into_iter().filter_map(move |(name, device)| (stage_3 && device == Device::Nvme).then_some(name))
-}
-
-fn nvme_path(subject: &Subject, found: &mut Findings) {
-    for section in on_nvme(subject) {
-        let key = format!("zero_optimization.{section}.nvme_path");
-        if subject.get(&key).is_none_or(Value::is_null) {
-            let what = format!("`zero_optimization.{section}` is on nvme, but `nvme_path` is not set");
-            let device = format!("zero_optimization.{section}.device");
-            found.key(&[&device], what, set(key, "/local/nvme/$USER-$$"));
-        }
-    }
 }

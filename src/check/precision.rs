@@ -1,6 +1,6 @@
 //! fp16 and bf16: weights, gradients and optimizer states.
 
-use super::findings::{Check, Findings};
+use super::findings::Check;
 use super::subject::{STAGE, Subject};
 use crate::config::schema;
 use crate::host::machine::is_model;
@@ -12,7 +12,31 @@ pub(super) const RULES: &[Check] = &[
         let trainer_decides = subject.job.trainer.sets("fp16.enabled");
         is_enabled(subject, "fp16") && is_enabled(subject, "bf16") && !trainer_decides
     }),
-    Check::code(Rule::LossScale, Severity::Error, When::Parse, loss_scale),
+    Check::code(Rule::LossScale, Severity::Error, When::Parse, |subject, found| {
+        if subject.is_before(MODELS) {
+            // Old versions compute 2 to the power of the value without checking it.
+            let key = "fp16.initial_scale_power";
+            let Some(power) = subject.get(key).filter(|_| is_enabled(subject, "fp16")) else { return };
+            let is_small = power.as_f64().is_some_and(|power| power < 1024.0);
+            let is_power = power.is_boolean() || schema::is_whole(power) || is_small;
+            if !is_power && (power != "auto" || subject.is_plain()) {
+                let what = format!("`{key}` is {power}, but DeepSpeed expects a number");
+                found.key(&[key], what, set(key, 16));
+            }
+            return;
+        }
+        let scale = subject.get("fp16.loss_scale").filter(|scale| *scale != "auto");
+        let dynamic = scale.is_none_or(|scale| schema::real(scale) == Some(0.0));
+        if subject.is_on("fp16.enabled") != Some(true) || !dynamic {
+            return;
+        }
+        for (key, good) in [("fp16.loss_scale_window", 1000), ("fp16.min_loss_scale", 1)] {
+            if subject.whole(key).is_some_and(|number| number <= 0.0) && !subject.is_before([0, 19, 3]) {
+                let what = format!("`{key}` is {}: with dynamic loss scaling it must be above 0", subject.shown(key));
+                found.key(&[key], what, set(key, good));
+            }
+        }
+    }),
     Check::code(Rule::MasterWeights, Severity::Error, When::Parse, |subject, found| {
         let states = ("bf16", "bf16_optimizer_states");
         let off = if subject.stage_is(&[0]) { "off" } else { "at another stage" };
@@ -84,34 +108,6 @@ fn is_enabled(subject: &Subject, section: &str) -> bool {
     let old_name = section == "bf16" && subject.get("bf16").is_none();
     let enabled = subject.get(&format!("{}.enabled", if old_name { "bfloat16" } else { section }));
     enabled.is_some_and(|on| schema::is_true(on) && (on != "auto" || subject.is_plain()))
-}
-
-fn loss_scale(subject: &Subject, found: &mut Findings) {
-    if subject.is_before(MODELS) {
-        return initial_scale(subject, found);
-    }
-    let scale = subject.get("fp16.loss_scale").filter(|scale| *scale != "auto");
-    let dynamic = scale.is_none_or(|scale| schema::real(scale) == Some(0.0));
-    if subject.is_on("fp16.enabled") != Some(true) || !dynamic {
-        return;
-    }
-    for (key, good) in [("fp16.loss_scale_window", 1000), ("fp16.min_loss_scale", 1)] {
-        if subject.whole(key).is_some_and(|number| number <= 0.0) && !subject.is_before([0, 19, 3]) {
-            let what = format!("`{key}` is {}: with dynamic loss scaling it must be above 0", subject.shown(key));
-            found.key(&[key], what, set(key, good));
-        }
-    }
-}
-
-/// Old versions computed 2 to the power of the value without checking it.
-fn initial_scale(subject: &Subject, found: &mut Findings) {
-    let key = "fp16.initial_scale_power";
-    let Some(power) = subject.get(key).filter(|_| is_enabled(subject, "fp16")) else { return };
-    let is_power = power.is_boolean() || schema::is_whole(power) || power.as_f64().is_some_and(|power| power < 1024.0);
-    if !is_power && (power != "auto" || subject.is_plain()) {
-        let what = format!("`{key}` is {power}, but DeepSpeed expects a number");
-        found.key(&[key], what, set(key, 16));
-    }
 }
 
 const MASTERS: [(&str, &str); 2] =

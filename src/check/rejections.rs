@@ -19,7 +19,28 @@ use crate::report::fix::{drop_word, give, move_to_front, rename_option, say};
 use crate::report::{self, Place, Problem, Rule, Severity, Wanted, When, nearest};
 
 pub(super) const RULES: &[Check] = &[
-    Check::code(Rule::Argument, Severity::Error, When::Start, argument),
+    Check::code(Rule::Argument, Severity::Error, When::Start, |subject, found| {
+        let last = subject.job.command_line().last().and_then(|word| word.to_str());
+        if last.is_some_and(|word| !word.is_empty() && word.trim().is_empty()) {
+            let is_closed = matches!(subject.job.trainer.arguments.parser, ArgumentParser::Recorded { .. });
+            found.problem(Severity::error_if(is_closed), report::only_a_space());
+        }
+        let Some(reading) = reading(subject) else { return };
+        let versions = reading.parser.versions(subject.job.python.as_ref());
+        for rejected in reading.parser.rejected(&reading.words, &versions) {
+            report_rejection(&reading, &rejected, &versions, subject, found);
+        }
+        // argparse reads no options after it.
+        let dashes = reading.words.iter().position(|word| word == "--").filter(|_| !reading.parser.mapping);
+        if dashes.is_some_and(|at| at + 1 < reading.words.len()) {
+            let what = format!("{} reads no options after `--`", versions.first());
+            let severity = Severity::error_if(reading.closed && versions.certain());
+            found.at([Place::option("--", "")], what, move_to_front("--")).severity = severity;
+        }
+        if reading.plain {
+            report_refusals(&reading.parser, &versions, subject, found);
+        }
+    }),
     Check::code(Rule::ArgumentMissing, Severity::Error, When::Start, |subject, found| {
         let is_missing = |refusal: &Block| refusal.needed().is_some_and(|name| subject.job.args.list(name).is_none());
         let mut missing = refusals::all(subject.job.trainer).filter(is_missing).peekable();
@@ -76,29 +97,6 @@ struct Reading<'a> {
     plain: bool,
 }
 
-fn argument(subject: &Subject, found: &mut Findings) {
-    let last = subject.job.command_line().last().and_then(|word| word.to_str());
-    if last.is_some_and(|word| !word.is_empty() && word.trim().is_empty()) {
-        let is_closed = matches!(subject.job.trainer.arguments.parser, ArgumentParser::Recorded { .. });
-        found.problem(Severity::error_if(is_closed), report::only_a_space());
-    }
-    let Some(reading) = reading(subject) else { return };
-    let versions = reading.parser.versions(subject.job.python.as_ref());
-    for rejected in reading.parser.rejected(&reading.words, &versions) {
-        report_rejection(&reading, &rejected, &versions, subject, found);
-    }
-    // argparse reads no options after it.
-    let dashes = reading.words.iter().position(|word| word == "--").filter(|_| !reading.parser.mapping);
-    if dashes.is_some_and(|at| at + 1 < reading.words.len()) {
-        let what = format!("{} reads no options after `--`", versions.first());
-        let severity = Severity::error_if(reading.closed && versions.certain());
-        found.at([Place::option("--", "")], what, move_to_front("--")).severity = severity;
-    }
-    if reading.plain {
-        report_refusals(&reading.parser, &versions, subject, found);
-    }
-}
-
 fn report_refusals(parser: &Parser, versions: &Versions, subject: &Subject, found: &mut Findings) {
     for refusal in refusals::all(subject.job.trainer) {
         let is_left_out = |name: &str| parser.is_left_out(name, subject.job.args.words());
@@ -138,18 +136,15 @@ fn reading<'a>(subject: &'a Subject) -> Option<Reading<'a>> {
             let closed = matches!(unknown, UnknownOptions::Refused(unless) if !unless(&job.args, subject.host));
             Some(Reading { parser, words, closed, plain: true })
         }
-        ArgumentParser::Script if job.trainer.is_hf() && job.run_file.is_none() => of_script(subject),
+        ArgumentParser::Script if job.trainer.is_hf() && job.run_file.is_none() => {
+            let flow = job.flow()?;
+            let parser = flow.parser()?;
+            // The script has no code that changes the arguments while they are read.
+            let plain = !flow.has(&["__post_init__", "set_defaults"]);
+            Some(Reading { words: Cow::Borrowed(job.command_line()), closed: parser.closed, plain, parser })
+        }
         ArgumentParser::Script | ArgumentParser::Unrecorded => None,
     }
-}
-
-fn of_script<'a>(subject: &'a Subject) -> Option<Reading<'a>> {
-    let words = Cow::Borrowed(subject.job.command_line());
-    let flow = subject.job.flow()?;
-    let parser = flow.parser()?;
-    // The script has no code that changes the arguments while they are read.
-    let plain = !flow.has(&["__post_init__", "set_defaults"]);
-    Some(Reading { words, closed: parser.closed, plain, parser })
 }
 
 fn report_rejection(

@@ -15,7 +15,12 @@ use crate::report::{Rule, Severity, When, nearest};
 pub(super) const RULES: &[Check] = &[
     Check::code(Rule::WrongType, Severity::Error, When::Parse, |subject, found| {
         judge(subject, found, ValueFault::Type);
-        unlisted(subject, found);
+        for (key, does, wrong) in UNLISTED {
+            if let Some(value) = wrong(subject) {
+                let value = if value.is_object() { "an object".to_string() } else { value.to_string() };
+                found.key(&[key], format!("`{key}` is {value}, but DeepSpeed {does}"), unset(key));
+            }
+        }
     }),
     Check::code(Rule::WrongValue, Severity::Error, When::Parse, |subject, found| {
         judge(subject, found, ValueFault::Value);
@@ -131,15 +136,6 @@ const UNLISTED: &[Unlisted] = &[
 
 const CLOCK: &str = "wall_clock_breakdown";
 const FLOPS: &str = "flops_profiler.enabled";
-
-fn unlisted(subject: &Subject, found: &mut Findings) {
-    for (key, does, wrong) in UNLISTED {
-        if let Some(value) = wrong(subject) {
-            let value = if value.is_object() { "an object".to_string() } else { value.to_string() };
-            found.key(&[key], format!("`{key}` is {value}, but DeepSpeed {does}"), unset(key));
-        }
-    }
-}
 
 /// `a | b` also works for two objects.
 fn only_object<'a>(subject: &Subject<'a>, key: &str, other: &str) -> Option<&'a Value> {

@@ -13,9 +13,10 @@ use crate::report::{Place, Problem, Rule, Severity, When};
 
 pub(super) const RULES: &[Check] = &[
     Check::code(Rule::DeadVariable, Severity::Warning, When::Silent, |subject, found| {
-        for name in DEAD {
+        // Found in documents, read by no program.
+        for name in ["DS_PIPE_RESERVE", "DS_SKIP_UNUSED_PARAMETERS", "DS_REUSE_BUFFERS", "DS_USE_CUDA_TILING"] {
             if let Some(value) = subject.variable(name) {
-                found.at([Place::variable(*name, value)], format!("nothing reads `{name}`"), unset_variable(name));
+                found.at([Place::variable(name, value)], format!("nothing reads `{name}`"), unset_variable(name));
             }
         }
         let (old, new) = ALLOCATOR_CONF;
@@ -139,9 +140,6 @@ pub(super) const RULES: &[Check] = &[
         }
     }),
 ];
-
-/// Found in documents, read by no program.
-const DEAD: &[&str] = &["DS_PIPE_RESERVE", "DS_SKIP_UNUSED_PARAMETERS", "DS_REUSE_BUFFERS", "DS_USE_CUDA_TILING"];
 
 const ALLOCATOR_CONF: (&str, &str) = (vars::PYTORCH_CUDA_ALLOC_CONF, vars::PYTORCH_ALLOC_CONF);
 /// Since then torch reads the new name, if the old one is not set.

@@ -100,7 +100,13 @@ fn requested(asked: &Sourced<Launcher>, job: &Job, topology: &Topology) -> Resul
         ),
         (Role::Starter, launcher) => {
             match launcher {
-                Launcher::Direct if !opaque => check_one_process(asked, topology)?,
+                Launcher::Direct if !opaque => {
+                    if let Some(world) = topology.world_size.as_ref().filter(|world| world.value > 1) {
+                        let what = format!("`direct` starts one process, not {}", world.value);
+                        let fixes = give("--launcher", "torchrun").or(give("--nproc-per-node", 1));
+                        return Err(Problem::error(Rule::Launcher, what).at(asked).at(&world.from).fix(fixes));
+                    }
+                }
                 Launcher::Deepspeed => deepspeed::check(asked, topology)?,
                 Launcher::Local => local::check(asked, topology)?,
                 _ => {}
@@ -127,17 +133,6 @@ fn starts_ranks_itself(job: &Job) -> Problem {
     };
     let what = format!("`{program}` {starts}: another launcher would start them twice");
     Problem::error(Rule::Launcher, what).at(program).fix(fix)
-}
-
-fn check_one_process(asked: &Sourced<Launcher>, topology: &Topology) -> Result<(), Problem> {
-    match &topology.world_size {
-        Some(world) if world.value > 1 => {
-            let what = format!("`direct` starts one process, not {}", world.value);
-            let fixes = give("--launcher", "torchrun").or(give("--nproc-per-node", 1));
-            Err(Problem::error(Rule::Launcher, what).at(asked).at(&world.from).fix(fixes))
-        }
-        _ => Ok(()),
-    }
 }
 
 /// Everything in front of the trainer's arguments.

@@ -59,17 +59,16 @@ fn may_name_config(source: &ScriptSource, made: &[&str], command: &ParsedCommand
     let options: Option<Vec<bool>> = hf::config_options().map(|name| flow.has_option(name)).collect();
     match options {
         _ if flow.set_at("deepspeed").is_some() => true,
-        Some(options) => options.contains(&true) || unpacks && settings_name_config(source, command, host),
+        Some(options) => {
+            // The script, or a file that the command names, has the key `deepspeed`.
+            let files = command.args.iter().filter(|word| run_file::is_one(Path::new(word)));
+            let mut texts = files.filter_map(|file| reading::text_if_any(&host.absolute(Path::new(file))));
+            let has_key = || ["\"deepspeed\"", "'deepspeed'"].iter().any(|key| source.mentions(key));
+            options.contains(&true) || unpacks && (has_key() || texts.any(|text| text.contains("deepspeed")))
+        }
         // The parser is not seen, so any line that mentions DeepSpeed may be about a config.
         None => {
             unpacks || source.text.lines().any(|line| line.contains("deepspeed") && !line.trim_start().starts_with('#'))
         }
     }
-}
-
-/// The script, or a file that the command names, has the key `deepspeed`.
-fn settings_name_config(source: &ScriptSource, command: &ParsedCommand, host: &Host) -> bool {
-    let files = command.args.iter().filter(|word| run_file::is_one(Path::new(word)));
-    let mut texts = files.filter_map(|file| reading::text_if_any(&host.absolute(Path::new(file))));
-    source.mentions("\"deepspeed\"") || source.mentions("'deepspeed'") || texts.any(|text| text.contains("deepspeed"))
 }

@@ -294,7 +294,14 @@ impl ExistingLauncher {
     /// place.
     pub(crate) fn argv(&self, context: &LaunchContext<'_>, config: Option<&OsStr>) -> Vec<OsString> {
         let job = context.job;
-        let mut words = self.program_words(context);
+        // A front end behind a console script needs the interpreter of that script.
+        let mut words = if job.rewritten && job.python.is_some() {
+            self.spec.words(context)
+        } else {
+            let path = context.host.find_program(&self.program[0]);
+            let first = path.map_or_else(|| self.program[0].clone(), PathBuf::into_os_string);
+            [&[first], &self.program[1..]].concat()
+        };
         let to_launcher = config.filter(|_| self.is_given_config(job));
         let mut flags = self.flags.clone();
         if let Some(config) = to_launcher {
@@ -334,17 +341,5 @@ impl ExistingLauncher {
         let others = self.other_flags(flags).map(|(theirs, flag)| (theirs, Some(flag.value)));
         let all = [(self.spec.rank_options[0], asked)].into_iter().chain(others);
         option_words(all.filter(|(theirs, _)| !self.args.is_given(theirs))).collect()
-    }
-
-    /// A front end behind a console script needs the interpreter of that script.
-    fn program_words(&self, context: &LaunchContext<'_>) -> Vec<OsString> {
-        if context.job.rewritten && context.job.python.is_some() {
-            return self.spec.words(context);
-        }
-        let mut program = self.program.clone();
-        if let Some(path) = context.host.find_program(&program[0]) {
-            program[0] = path.into_os_string();
-        }
-        program
     }
 }

@@ -109,7 +109,10 @@ fn flags(topology: &Topology, host: &Host) -> Vec<OsString> {
 /// In a job with GPUs per task, srun would give the one task of a machine only the share of one.
 pub fn gpus_of_all_tasks(host: &Host) -> Option<String> {
     let tasks = several_tasks(host)?;
-    let each = gpus_per_task(host)?;
+    // `2`, `a100:2`, or, in newer versions, `cpu=4,gres/gpu:a100=2`.
+    let in_list = |part: &str| part.strip_prefix("gres/gpu")?.rsplit(['=', ':']).next()?.parse().ok();
+    let plain = host.nonempty_var(vars::SLURM_GPUS_PER_TASK).and_then(requested_gpus);
+    let each = plain.or_else(|| host.nonempty_var(vars::SLURM_TRES_PER_TASK)?.split(',').find_map(in_list))?;
     if let [(tasks, _)] = tasks[..] {
         return Some(format!("--gres=gpu:{}", tasks.checked_mul(each)?));
     }
@@ -120,15 +123,6 @@ pub fn gpus_of_all_tasks(host: &Host) -> Option<String> {
 fn several_tasks(host: &Host) -> Option<Vec<(u32, u32)>> {
     let tasks = node_counts(host.nonempty_var(vars::SLURM_TASKS_PER_NODE)?)?;
     tasks.iter().any(|(tasks, _)| *tasks > 1).then_some(tasks)
-}
-
-/// `2`, `a100:2`, or, in newer versions, `cpu=4,gres/gpu:a100=2`.
-fn gpus_per_task(host: &Host) -> Option<u32> {
-    if let Some(gpus) = host.nonempty_var(vars::SLURM_GPUS_PER_TASK).and_then(requested_gpus) {
-        return Some(gpus);
-    }
-    let mut parts = host.nonempty_var(vars::SLURM_TRES_PER_TASK)?.split(',');
-    parts.find_map(|part| part.strip_prefix("gres/gpu")?.rsplit(['=', ':']).next()?.parse().ok())
 }
 
 /// Variables that would give the one task of a machine only the share of one.
