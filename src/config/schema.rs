@@ -15,11 +15,8 @@ pub(crate) use coercion::{is_true, is_whole, real, truth, whole};
 pub use json_schema::definitions;
 use keys::{at, columns, lines_from};
 pub(crate) use keys::{name_of, names_below};
+use value_type::{PYDANTIC_2, ValueRange, ValueType, is_flag};
 pub use value_type::{UnknownKeys, ValueFault};
-use value_type::{ValueRange, ValueType, is_flag};
-
-/// DeepSpeed's models before this version are those of pydantic 1.
-const PYDANTIC_2: Version = Version([0, 15, 0]);
 
 const VERSIONS: Table = Table(include_str!("../recorded/deepspeed-versions.txt"));
 

@@ -4,11 +4,12 @@ use std::ffi::{OsStr, OsString};
 
 use serde_json::Value;
 
+use super::decision::{Plan, TrainerFacts};
 use super::diagnostics::Diagnostics;
 use super::forwarded_env::{self, ForwardedEnv};
 use super::launch_env::EnvironmentInputs;
 use super::planned_config::{FileKind, PlannedConfig};
-use super::{Plan, TrainerFacts, asked_config, print};
+use super::{asked_config, print};
 use crate::base::shell;
 use crate::base::source::Sourced;
 use crate::check::{self, Derived, Subject, machine};

@@ -6,9 +6,9 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use super::decision::{Plan, TrainerFacts};
 use super::launch_env::{Environment, Setting};
 use super::planned_config::{FileKind, PlannedConfig};
-use super::{Plan, TrainerFacts};
 use crate::base::layout::{TextTable, escape_controls};
 use crate::base::shell::{Run, printed, quoted, runs};
 use crate::base::source::Sourced;

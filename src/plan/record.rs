@@ -8,8 +8,8 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::{Map, Value, json};
 
+use super::decision::{Plan, Record};
 use super::planned_config::files_read;
-use super::{Plan, Record};
 use crate::base::bytes::fnv1a;
 use crate::base::shell::quoted;
 use crate::base::source::Sourced;

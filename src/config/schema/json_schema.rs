@@ -3,8 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::PYDANTIC_2;
-use super::value_type::{TYPES, ValueRange, ValueType};
+use super::value_type::{PYDANTIC_2, TYPES, ValueRange, ValueType};
 use crate::base::recorded::Version;
 use crate::config::patch;
 

@@ -8,6 +8,10 @@ use serde_json::{Value, json};
 
 use super::coercion::{can_be_int, count, is_true, real, scale, truth, whole};
 use crate::base::python_value::number;
+use crate::base::recorded::Version;
+
+/// DeepSpeed's models before this version are those of pydantic 1.
+pub(super) const PYDANTIC_2: Version = Version([0, 15, 0]);
 
 /// What messages call the types, and their JSON Schemas.
 pub(super) const TYPES: &str = include_str!("types.txt");
