@@ -72,7 +72,8 @@ fn is_stopped(pid: Pid) -> bool {
     stat.rsplit_once(") ").is_some_and(|(_, state)| state.starts_with('T'))
 }
 
-fn is_ignored(signal: Signal) -> bool {
+/// Of those that run the tests in the background of a script, SIGINT is.
+pub(crate) fn is_ignored(signal: Signal) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
     u64::from_str_radix(mask.trim(), 16).unwrap() >> (signal as i32 - 1) & 1 == 1

@@ -5,13 +5,12 @@ use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::thread;
-use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
+use crate::local::{is_ignored, until};
 use crate::sandbox::{Run, SWIFT, Sandbox, ZLAUNCH, start};
 
 const OPTIONS: &[&str] = &["--nproc-per-node", "2", "--deepspeed", "zero2"];
@@ -210,17 +209,13 @@ fn it_is_rank_0_of_all_machines_behind_a_prefix_too() {
 fn it_ends_with_zlaunch() {
     let sandbox = sandbox("touch \"$folder/started\"; (setsid sleep 1000 &); sleep 1000");
     let folders = || fs::read_dir(sandbox.path("tmp")).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
-    for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGKILL] {
+    for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGKILL].into_iter().filter(|signal| !is_ignored(*signal)) {
         let mut command = sandbox.command([&["rehearse"], OPTIONS, &["--"], SWIFT].concat());
         let mut zlaunch = start(command.stdout(Stdio::null()).stderr(Stdio::null()));
-        while !folders().iter().any(|folder| folder.join("started").exists()) {
-            thread::sleep(Duration::from_millis(10));
-        }
+        until("started", || folders().iter().any(|folder| folder.join("started").exists()));
         kill(Pid::from_raw(zlaunch.id().cast_signed()), signal).unwrap();
         assert_eq!(zlaunch.wait().unwrap().signal(), Some(signal as i32));
-        while !folders().is_empty() {
-            thread::sleep(Duration::from_millis(10));
-        }
+        until("removed", || folders().is_empty());
     }
 }
 

@@ -172,6 +172,8 @@ def by_all(function, zlaunch, *given):
 
 def main():
     options = Arguments(__doc__, "bin", "names").parse_args()
+    # Who runs this in the background of a script has SIGINT ignored, and every process that it starts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     checks = Checks(options.names)
     for level in LEVELS:
         for end in ENDS if level == "sandboxed" else ENDS[:1]:
