@@ -1,5 +1,7 @@
 //! The net under the table of engines: a tool that is not in it is seen by how it calls its numbers.
 
+use std::ffi::OsString;
+
 use super::engines::table;
 use super::problems::place_unknown;
 use super::rendezvous::is_loopback;
@@ -24,7 +26,8 @@ const OF_TORCH: &str = "LOCAL GROUP ROLE PET";
 pub(super) fn counted_by_another(host: &Host) -> Option<Problem> {
     let number = |name: &str| host.nonempty_var(name).and_then(|value| value.trim().parse::<u64>().ok());
     let several = |name: &str| number(name).filter(|machines| *machines > 1);
-    let names = || host.env.keys().filter_map(|name| name.to_str());
+    let is_number = |value: &OsString| value.as_encoded_bytes().first().is_some_and(u8::is_ascii_digit);
+    let names = || host.env.iter().filter(|(_, value)| is_number(value)).filter_map(|(name, _)| name.to_str());
     let is_known = |name: &str| table::all().any(|block| block.env_prefixes().any(|prefix| name.starts_with(prefix)));
     let bare = has(BARE_COUNTS).find_map(|count| {
         let machines = several(count)?;

@@ -43,7 +43,11 @@ class Lab:
         (stub / "bin").mkdir()
         (stub / "bin/python3").write_text(f'#!/bin/sh\nexec {sys.executable} {HERE}/probe.py --stub "$@"\n')
         (stub / "bin/python3").chmod(0o755)
-        # What the documented batch files start.
+        # What the documented batch files start, and what that needs.
+        for name, version in (("deepspeed", "0.19.8"), ("transformers", "5.19.0")):
+            (stub / f"lib/python3.11/site-packages/{name}").mkdir()
+            (stub / f"lib/python3.11/site-packages/{name}/__init__.py").touch()
+            (stub / f"lib/python3.11/site-packages/{name}-{version}.dist-info").mkdir()
         (stub / "lib/python3.11/site-packages/swift/cli").mkdir(parents=True)
         (stub / "lib/python3.11/site-packages/swift/cli/sft.py").touch()
         (stub / "bin/swift").write_text(f"#!{stub}/bin/python3\n")
