@@ -28,6 +28,7 @@ import re
 import runpy
 import select
 import shutil
+import signal
 import socket
 import sys
 import tempfile
