@@ -12,9 +12,11 @@ use crate::report::fix::{say, set, unset};
 use crate::report::{Place, Rule, Severity, When};
 
 pub(super) const RULES: &[Check] = &[
-    Check::code(Rule::NoEffect, Severity::Warning, When::Silent, |_, found| ineffective(found)),
+    Check::code(Rule::NoEffect, Severity::Warning, When::Silent, |_, found| {
+        ineffective(found, include_str!("effects.txt"));
+    }),
     Check::code(Rule::IdleKey, Severity::Note, When::Silent, |subject, found| {
-        ineffective(found);
+        ineffective(found, include_str!("idle.txt"));
         let mut keys = subject.keys().iter().filter(|key| key.path.starts_with("zero_optimization.stage3_"));
         if let Some(key) = keys.next().filter(|_| subject.stage_is(&[0, 1, 2])) {
             let what = format!("`{}` and similar keys only act at stage 3", key.path);
@@ -84,14 +86,12 @@ pub(super) const RULES: &[Check] = &[
     }),
 ];
 
-/// The keys of `effects.txt` that this rule reports.
-fn ineffective(found: &mut Findings) {
-    let (subject, rule) = (found.subject, found.check.rule);
-    for block in rows::blocks(include_str!("effects.txt")).map(Block::of) {
+fn ineffective(found: &mut Findings, table: &'static str) {
+    let subject = found.subject;
+    for block in rows::blocks(table).map(Block::of) {
         let key = block.name;
-        let is_its = || (block.text("rule") == Rule::IdleKey.name()) == (rule == Rule::IdleKey);
         let is_given = subject.get(key).is_some_and(|value| !value.is_null() && value != "auto");
-        if is_given && is_its() && block.holds(subject, |_| false) {
+        if is_given && block.holds(subject, |_| false) {
             let fixes = Some(block.joined_fixes()).filter(|fixes| !fixes.0.is_empty());
             let what = format!("`{key}` has no effect here: {}", block.text("why"));
             found.key(&[key], what, fixes.unwrap_or_else(|| unset(key).into()));
