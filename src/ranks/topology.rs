@@ -105,7 +105,10 @@ impl Topology {
         match &self.role {
             Role::Task(task) => task.rank.value == 0,
             Role::Rank { first } => *first,
-            Role::Starter | Role::Shell { .. } => self.node_rank.value == 0,
+            // Alone, every machine is the first, whatever number it has elsewhere.
+            Role::Starter | Role::Shell { .. } => {
+                self.node_rank.value == 0 || self.nnodes.as_ref().is_some_and(|nnodes| nnodes.value == 1)
+            }
         }
     }
 

@@ -107,6 +107,17 @@ fn is_warned(run: &Run) -> bool {
     ["contradicts-scheduler", "not-understood"].iter().any(|rule| run.stderr.contains(&format!("warning[{rule}]")))
 }
 
+/// Alone none of the commands is refused, so that what refuses them in a job is the job.
+#[test]
+fn without_a_job_every_command_is_planned() {
+    let sandbox = sandbox();
+    for command in COMMANDS.iter().chain(WARNED) {
+        let words = ["-n", "--format", "json", "--"].into_iter().chain(command.split(' '));
+        let run = sandbox.answer_with(words, &BTreeMap::new());
+        assert!(run.status == Some(0) && !run.stderr.contains("contradicts-scheduler"), "{command}: {run:?}");
+    }
+}
+
 fn sandbox() -> Sandbox {
     let mut sandbox = Sandbox::new();
     sandbox.var("CUDA_VISIBLE_DEVICES", "0,1,2,3,4,5,6,7");

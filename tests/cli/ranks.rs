@@ -345,6 +345,23 @@ fn a_launcher_that_is_not_told_of_the_machines_is_refused() {
         "accelerate launch --num_machines 1 --num_processes 2 x.py",
     ] {
         let command: Vec<&str> = said.split(' ').collect();
-        assert_eq!(sandbox.launch(&["-n", "--deepspeed", "zero2"], &command).status, Some(0), "{said}");
+        let run = sandbox.launch(&["-n", "--deepspeed", "zero2"], &command);
+        // What contradicts the job is told: one machine of two, or the second one that starts the ranks of both.
+        let is_told = run.stderr.contains("contradicts-scheduler");
+        assert_eq!(
+            (run.status, is_told),
+            (Some(0), !said.starts_with("torchrun --nnodes 2") && !said.contains("c10d")),
+            "{run:?}"
+        );
     }
+    let run = sandbox.launch(&["-n", "--hostfile", "h"], &["python", "x.py"]);
+    assert!(
+        run.stderr.contains("says machine 1 of 2: the ranks of a hostfile are started from one machine"),
+        "{run:?}"
+    );
+    // Beside the number in the command, another one for zlaunch would be refused.
+    let alone = Sandbox::new();
+    let run = alone.launch(&["-n"], &["torchrun", "--nnodes", "2", "x.py"]);
+    run.refused(&["which of the 2 machines this is", "--node_rank I"]);
+    assert!(!run.stderr.contains("--nnodes 1"), "{run:?}");
 }

@@ -99,8 +99,11 @@ impl ExistingLauncher {
     pub(crate) fn weigh(&self, flags: &RankFlags, host: &Host) -> Option<Result<Vec<Problem>, Vec<Problem>>> {
         let [_, nnodes_option, rank_option, ..] = self.spec.rank_options;
         let mut stated = self.rank_flags(flags, host);
-        // A range of machines is torchrun's own.
-        let Some(nnodes) = stated.nnodes.clone() else { return Some(Ok(Vec::new())) };
+        let Some(nnodes) = stated.nnodes.clone() else {
+            // A range of machines is torchrun's own. DeepSpeed starts the machines of a hostfile from one of them.
+            let is_hostfile = self.spec.launcher == deepspeed::SPEC.launcher;
+            return Some(Ok(if is_hostfile { Topology::started_elsewhere(host) } else { Vec::new() }));
+        };
         let is_typed = flags.nnodes.is_some() || self.args.is_given(nnodes_option) && nnodes.from != Source::Default;
         if nnodes.value == 1 && !is_typed {
             return None;
@@ -109,7 +112,9 @@ impl ExistingLauncher {
         if nnodes.value > 1 && stated.node_rank.is_none() && !(self.spec.numbers_machines)(&self.args, host) {
             let what = format!("nothing says which of the {} machines this is: each would be number 0", nnodes.value);
             let fix = give(format!("--{rank_option}"), "I").remark(format!("for `{}`, on each machine", self.name()));
-            return Some(Err(Problem::error(Rule::Ranks, what).at(&nnodes).fix(fix.or(alone())).into()));
+            // Beside a number in the command, our own would contradict it.
+            let fixes = if self.args.is_given(nnodes_option) { fix.into() } else { fix.or(alone()) };
+            return Some(Err(Problem::error(Rule::Ranks, what).at(&nnodes).fix(fixes).into()));
         }
         Some(if is_typed { Ok(Topology::against_words(&stated, host)) } else { Topology::weigh_file(&stated, host) })
     }

@@ -22,9 +22,7 @@ pub(super) const SPEC: LauncherSpec = LauncherSpec {
     count_meaning: CountMeaning::PerNodeOrWord,
     counts,
     numbers_machines: |args, host| {
-        let backend = args.text("rdzv_backend").map(|backend| backend.value);
-        let backend = backend.or_else(|| host.nonempty_var("PET_RDZV_BACKEND").map(str::to_string));
-        backend.is_some_and(|backend| backend != "static")
+        stated("rdzv_backend", "PET_RDZV_BACKEND", args, host).is_some_and(|backend| backend.value != "static")
     },
 };
 
@@ -61,13 +59,16 @@ fn output(context: &LaunchContext<'_>) -> Vec<OsString> {
     option_words([("log_dir", folder), (both, is_asked.then(|| "3".into()))]).collect()
 }
 
+/// An option, or the variable that torchrun reads without it.
+fn stated(name: &str, variable: &str, args: &Args, host: &Host) -> Option<Sourced<String>> {
+    let from = || Source::Variable(variable.to_string());
+    args.text(name).or_else(|| host.nonempty_var(variable).map(|value| Sourced::new(value.to_string(), from())))
+}
+
 /// By default torchrun starts one process on one machine. A range of machines leaves their number open. Alone on this
 /// machine it waits in vain for the others of PET_NNODES (seen, torch 2.15), so that does not say where they are.
 fn counts(flags: RankFlags, args: &Args, host: &Host) -> RankFlags {
-    let stated = |name: &str, variable: &str| {
-        let from = || Source::Variable(variable.to_string());
-        args.text(name).or_else(|| host.nonempty_var(variable).map(|value| Sourced::new(value.to_string(), from())))
-    };
+    let stated = |name: &str, variable: &str| stated(name, variable, args, host);
     let nproc_per_node = match stated("nproc_per_node", vars::PET_NPROC_PER_NODE) {
         Some(text) => text.value.parse().ok().map(|count| Sourced::new(count, text.from)),
         None => Some(default(Processes::Count(1))),
@@ -79,9 +80,7 @@ fn counts(flags: RankFlags, args: &Args, host: &Host) -> RankFlags {
         }
         _ => Some(default(1)),
     };
-    let node_rank = flags.node_rank.or_else(|| {
-        let number = host.nonempty_var(vars::PET_NODE_RANK)?.trim().parse().ok()?;
-        Some(Sourced::new(number, Source::Variable(vars::PET_NODE_RANK.to_string())))
-    });
+    let node_rank = stated("node_rank", vars::PET_NODE_RANK);
+    let node_rank = node_rank.and_then(|text| Some(Sourced::new(text.value.trim().parse().ok()?, text.from)));
     RankFlags { nnodes, node_rank, nproc_per_node, ..flags }
 }

@@ -15,7 +15,8 @@ use super::problems::{
 use super::rendezvous::{Rendezvous, is_loopback};
 use super::unused_env::{uncounted_machines, unused_variables};
 use super::variables::{
-    NNODES, NODE_RANK, Processes, RANK_VARIABLES, RankFlags, VariableReader, all_are_set, any_is_set, check, text,
+    NNODES, NODE_RANK, Processes, RANK_VARIABLES, RankFlags, VariableReader, all_are_set, any_is_set, check,
+    machines_of, text,
 };
 use super::{Role, Topology, engines};
 use crate::base::source::{Source, Sourced};
@@ -49,6 +50,11 @@ impl Topology {
     pub(crate) fn against_words(words: &RankFlags, host: &Host) -> Vec<Problem> {
         let Some(nnodes) = &words.nnodes else { return Vec::new() };
         Evidence::collect(host).against(nnodes, words.node_rank.as_ref(), true)
+    }
+
+    /// What says that the machines of a hostfile are started by another one.
+    pub(crate) fn started_elsewhere(host: &Host) -> Vec<Problem> {
+        Evidence::collect(host).against_hostfile().into_iter().collect()
     }
 
     /// Refuses what a file of the launcher in the command says about machines, if all other evidence does not agree.
@@ -116,7 +122,8 @@ impl Inputs<'_> {
         if ranked && let Some(file) = &self.hosts.hostfile {
             let is_task = engine.is_some_and(|(_, allocation)| matches!(allocation.placement, Placement::Rank(_)));
             if existing.is_none() && !is_task {
-                return self.ranks_of_hostfile(file);
+                let topology = self.ranks_of_hostfile(file)?;
+                return Ok(Topology { notes: evidence.against_hostfile().into_iter().collect(), ..topology });
             }
             // One of many ranks cannot start the others. A variable may be set for a whole site, so it gives way.
             if file.from.is_flag() {
@@ -200,9 +207,7 @@ impl Inputs<'_> {
         }
         check(variables.problems)?;
         let nnodes = world.as_ref().zip(local.as_ref()).and_then(|(world, local)| {
-            let machines = u32::try_from(world.value / u64::from(local.value)).ok()?;
-            let divides = u64::from(machines) * u64::from(local.value) == world.value;
-            divides.then(|| Sourced::new(machines, world.from.clone()))
+            Some(Sourced::new(machines_of(world.value, local.value.into())?, world.from.clone()))
         });
         Ok(Some(Topology {
             world_size: world,

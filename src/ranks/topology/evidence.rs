@@ -8,11 +8,11 @@ use super::engines::table::{Block, Variable};
 use super::engines::{Answer, answers};
 use super::net::{counted_by_another, foreign_address};
 use super::problems::{alone, place_flags};
-use super::variables::{NNODES, NODE_RANK, RANK_VARIABLES, RankFlags, VariableReader, text};
+use super::variables::{NNODES, NODE_RANK, RANK_VARIABLES, RankFlags, VariableReader, machines_of, text};
 use crate::base::source::Sourced;
 use crate::base::vars;
 use crate::host::Host;
-use crate::report::fix::{drop_word, give, run};
+use crate::report::fix::{drop_word, give, run, say};
 use crate::report::{Place, Problem, Rule};
 
 pub(super) struct Evidence(Vec<Piece>);
@@ -101,6 +101,16 @@ impl Evidence {
         warnings.collect()
     }
 
+    /// Warns if this is not the first machine, where one machine starts the ranks of all: the first would do the same.
+    pub(super) fn against_hostfile(&self) -> Option<Problem> {
+        let is_later = |piece: &&Piece| piece.index.as_ref().is_some_and(|index| index.value > 0);
+        let piece = self.judged().find(is_later)?;
+        let what =
+            format!("{} says {}: the ranks of a hostfile are started from one machine", piece.by, piece.in_words());
+        let fix = say("start it on the first machine only, or without the hostfile on each");
+        Some(piece.locate(Problem::warning(Rule::ContradictsScheduler, what)).fix(fix))
+    }
+
     /// The engine that places this process: of several, the first that knows which machine this is.
     pub(super) fn engine(&self) -> Option<(&'static str, &Allocation)> {
         let engines = || self.judged().filter_map(|piece| Some((piece.engine.as_ref()?.0.name(), piece.allocation()?)));
@@ -157,12 +167,14 @@ impl Piece {
     /// RANK and WORLD_SIZE. Without LOCAL_RANK they can count machines or ranks.
     fn of_ranks(host: &Host) -> Option<Self> {
         let (rank, world) = (number(vars::RANK, host)?, number(vars::WORLD_SIZE, host)?);
-        let each = number(vars::LOCAL_WORLD_SIZE, host).filter(|each| each.value > 0 && world.value % each.value == 0);
-        let divided = each.as_ref().map(|each| world.value / each.value);
-        let machines = number(vars::GROUP_WORLD_SIZE, host).map(|groups| groups.value).or(divided);
-        let machines = if world.value == 1 { Some(1) } else { machines };
-        let here = |number: u64| Some(Sourced::new(u32::try_from(number).ok()?, world.from.clone()));
+        let each = number(vars::LOCAL_WORLD_SIZE, host).map(|each| each.value);
+        let divided = each.and_then(|each| machines_of(world.value, each));
+        let groups = number(vars::GROUP_WORLD_SIZE, host).and_then(|groups| u32::try_from(groups.value).ok());
+        let machines = if world.value == 1 { Some(1) } else { groups.or(divided) };
+        let here = |number: u32| Sourced::new(number, world.from.clone());
         let by_torchrun = host.nonempty_var(vars::GROUP_RANK).is_some();
+        let each = each.filter(|_| divided.is_some() && !by_torchrun);
+        let index = each.and_then(|each| u32::try_from(rank.value / each).ok());
         let missing = if world.value == 1 || host.nonempty_var(vars::LOCAL_RANK).is_some() {
             Vec::new()
         } else {
@@ -173,8 +185,8 @@ impl Piece {
         };
         Some(Piece {
             by: vars::RANK.into(),
-            count: machines.and_then(here),
-            index: each.filter(|_| !by_torchrun).and_then(|each| here(rank.value / each.value)),
+            count: machines.map(here),
+            index: index.map(here),
             rank: Some(rank),
             world: Some(world),
             by_torchrun,

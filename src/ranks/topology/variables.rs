@@ -62,6 +62,12 @@ pub(super) const RANK_VARIABLES: [&str; 3] = [vars::RANK, vars::LOCAL_RANK, vars
 /// torchrun sets these for each rank, and no engine does.
 pub(super) const STARTED_BY_TORCHRUN: [&str; 3] = [vars::LOCAL_WORLD_SIZE, vars::GROUP_RANK, vars::TORCHELASTIC_RUN_ID];
 
+/// The machines of so many ranks, if each has `local` of them.
+pub(super) fn machines_of(world: u64, local: u64) -> Option<u32> {
+    let machines = world.checked_div(local).filter(|machines| machines * local == world)?;
+    u32::try_from(machines).ok()
+}
+
 pub(super) fn all_are_set(names: &[&str], host: &Host) -> bool {
     names.iter().all(|name| host.nonempty_var(name).is_some())
 }
