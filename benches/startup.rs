@@ -106,7 +106,10 @@ fn main() {
     println!("instructions       {:>9} (dry run)", lab.instructions(&Case::default()));
     let by_cargo = Case { program: Some(PathBuf::from(BUILT_BY_CARGO)), ..Case::default() };
     println!("                   {:>9} (dry run, as `cargo build --release` makes it)", lab.instructions(&by_cargo));
-    println!("                   {:>9} (launch)", lab.instructions(&Case { launched: true, ..Case::default() }));
+    println!(
+        "                   {:>9} (launch)",
+        lab.instructions(&Case { launched: true, status: 127, ..Case::default() })
+    );
     println!("                   {:>9} (a bare exec)", lab.instructions_of_bare());
     growth(&lab);
     hiding_secrets(&lab);
@@ -216,7 +219,8 @@ fn hiding_secrets(lab: &Lab) {
         let wrong: serde_json::Map<_, _> =
             NOT_TEXT.iter().zip(texts).map(|(key, text)| ((*key).to_string(), text.as_str().into())).collect();
         let config = json!({"zero_optimization": wrong}).to_string();
-        Case { template: Some(lab.sandbox.file("ds.json", config).display().to_string()), ..Case::default() }
+        let template = Some(lab.sandbox.file("ds.json", config).display().to_string());
+        Case { template, status: 125, ..Case::default() }
     });
 }
 
@@ -286,6 +290,7 @@ struct Case {
     program: Option<PathBuf>,
     /// Carried out until exec, which fails; else a dry run.
     launched: bool,
+    status: i32,
     /// Instead of the usual one.
     template: Option<String>,
     /// More options of zlaunch.
@@ -301,6 +306,7 @@ impl Default for Case {
         Case {
             program: None,
             launched: false,
+            status: 0,
             template: None,
             options: Vec::new(),
             words: SWIFT.iter().map(ToString::to_string).collect(),
@@ -326,6 +332,7 @@ impl Lab {
         let lab = Lab { sandbox: Sandbox::new(), broken: Sandbox::new(), zlaunch: build_packaged(), valgrind };
         fs::remove_file(lab.sandbox.python()).unwrap();
         fs::remove_file(lab.broken.python()).unwrap();
+        fs::create_dir(lab.path("templates")).unwrap();
         lab.compile("bare", BARE, &["-C", "strip=symbols", "-C", "lto=fat", "-C", "codegen-units=1"]);
         lab.compile("env/bin/python3.11", "fn main() {}", &["-C", "target-feature=+crt-static"]);
         lab
@@ -406,13 +413,16 @@ impl Lab {
             .arg("swift")
             .args(&case.words)
             .envs(case.variables.iter().map(|(name, value)| (name, value)));
-        counted(&mut command)
+        let (count, status) = counted(&mut command);
+        // An error that nobody meant to measure costs less than a launch.
+        assert_eq!(status, Some(case.status), "{command:?}");
+        count
     }
 
     fn instructions_of_bare(&self) -> u64 {
         let mut command = self.callgrind(&self.broken, Path::new("/dev/null"));
         command.arg(self.path("bare")).arg(self.broken.python()).args(SWIFT);
-        counted(&mut command)
+        counted(&mut command).0
     }
 
     fn callgrind(&self, sandbox: &Sandbox, costs: &Path) -> Command {
@@ -422,12 +432,12 @@ impl Lab {
     }
 }
 
-/// What callgrind says at the end.
-fn counted(command: &mut Command) -> u64 {
+/// What callgrind says at the end, and the exit status.
+fn counted(command: &mut Command) -> (u64, Option<i32>) {
     let output = command.stderr(Stdio::piped()).output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     let count = text.lines().find_map(|line| line.split_once("Collected : ")?.1.trim().parse().ok());
-    count.unwrap_or_else(|| panic!("{command:?}\n{text}"))
+    (count.unwrap_or_else(|| panic!("{command:?}\n{text}")), output.status.code())
 }
 
 fn timed(command: &mut Command) -> Duration {
