@@ -110,12 +110,14 @@ fn dashes_of_documents(words: &mut [OsString]) -> Option<Problem> {
 fn ask(words: &[OsString], host: &Host, tools: &'static Tools) -> Result<Requested, clap::Error> {
     let subcommand = tools.named(words.first());
     let words = (subcommand.in_order)(&words[usize::from(!subcommand.name.is_empty())..], host);
-    let (place, options, command) = (subcommand.name, &words[..], described(subcommand).no_binary_name(true));
+    // It is never dropped: that would cost more than reading a short command line.
+    let command = Box::leak(Box::new(described(subcommand).no_binary_name(true)));
+    let (place, options) = (subcommand.name, &words[..]);
     let (problems, warnings) = (Vec::new(), Vec::new());
     let mut reader = Reader { tools, place, words: &words, options, host, problems, warnings, command };
-    let variables = if describes_launch(&reader.command) { reader.words_of_variables() } else { Vec::new() };
-    let matches = reader.command.try_get_matches_from_mut(variables.iter().chain(&words))?;
-    (subcommand.read)(&matches, reader)
+    let variables = if describes_launch(reader.command) { reader.words_of_variables() } else { Vec::new() };
+    let mut matches = reader.command.try_get_matches_from_mut(variables.iter().chain(&words))?;
+    (subcommand.read)(&mut matches, reader)
 }
 
 /// Takes what clap refuses out of the words, or puts it behind the command if it belongs there.

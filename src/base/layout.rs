@@ -135,18 +135,21 @@ pub fn escape_controls(text: &str) -> String {
 }
 
 fn escaped(text: &str, kept: &[char]) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            // Nearly all that is shown.
-            ' '..='~' => shown.push(c),
-            _ if !is_deceptive(c) || kept.contains(&c) => shown.push(c),
-            '\n' => shown += "\\n",
-            '\t' => shown += "\\t",
-            _ => shown.extend(c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}"))),
+    let (mut shown, mut rest) = (String::with_capacity(text.len()), text);
+    // Nearly all that is shown is ASCII.
+    while let Some(at) = rest.bytes().position(|byte| !(b' '..=b'~').contains(&byte)) {
+        shown += &rest[..at];
+        let mut chars = rest[at..].chars();
+        match chars.next() {
+            Some(c) if !is_deceptive(c) || kept.contains(&c) => shown.push(c),
+            Some('\n') => shown += "\\n",
+            Some('\t') => shown += "\\t",
+            Some(c) => shown.extend(c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}"))),
+            None => {}
         }
+        rest = chars.as_str();
     }
-    shown
+    shown + rest
 }
 
 /// A text as one line, without the middle if it is very long.

@@ -74,7 +74,7 @@ pub(crate) struct Subcommand {
     pub(super) arguments: fn(Command) -> Command,
     pub(super) describe: fn(Command) -> Command,
     pub(super) in_order: fn(&[OsString], &Host) -> Vec<OsString>,
-    pub(super) read: fn(&ArgMatches, Reader) -> Result<Requested, clap::Error>,
+    pub(super) read: fn(&mut ArgMatches, Reader) -> Result<Requested, clap::Error>,
 }
 
 impl Subcommand {
@@ -85,7 +85,7 @@ impl Subcommand {
             arguments: T::augment_args,
             describe: T::describe,
             in_order: T::in_order,
-            read: |matches, reader| Ok(T::from_arg_matches(matches)?.read(reader)),
+            read: |matches, reader| Ok(T::from_arg_matches_mut(matches)?.read(reader)),
         }
     }
 }
@@ -123,7 +123,7 @@ pub(crate) struct Reader<'a> {
     pub(crate) host: &'a Host,
     pub(crate) problems: Vec<Problem>,
     pub(crate) warnings: Vec<Problem>,
-    pub(crate) command: Command,
+    pub(crate) command: &'static mut Command,
 }
 
 impl Reader<'_> {
