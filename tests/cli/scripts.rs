@@ -245,10 +245,21 @@ fn an_option_that_the_parser_would_refuse_is_told() {
         "more(parser)\n",
         "for name in NAMES:\n    parser.add_argument(f'--{name}')\n",
         "parser.add_argument(*names)\n",
+        "parser.add_argument('--' + name)\n",
         "parser.parse_known_args()\n",
     ] {
         assert_eq!(warned(&format!("{options}{more}")), None, "{more}");
     }
+}
+
+/// hydra and tyro know options with sections; transformers' parser does not.
+#[test]
+fn a_section_that_the_parser_of_the_script_refuses() {
+    let sandbox = Sandbox::new();
+    let parses = "HfArgumentParser(TrainingArguments).parse_args_into_dataclasses()\n";
+    sandbox.file("own.py", format!("from transformers import HfArgumentParser, TrainingArguments\n{parses}"));
+    let command = ["python", "own.py", "--output_dir", "x", "--training.deepspeed", "zero2"];
+    sandbox.launch(&["--nproc-per-node", "1"], &command).refused(&["has an option `--training.deepspeed`"]);
 }
 
 #[test]

@@ -102,6 +102,10 @@ fn wrong_headers_are_named() {
     for (header, words) in [
         (r#"{"extend": "zero2"}"#, ["`extend`", "did you mean `extends`"]),
         (r#"{"extends": "zero9"}"#, ["zero9", "did you mean `zero"]),
+        (r#"{"about": 3}"#, ["$zlaunch.about", "a string"]),
+        (r#"{"about.zh": []}"#, ["$zlaunch.about.zh", "a string"]),
+        (r#"{"patch": {}}"#, ["$zlaunch.patch", "a list of operations"]),
+        (r#"{"needs": []}"#, ["$zlaunch.needs", "an object"]),
         (r#"{"extends": 3}"#, ["$zlaunch.extends", "the name of a template"]),
         (r#"{"extends": "../zero2"}"#, ["$zlaunch.extends", "the name of a template"]),
         (r#"{"env": {"A B": "1"}}"#, ["$zlaunch.env.A B", "exported"]),

@@ -17,6 +17,5 @@ pub(crate) const TRAINER: Trainer = Trainer {
         Some(Job { effective_words: Some(Vec::new()), ..Job::of(trainer, command) })
     },
     config: ConfigTraits { hand_over: HandOver::Nested, ..hf::TRAINER.config },
-    arguments: hf::UNRECORDED,
     ..hf::TRAINER
 };
