@@ -518,6 +518,10 @@ fn a_port_in_use_is_refused_on_the_machine_that_opens_it() {
     let port = listener.local_addr().unwrap().port().to_string();
     let mut sandbox = step(&[("MASTER_PORT", &port), ("SLURM_NODEID", "0")]);
     sandbox.launch(ZERO3, SWIFT).refused(&["already in use", &format!("MASTER_PORT={port}")]);
+    // So is it where each rank is a task.
+    let mut tasks = step(&[("MASTER_PORT", &port), ("SLURM_NODEID", "0"), ("SLURM_PROCID", "0")]);
+    tasks.vars(&[("SLURM_STEP_TASKS_PER_NODE", "4(x2)"), ("SLURM_LOCALID", "0"), ("CUDA_VISIBLE_DEVICES", "0")]);
+    tasks.launch(ZERO3, SWIFT).refused(&["already in use"]);
     // The other machines only connect to it.
     sandbox.var("SLURM_NODEID", "1");
     sandbox.launch(ZERO3, SWIFT).succeeded();
