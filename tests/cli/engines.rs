@@ -355,6 +355,16 @@ fn the_variables_of_enroots_hook_do_not_mean_a_launcher() {
 }
 
 #[test]
+fn the_ranks_of_torchrun_tell_how_many_machines_there_are() {
+    for (each, machines) in [("8", json!(2)), ("5", json!(null))] {
+        let started = [("RANK", "8"), ("LOCAL_RANK", "0"), ("WORLD_SIZE", "16"), ("LOCAL_WORLD_SIZE", each)];
+        let mut sandbox = with(&started);
+        sandbox.vars(&[("MASTER_ADDR", "n1"), ("MASTER_PORT", "61007"), ("GROUP_RANK", "1")]);
+        assert_eq!(sandbox.plan(ZERO3, SWIFT)["topology"]["nnodes"], machines, "{each}");
+    }
+}
+
+#[test]
 fn the_user_overrides_the_scheduler_with_a_warning() {
     let sandbox = step(&[("MASTER_ADDR", "ib-n1"), ("MASTER_PORT", "4711"), ("NODE_RANK", "0")]);
     sandbox
