@@ -68,6 +68,13 @@ fn recorded_defaults_are_those_of_the_version_that_is_installed() {
     is_said(&sandbox, "bf16.enabled=false", trl, "error", "--bf16 (default of trl 0.29.1)");
     is_silent(&sandbox, "bf16.enabled=false", &format!("{trl} --fp16 true"));
     is_silent(&sandbox, "scheduler.params.warmup_num_steps=1", trl);
+    is_said(
+        &sandbox,
+        "scheduler.params.warmup_num_steps=7",
+        trl,
+        "error",
+        "--warmup_steps (default of transformers 5.19.0)",
+    );
     sandbox.installed("transformers", "5.17.0");
     is_silent(&sandbox, "scheduler.params.warmup_num_steps=0", trl);
 }

@@ -26,7 +26,10 @@ fn own_loops_and_arguments_in_code_find_the_config_in_variables() {
     for (name, text, trainer) in [("loop.py", LOOP, "accelerate"), ("code.py", IN_CODE, "in_code")] {
         let sandbox = with_script(name, text);
         for launcher in ["", "torchrun --nproc_per_node 2 "] {
-            let line = format!("{launcher}{} {name} --lr 1", if launcher.is_empty() { "python" } else { "" });
+            let line = format!(
+                "{launcher}{} {name} --per_device_train_batch_size 2",
+                if launcher.is_empty() { "python" } else { "" }
+            );
             let words: Vec<&str> = line.split_whitespace().collect();
             let options = if launcher.is_empty() {
                 &["--deepspeed", "zero3", "--nproc-per-node", "2"][..]
@@ -36,7 +39,11 @@ fn own_loops_and_arguments_in_code_find_the_config_in_variables() {
             let plan = sandbox.plan(options, &words);
             assert_eq!(plan["trainer"]["name"], trainer, "{line}");
             assert_eq!(variables(&plan, ACCELERATE), [&json!("true"), &plan["config_path"]], "{line}");
-            assert!(argv(&plan).join(" ").ends_with(&format!("{name} --lr 1")), "no argument is added: {line}");
+            assert!(
+                argv(&plan).join(" ").ends_with(&format!("{name} --per_device_train_batch_size 2")),
+                "no argument is added: {line}"
+            );
+            // Only the script knows what its options mean.
             assert_eq!(plan["config"]["train_micro_batch_size_per_gpu"], "auto", "{line}");
         }
         // `accelerate launch` hands it over itself.
