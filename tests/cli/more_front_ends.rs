@@ -56,6 +56,8 @@ fn own_loops_and_arguments_in_code_find_the_config_in_variables() {
         let plan = sandbox.plan(&["--nproc-per-node", "2"], &["python", name]);
         assert_eq!((variables(&plan, ACCELERATE), &plan["config"]), (vec![&Value::Null, &Value::Null], &Value::Null));
     }
+    let command = ["python", "loop.py", "--train_file", "none.json"];
+    with_script("loop.py", LOOP).launch(&["--nproc-per-node", "2"], &command).succeeded();
 }
 
 #[test]
