@@ -3,9 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
-
-use super::accelerate::{self, CONFIG, RUN_FILE, SWITCH, Variables};
+use super::accelerate::{self, CONFIG, RUN_FILE, SWITCH};
 use super::context::LaunchContext;
 use super::spec::{CountMeaning, LauncherSpec, option_words};
 use super::{deepspeed, remote_runner, torchrun};
@@ -28,7 +26,7 @@ pub(crate) struct ExistingLauncher {
     /// `torchrun`, `python -m torch.distributed.run`, `accelerate launch`.
     program: Vec<OsString>,
     flags: Vec<OsString>,
-    args: Args,
+    pub(super) args: Args,
     /// `python` or `python -m`, if `behind` needs one of them to run without the launcher.
     interpreter: Vec<OsString>,
     behind: Vec<OsString>,
@@ -102,7 +100,7 @@ impl ExistingLauncher {
         let Some(nnodes) = stated.nnodes.clone() else {
             // A range of machines is torchrun's own. DeepSpeed starts the machines of a hostfile from one of them.
             let is_hostfile = self.spec.launcher == deepspeed::SPEC.launcher;
-            return Some(Ok(if is_hostfile { Topology::started_elsewhere(host) } else { Vec::new() }));
+            return Some(if is_hostfile { Topology::weigh(&stated, true, host) } else { Ok(Vec::new()) });
         };
         let is_typed = flags.nnodes.is_some() || self.args.is_given(nnodes_option) && nnodes.from != Source::Default;
         if nnodes.value == 1 && !is_typed {
@@ -116,7 +114,7 @@ impl ExistingLauncher {
             let fixes = if self.args.is_given(nnodes_option) { fix.into() } else { fix.or(alone()) };
             return Some(Err(Problem::error(Rule::Ranks, what).at(&nnodes).fix(fixes).into()));
         }
-        Some(if is_typed { Ok(Topology::against_words(&stated, host)) } else { Topology::weigh_file(&stated, host) })
+        Some(Topology::weigh(&stated, is_typed, host))
     }
 
     pub(crate) fn left_out(&self, command: &[OsString]) -> Vec<OsString> {
@@ -189,56 +187,6 @@ impl ExistingLauncher {
         problems
     }
 
-    pub(crate) fn config(&self, job: &Job, host: &Host) -> Option<Sourced<String>> {
-        if !self.takes_config() {
-            return None;
-        }
-        let (flag, file) = (|| self.args.text(CONFIG), || accelerate::config_in_run_file(&self.args, host));
-        let named = if accelerate::run_file_wins(job) { file().or_else(flag) } else { flag().or_else(file) };
-        // A bare word that is a file here is that file, not a template.
-        let is_file = |word: &str| Path::new(word).extension().is_none() && host.cwd.join(word).is_file();
-        Some(named?.map(|word| if is_file(&word) { format!("./{word}") } else { word }))
-    }
-
-    /// A copy of the launcher's run file that names this config, if the run file decides; after the path of the original.
-    pub(crate) fn run_file(&self, job: &Job, config: &Path, host: &Host) -> Option<(PathBuf, String)> {
-        let decides = self.is_given_config(job) && accelerate::run_file_wins(job);
-        if decides { accelerate::run_file_with(&self.args, config, host) } else { None }
-    }
-
-    pub(crate) fn refuses_config(&self, job: &Job, host: &Host) -> Option<Problem> {
-        if !self.takes_config() {
-            return None;
-        }
-        let (file, entries) = accelerate::refused_in_run_file(&self.args, host)?;
-        let listed = entries.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-        let what = format!("`{}` refuses {listed} in its run file together with a DeepSpeed config", self.name());
-        let help = "remove them; the DeepSpeed config has them, and --mixed_precision works as a flag";
-        let problem = Problem::error(Rule::RunFile, what).at(&*file).fix(help);
-        Some(if job.trainer.uses_accelerate() { problem } else { problem.into_warning() })
-    }
-
-    /// The launcher's settings that a config replaces: accelerate reads only the config then.
-    pub(crate) fn replaced_settings(&self, spec: &Sourced<String>) -> Option<Problem> {
-        let names = ["zero_stage", "offload_optimizer_device", "offload_param_device", "zero3_save_16bit_model"];
-        let given = names.iter().filter_map(|name| self.args.text(name).filter(|_| self.takes_config()));
-        let words = given.map(|setting| setting.spelling()).collect::<Vec<_>>().join(" ");
-        let what = format!("`{}` is used, and accelerate ignores `{words}` beside it", spec.value);
-        let problem = || Problem::warning(Rule::TwoConfigs, what).at(spec).at(&*words).fix(drop_word(&words));
-        (!words.is_empty()).then(problem)
-    }
-
-    /// The launcher's own settings as a config, beside the config that is named; and their place.
-    pub(crate) fn settings_as_config(&self, job: &Job, named: Option<&Value>, host: &Host) -> Option<(Value, String)> {
-        let is_seen = !job.trainer.launch.consoles.is_empty() || job.flow().is_some();
-        let is_used = is_seen && self.is_given_config(job) && job.trainer.uses_accelerate();
-        if is_used { accelerate::settings_as_config(&self.args, job, named, host) } else { None }
-    }
-
-    pub(crate) fn run_file_problem(&self, host: &Host) -> Option<Problem> {
-        if self.takes_config() { accelerate::run_file_problem(&self.args, host) } else { None }
-    }
-
     /// Flags that the launcher does not have, and GPUs that the machine does not have.
     pub(crate) fn refused_flags(&self, job: &Job, host: &Host) -> Vec<Problem> {
         let mut problems = deepspeed::slots_problems(self.spec, &self.args, host);
@@ -275,24 +223,6 @@ impl ExistingLauncher {
         Some(Problem::warning(Rule::ChangedByShells, what).at(format!("{program} --hostfile")).fix(
             "put it in a file, or start zlaunch on every machine without the launcher: torchrun passes on any argument",
         ))
-    }
-
-    pub(crate) fn takes_config(&self) -> bool {
-        self.spec.launcher == accelerate::SPEC.launcher
-    }
-
-    /// The launcher takes the config, not the script.
-    fn is_given_config(&self, job: &Job) -> bool {
-        self.takes_config() && !job.args.is_given("deepspeed")
-    }
-
-    /// The variables with which torchrun makes the same launch without this launcher, if there are such.
-    pub(crate) fn as_torchrun(&self, context: &LaunchContext<'_>, config: Option<&OsStr>) -> Option<Variables> {
-        let LaunchContext { job, topology, .. } = context;
-        if !self.is_given_config(job) || !topology.can_rendezvous() || topology.nproc_per_node.is_none() {
-            return None;
-        }
-        accelerate::as_torchrun(&self.args, config?, context)
     }
 
     /// The launcher with its flags and those of ours that it leaves open, the target and its arguments, with the config in

@@ -15,8 +15,7 @@ use super::problems::{
 use super::rendezvous::{Rendezvous, is_loopback};
 use super::unused_env::{uncounted_machines, unused_variables};
 use super::variables::{
-    NNODES, NODE_RANK, Processes, RANK_VARIABLES, RankFlags, VariableReader, all_are_set, any_is_set, check,
-    machines_of, text,
+    NNODES, NODE_RANK, Processes, RANK_VARIABLES, RankFlags, all_are_set, any_is_set, check, machines_of, number, text,
 };
 use super::{Role, Topology, engines};
 use crate::base::source::{Source, Sourced};
@@ -29,7 +28,38 @@ impl Topology {
     /// `ranked`: the command is started as ranks, not passed through.
     pub fn decide(flags: &RankFlags, hosts: &HostFlags, ranked: bool, host: &Host) -> Result<Self, Vec<Problem>> {
         let devices = Devices::detect(host).select(hosts)?;
-        Inputs { flags, hosts, host, devices }.decide(ranked)
+        let evidence = Evidence::collect(host);
+        let engine = evidence.engine();
+        let sets_ranks = engine.is_some_and(|(_, allocation)| allocation.sets_rank_variables);
+        let existing = if ranked && sets_ranks { None } else { existing_rank(&devices, host)? };
+        let is_task = engine.is_some_and(|(_, allocation)| matches!(allocation.placement, Placement::Rank(_)));
+        let inputs = Inputs { flags, hosts, host, devices };
+        if ranked && let Some(file) = &hosts.hostfile {
+            if existing.is_none() && !is_task {
+                return Ok(Topology { notes: evidence.against_hostfile(), ..inputs.ranks_of_hostfile(file)? });
+            }
+            // One of many ranks cannot start the others. A variable may be set for a whole site, so it gives way.
+            if file.from.is_flag() {
+                let problem = Problem::error(Rule::Hosts, "the ranks exist already, so no hostfile is needed");
+                let file = file.clone().map(|path| path.display().to_string());
+                return Err(problem.at(&file).fix(drop_word(file.spelling())).into());
+            }
+        }
+        let decided = if flags.nnodes.is_some() { flags.or_variables(host)? } else { flags.clone() };
+        let told = if ranked { evidence.weigh(&decided, false)? } else { Vec::new() };
+        let by_flag = place_of_flag(flags.nnodes.as_ref()).or(place_of_flag(flags.nproc_per_node.as_ref()));
+        let mut topology = match (existing, engine) {
+            (Some(existing), _) if by_flag.is_none() => existing,
+            _ if !ranked => Topology::new(None, None, inputs.devices),
+            (_, None) => inputs.ranks_without_engine()?,
+            (_, Some((engine, allocation))) => {
+                let mut topology = inputs.ranks_of_engine(allocation)?;
+                topology.notes.extend(told);
+                Topology { engine: Some(engine), ..topology }
+            }
+        };
+        topology.evidence = evidence.in_words();
+        Ok(topology)
     }
 
     pub(crate) fn is_scheduled(host: &Host) -> bool {
@@ -46,22 +76,18 @@ impl Topology {
         Evidence::collect(host).place_of_several()
     }
 
-    /// What says something else than the words of a launcher in the command.
-    pub(crate) fn against_words(words: &RankFlags, host: &Host) -> Vec<Problem> {
-        let Some(nnodes) = &words.nnodes else { return Vec::new() };
-        Evidence::collect(host).against(nnodes, words.node_rank.as_ref(), true)
-    }
-
-    /// What says that the machines of a hostfile are started by another one.
-    pub(crate) fn started_elsewhere(host: &Host) -> Vec<Problem> {
-        Evidence::collect(host).against_hostfile().into_iter().collect()
-    }
-
-    /// Refuses what a file of the launcher in the command says about machines, if all other evidence does not agree.
-    pub(crate) fn weigh_file(stated: &RankFlags, host: &Host) -> Result<Vec<Problem>, Vec<Problem>> {
+    /// Weighs what the launcher in the command says about machines: in words that were typed, or in a file or a variable. If it
+    /// leaves their number open, it starts those of a hostfile.
+    pub(crate) fn weigh(stated: &RankFlags, typed: bool, host: &Host) -> Result<Vec<Problem>, Vec<Problem>> {
         let mut evidence = Evidence::collect(host);
-        evidence.add_file(stated.clone());
-        evidence.weigh(false).map(|()| Vec::new())
+        match &stated.nnodes {
+            None => Ok(evidence.against_hostfile()),
+            Some(_) if typed => evidence.weigh(stated, true),
+            Some(_) => {
+                evidence.add(stated);
+                evidence.weigh(&RankFlags::default(), true)
+            }
+        }
     }
 
     /// The launcher in the command decides; our flags add what it leaves open.
@@ -112,45 +138,6 @@ struct Inputs<'a> {
 }
 
 impl Inputs<'_> {
-    fn decide(self, ranked: bool) -> Result<Topology, Vec<Problem>> {
-        let evidence = Evidence::collect(self.host);
-        let (nodes_by_flag, count_by_flag) =
-            (self.flags.nnodes.is_some(), place_of_flag(self.flags.nproc_per_node.as_ref()).is_some());
-        let engine = evidence.engine();
-        let sets_ranks = engine.is_some_and(|(_, allocation)| allocation.sets_rank_variables);
-        let existing = if ranked && sets_ranks { None } else { self.existing_rank()? };
-        if ranked && let Some(file) = &self.hosts.hostfile {
-            let is_task = engine.is_some_and(|(_, allocation)| matches!(allocation.placement, Placement::Rank(_)));
-            if existing.is_none() && !is_task {
-                let topology = self.ranks_of_hostfile(file)?;
-                return Ok(Topology { notes: evidence.against_hostfile().into_iter().collect(), ..topology });
-            }
-            // One of many ranks cannot start the others. A variable may be set for a whole site, so it gives way.
-            if file.from.is_flag() {
-                let problem = Problem::error(Rule::Hosts, "the ranks exist already, so no hostfile is needed");
-                let file = file.clone().map(|path| path.display().to_string());
-                return Err(problem.at(&file).fix(drop_word(file.spelling())).into());
-            }
-        }
-        if ranked && !nodes_by_flag {
-            evidence.weigh(self.flags.node_rank.is_some())?;
-        }
-        let words = evidence.in_words();
-        let topology = match (existing, engine) {
-            (Some(existing), _) if !count_by_flag && place_of_flag(self.flags.nnodes.as_ref()).is_none() => existing,
-            _ if !ranked => Topology::new(None, None, self.devices),
-            (_, None) => self.ranks_without_engine()?,
-            (_, Some((engine, allocation))) => {
-                let mut topology = self.ranks_of_engine(allocation)?;
-                if nodes_by_flag && let Some(nnodes) = &topology.nnodes {
-                    topology.notes.extend(evidence.against(nnodes, Some(&topology.node_rank), false));
-                }
-                Topology { engine: Some(engine), ..topology }
-            }
-        };
-        Ok(Topology { evidence: words, ..topology })
-    }
-
     fn ranks_of_engine(self, allocation: &Allocation) -> Result<Topology, Vec<Problem>> {
         if let Some(problem) = &allocation.alone
             && !self.stays_in_job_shell(false)
@@ -188,55 +175,23 @@ impl Inputs<'_> {
         is_numbered || self.flags.nnodes.as_ref().is_some_and(|nnodes| nnodes.value == 1) && !outside
     }
 
-    /// RANK, LOCAL_RANK and WORLD_SIZE are set: a launcher started this process as a rank.
-    fn existing_rank(&self) -> Result<Option<Topology>, Vec<Problem>> {
-        if !all_are_set(&RANK_VARIABLES, self.host) {
-            return Ok(None);
-        }
-        let mut variables = VariableReader::new(self.host);
-        let world = variables.number::<u64>(vars::WORLD_SIZE, 1);
-        let local = variables.number::<u32>(vars::LOCAL_WORLD_SIZE, 1);
-        let port = variables.number::<u16>(vars::MASTER_PORT, 0);
-        let rank = variables.number::<u64>(vars::RANK, 0);
-        let local_rank = variables.number::<u64>(vars::LOCAL_RANK, 0);
-        let local_size = local.clone().map(|size| size.map(u64::from)).or_else(|| world.clone());
-        for (rank, size) in rank.iter().zip(&world).chain(local_rank.iter().zip(&local_size)) {
-            if rank.value >= size.value {
-                variables.problems.push(rank_too_large(rank, size));
-            }
-        }
-        check(variables.problems)?;
-        let nnodes = world.as_ref().zip(local.as_ref()).and_then(|(world, local)| {
-            Some(Sourced::new(machines_of(world.value, local.value.into())?, world.from.clone()))
-        });
-        Ok(Some(Topology {
-            world_size: world,
-            master_addr: text(vars::MASTER_ADDR, self.host),
-            master_port: port,
-            role: Role::Rank { first: self.host.nonempty_var(vars::RANK) == Some("0") },
-            ..Topology::new(nnodes, local, self.devices.clone())
-        }))
-    }
-
     fn ranks_to_start(self, allocation: Option<&Allocation>) -> Result<Topology, Vec<Problem>> {
         let Inputs { flags, host, devices, .. } = self;
+        let stated = flags.or_variables(host)?;
         let default = |value: u32| Sourced::new(value, Source::Default);
-        let mut variables = VariableReader::new(host);
-        let nnodes = flags.nnodes.clone().or_else(|| variables.nnodes());
+        let meeting = Rendezvous::new(&stated, allocation);
+        let nnodes = stated.nnodes.or_else(|| Some(allocation?.nnodes.clone())).unwrap_or(default(1));
         // With `--nnodes 1`, the environment may keep the number of this machine among others.
-        let insists = flags.nnodes.as_ref().is_some_and(|nnodes| nnodes.value == 1 && nnodes.from.is_flag());
-        let node_rank = flags.node_rank.clone().or_else(|| variables.first_number(&NODE_RANK, 0).filter(|_| !insists));
-        let nnodes = nnodes.or_else(|| Some(allocation?.nnodes.clone())).unwrap_or(default(1));
+        let insists = nnodes.value == 1 && nnodes.from.is_flag();
+        let node_rank = if insists { flags.node_rank.clone() } else { stated.node_rank };
         let same_count = allocation.filter(|allocation| allocation.nnodes.value == nnodes.value);
         let node_rank = node_rank.or_else(|| same_count?.node_rank.clone()).unwrap_or(default(0));
-        let rendezvous = Rendezvous::new(flags, allocation, &mut variables);
-        let asked = flags.nproc_per_node.clone().or_else(|| variables.nproc_per_node());
-        let nproc = devices.process_count(asked, allocation, host);
-        let mut problems = variables.problems;
+        let nproc = devices.process_count(stated.nproc_per_node, allocation, host);
+        let mut problems = Vec::new();
         if nproc.is_none() {
             problems.push(devices.count_problem());
         }
-        problems.extend(rendezvous.problem(&nnodes, allocation));
+        problems.extend(meeting.problem(&nnodes));
         if node_rank.value >= nnodes.value {
             problems.push(node_rank_too_large(&node_rank, &nnodes));
         }
@@ -252,13 +207,12 @@ impl Inputs<'_> {
             });
         }
         check(problems)?;
+        // On one machine only a flag says where to meet; any port that is stated is taken.
         let several = nnodes.value > 1;
-        let mut topology = Topology::new(Some(nnodes), nproc, devices);
-        topology.node_rank = node_rank;
-        // On one machine a MASTER_ADDR that is set means nothing, and the port of an engine is not needed.
-        let Rendezvous { address, port, address_from_engine, port_from_engine } = rendezvous;
-        topology.master_addr = address.filter(|address| several || address.from.is_flag() || address_from_engine);
-        topology.master_port = port.filter(|_| several || !port_from_engine);
+        let master_addr = meeting.address.filter(|address| several || address.from.is_flag());
+        let master_port = meeting.port.filter(|_| several || stated.master_port.is_some());
+        let mut topology =
+            Topology { node_rank, master_addr, master_port, ..Topology::new(Some(nnodes), nproc, devices) };
         topology.notes = unused_variables(&topology, allocation, host);
         if let Some(allocation) = allocation {
             topology.note_unequal_machines(allocation);
@@ -266,22 +220,15 @@ impl Inputs<'_> {
         Ok(topology)
     }
 
+    /// Each task is a rank, and the engine says how many there are on each machine.
     fn task_of_engine(self, task: Task, allocation: &Allocation) -> Result<Topology, Vec<Problem>> {
-        let Inputs { flags, host, devices, .. } = self;
-        let mut variables = VariableReader::new(host);
-        let rendezvous = Rendezvous::new(flags, Some(allocation), &mut variables);
-        let mut problems = variables.problems;
-        let local = &task.local_world_size;
-        if let Some(asked) = &flags.nproc_per_node
-            && asked.value != Processes::Count(local.value)
-            && asked.from != Source::Default
-        {
-            problems.push(tasks_are_ranks(local, asked.into()));
-        }
-        let machines = task.world_size.value / local.value;
-        let nnodes = flags.nnodes.as_ref().filter(|asked| asked.value != machines);
-        problems.extend(nnodes.map(|asked| tasks_are_ranks(local, asked.into())));
-        if let Some(gpus) = devices.listed().or_else(|| allocation.gpus.clone())
+        let (local, machines) = (&task.local_world_size, task.world_size.value / task.local_world_size.value);
+        let nproc = self.flags.nproc_per_node.as_ref().filter(|asked| asked.from != Source::Default);
+        let nproc = nproc.filter(|asked| asked.value != Processes::Count(local.value)).map(Place::from);
+        let nnodes = self.flags.nnodes.as_ref().filter(|asked| asked.value != machines).map(Place::from);
+        let asked = nproc.into_iter().chain(nnodes);
+        let mut problems: Vec<Problem> = asked.map(|asked| tasks_are_ranks(local, asked)).collect();
+        if let Some(gpus) = self.devices.listed().or_else(|| allocation.gpus.clone())
             && (2..local.value).contains(&gpus.value)
         {
             let what = format!("{} tasks would share {} GPUs", local.value, gpus.value);
@@ -289,18 +236,22 @@ impl Inputs<'_> {
             let fixes = step(gpus.value).or(step(1).remark("for torchrun"));
             problems.push(Problem::error(Rule::Ranks, what).at(local).at(&gpus).fix(fixes));
         }
-        problems.extend(rendezvous.problem(&allocation.nnodes, Some(allocation)));
         check(problems)?;
-        let Rendezvous { address, port, address_from_engine, .. } = rendezvous;
-        let address = address.filter(|_| allocation.nnodes.value > 1 || !address_from_engine);
-        let topology = Topology::new(Some(allocation.nnodes.clone()), Some(local.clone()), devices);
+        let flags = RankFlags {
+            nnodes: Some(allocation.nnodes.clone()),
+            node_rank: allocation.node_rank.clone().or(Some(Sourced::new(0, Source::Default))),
+            nproc_per_node: Some(local.clone().map(Processes::Count)),
+            ..self.flags.clone()
+        };
+        let topology = Inputs { flags: &flags, ..self }.ranks_to_start(Some(allocation))?;
+        let port = topology.master_port.or_else(|| allocation.master_port.clone());
         Ok(Topology {
-            node_rank: allocation.node_rank.clone().unwrap_or_else(|| Sourced::new(0, Source::Default)),
             world_size: Some(task.world_size.clone().map(u64::from)),
-            master_addr: address.or_else(|| Some(Sourced::new("127.0.0.1".to_string(), Source::Default))),
+            master_addr: topology.master_addr.or(Some(Sourced::new("127.0.0.1".to_string(), Source::Default))),
             // torch's own default.
             master_port: port.or(Some(Sourced::new(29500, Source::Default))),
             role: Role::Task(task),
+            notes: Vec::new(),
             ..topology
         })
     }
@@ -308,21 +259,16 @@ impl Inputs<'_> {
     /// `srun` will start this same command on each machine of the job.
     fn ranks_through_srun(self, groups: u32, allocation: &Allocation) -> Result<Topology, Vec<Problem>> {
         let Inputs { flags, host, devices, .. } = self;
-        let mut variables = VariableReader::new(host);
-        let asked = flags.nproc_per_node.clone().or_else(|| variables.nproc_per_node());
-        let nnodes = flags.nnodes.clone().or_else(|| variables.nnodes()).unwrap_or_else(|| allocation.nnodes.clone());
+        let stated = flags.or_variables(host)?;
+        let nnodes = stated.nnodes.unwrap_or_else(|| allocation.nnodes.clone());
         if nnodes.value > allocation.nnodes.value {
-            variables.problems.push(other_number_of_machines(&nnodes, &allocation.nnodes));
+            return Err(other_number_of_machines(&nnodes, &allocation.nnodes).into());
         }
-        if let Some(address) = Rendezvous::new(flags, None, &mut variables).address
-            && nnodes.value > 1
-            && is_loopback(&address.value)
-        {
-            variables.problems.push(meets_on_loopback(&address, &nnodes));
+        if let Some(address) = stated.master_addr.filter(|address| nnodes.value > 1 && is_loopback(&address.value)) {
+            return Err(meets_on_loopback(&address, &nnodes).into());
         }
-        check(variables.problems)?;
         // A login machine has no GPUs; the others will count theirs.
-        let nproc = devices.process_count(asked, Some(allocation), host);
+        let nproc = devices.process_count(stated.nproc_per_node, Some(allocation), host);
         let mut topology = Topology::new(Some(nnodes), nproc, devices);
         topology.role = Role::Shell { groups };
         topology.note_unequal_machines(allocation);
@@ -353,6 +299,33 @@ impl Inputs<'_> {
 
 fn place_of_flag<T: Display>(flag: Option<&Sourced<T>>) -> Option<Place> {
     flag.filter(|flag| flag.from.is_flag()).map(Place::from)
+}
+
+/// RANK, LOCAL_RANK and WORLD_SIZE are set: a launcher started this process as a rank.
+fn existing_rank(devices: &Devices, host: &Host) -> Result<Option<Topology>, Vec<Problem>> {
+    if !all_are_set(&RANK_VARIABLES, host) {
+        return Ok(None);
+    }
+    let world = number::<u64>(vars::WORLD_SIZE, 1, host)?;
+    let local = number::<u32>(vars::LOCAL_WORLD_SIZE, 1, host)?;
+    let local_size = local.clone().map(|size| size.map(u64::from)).or_else(|| world.clone());
+    for (rank, size) in [(vars::RANK, &world), (vars::LOCAL_RANK, &local_size)] {
+        if let (Some(rank), Some(size)) = (number::<u64>(rank, 0, host)?, size)
+            && rank.value >= size.value
+        {
+            return Err(rank_too_large(&rank, size).into());
+        }
+    }
+    let nnodes = world.as_ref().zip(local.as_ref()).and_then(|(world, local)| {
+        Some(Sourced::new(machines_of(world.value, local.value.into())?, world.from.clone()))
+    });
+    Ok(Some(Topology {
+        world_size: world,
+        master_addr: text(vars::MASTER_ADDR, host),
+        master_port: number(vars::MASTER_PORT, 0, host)?,
+        role: Role::Rank { first: host.nonempty_var(vars::RANK) == Some("0") },
+        ..Topology::new(nnodes, local, devices.clone())
+    }))
 }
 
 /// A WORLD_SIZE that is not the number of these ranks, or the number of another rank than the first: part of what a

@@ -31,14 +31,8 @@ const WITH_CODE: &[(&str, Detect)] = &[
     ("SageMaker", clouds::detect_sagemaker),
     ("Vertex AI", clouds::detect_vertex),
     ("OCI Data Science", clouds::detect_oci),
-    ("OpenPAI", clouds::detect_open_pai),
-    ("Volcano", clouds::detect_volcano),
     ("ClearML", clouds::detect_clearml),
-    ("PAI-DLC", clouds::detect_dlc),
-    ("Kubernetes", clouds::detect_pods),
     ("MPIJob", clouds::detect_mpi_job),
-    ("PMI", mpi::detect_pmi),
-    ("PMIx", mpi::detect_pmi),
 ];
 
 /// What every engine says whose variables are there.

@@ -2,13 +2,15 @@
 //! agree: nothing decides because it is read first.
 
 use std::borrow::Cow;
+use std::fmt::{self, Display};
+use std::str::FromStr;
 
 use super::allocation::{Allocation, Placement, Task};
 use super::engines::table::{Block, Variable};
 use super::engines::{Answer, answers};
 use super::net::{counted_by_another, foreign_address};
 use super::problems::{alone, place_flags};
-use super::variables::{NNODES, NODE_RANK, RANK_VARIABLES, RankFlags, VariableReader, machines_of, text};
+use super::variables::{NNODES, NODE_RANK, RANK_VARIABLES, RankFlags, machines, machines_of, text};
 use crate::base::source::Sourced;
 use crate::base::vars;
 use crate::host::Host;
@@ -53,62 +55,40 @@ impl Evidence {
     }
 
     /// Adds what the launcher in the command read in a file or a variable.
-    pub(super) fn add_file(&mut self, stated: RankFlags) {
-        let by = stated.nnodes.as_ref().map_or_else(String::new, |nnodes| nnodes.from.to_string());
-        self.0.push(Piece { by: by.into(), count: stated.nnodes, index: stated.node_rank, ..Piece::default() });
+    pub(super) fn add(&mut self, stated: &RankFlags) {
+        self.0.extend(Piece::of_words(stated));
     }
 
-    /// Refuses evidence that cannot all be true, and a larger job in which nothing places this process. `is_numbered`: the
-    /// user says which machine this is.
-    pub(super) fn weigh(&self, is_numbered: bool) -> Result<(), Vec<Problem>> {
+    /// The rule. What is `stated` by flags of zlaunch, or was `typed` as words of a launcher, decides: what says something else
+    /// is told. All other evidence must agree, and in a larger job something must place this process.
+    pub(super) fn weigh(&self, stated: &RankFlags, typed: bool) -> Result<Vec<Problem>, Vec<Problem>> {
         let pieces: Vec<&Piece> = self.judged().collect();
+        if let Some(words) = Piece::of_words(stated) {
+            // Variables that zlaunch ignores are named elsewhere.
+            let told = pieces.iter().filter(|piece| typed || piece.allocation().is_some());
+            return Ok(told.filter_map(|piece| words.overrules(piece, typed)).collect());
+        }
+        let is_numbered = stated.node_rank.is_some();
         for (at, one) in pieces.iter().enumerate() {
             if let Some(two) = pieces[at + 1..].iter().find(|two| one.contradicts(two, is_numbered)) {
-                return Err(disagreement(one, two).into());
+                return Err(one.disagreement(two).into());
             }
         }
-        let is_placed = pieces.iter().any(|piece| piece.places(is_numbered));
-        let is_settled = is_placed || pieces.iter().any(|piece| piece.is_one_machine());
+        let is_settled = pieces.iter().any(|piece| piece.is_one_machine() || piece.places(is_numbered));
         let missing = pieces.iter().map(|piece| &piece.missing).find(|missing| !missing.is_empty() && !is_settled);
-        missing.map_or(Ok(()), |missing| Err(missing.clone()))
-    }
-
-    /// Warns of what says another number of machines than was asked for, or that this is another one. `typed`: a launcher in
-    /// the command was asked; else zlaunch, which names the variables it ignores elsewhere.
-    pub(super) fn against(&self, nnodes: &Sourced<u32>, index: Option<&Sourced<u32>>, typed: bool) -> Vec<Problem> {
-        let pieces = self.judged().filter(|piece| typed || piece.allocation().is_some());
-        let warnings = pieces.filter_map(|piece| {
-            let warning = |what: String| piece.locate(Problem::warning(Rule::ContradictsScheduler, what).at(nnodes));
-            let drop = drop_word(&nnodes.from).remark("to use all of them together");
-            let (asked, count) = (nnodes.value, piece.count.as_ref().map(|count| count.value));
-            if piece.is_one_of_several_tasks() && typed {
-                let what = format!("{} says {}, and each of them starts this launcher", piece.by, piece.in_words());
-                return Some(warning(what).fix("start it once on each machine"));
-            }
-            if let Some(count) = count.filter(|count| *count != asked) {
-                return Some(warning(format!("the job has {count} machines, but this launch is for {asked}")).fix(drop));
-            }
-            if count.is_none() && asked == 1 && piece.says_several() {
-                let what = format!("{} says {}, but this launch is for one machine", piece.by, piece.in_words());
-                return Some(warning(what).fix(drop));
-            }
-            let (said, seen) = (index?, piece.index_among(asked).filter(|_| asked > 1)?);
-            let help =
-                "leave the number of the machine to the scheduler: a `$SLURM_NODEID` in the batch script is 0 everywhere";
-            let what = format!("this is machine {seen}, not {}", said.value);
-            (seen != said.value).then(|| warning(what).at(said).fix(help))
-        });
-        warnings.collect()
+        missing.map_or(Ok(Vec::new()), |missing| Err(missing.clone()))
     }
 
     /// Warns if this is not the first machine, where one machine starts the ranks of all: the first would do the same.
-    pub(super) fn against_hostfile(&self) -> Option<Problem> {
-        let is_later = |piece: &&Piece| piece.index.as_ref().is_some_and(|index| index.value > 0);
-        let piece = self.judged().find(is_later)?;
-        let what =
-            format!("{} says {}: the ranks of a hostfile are started from one machine", piece.by, piece.in_words());
-        let fix = say("start it on the first machine only, or without the hostfile on each");
-        Some(piece.locate(Problem::warning(Rule::ContradictsScheduler, what)).fix(fix))
+    pub(super) fn against_hostfile(&self) -> Vec<Problem> {
+        let machines = |piece: &Piece| piece.count.as_ref().map_or(1, |count| count.value);
+        let is_later = |piece: &&Piece| piece.index_among(machines(piece)).is_some_and(|index| index > 0);
+        let warning = |piece: &Piece| {
+            let what = format!("{piece}: the ranks of a hostfile are started from one machine");
+            let fix = say("start it on the first machine only, or without the hostfile on each");
+            piece.locate(Problem::warning(Rule::ContradictsScheduler, what)).fix(fix)
+        };
+        self.judged().find(is_later).map(warning).into_iter().collect()
     }
 
     /// The engine that places this process: of several, the first that knows which machine this is.
@@ -125,7 +105,7 @@ impl Evidence {
     /// Each piece, if there are several.
     pub(super) fn in_words(&self) -> Vec<String> {
         let pieces = if self.0.len() > 1 { &self.0[..] } else { &[] };
-        pieces.iter().map(|piece| format!("{} says {}", piece.by, piece.in_words())).collect()
+        pieces.iter().map(Piece::to_string).collect()
     }
 
     /// Without the engines of which another one knows better.
@@ -142,14 +122,12 @@ impl Piece {
             Ok(allocation) => (Some(allocation?), Vec::new()),
             Err(problems) => (None, problems),
         };
-        let variables =
-            block.variables().map(Variable::name).filter(|name| host.nonempty_var(name).is_some()).collect();
         let (rank, world) = match allocation.as_ref().map(|allocation| &allocation.placement) {
             Some(Placement::Rank(Task { rank, world_size, .. })) => {
                 (Some(rank.clone().map(u64::from)), Some(world_size.clone().map(u64::from)))
             }
             Some(_) => (None, None),
-            None => (number(block.name_of("rank"), host), number(block.name_of("size"), host)),
+            None => (readable(block.name_of("rank"), host), readable(block.name_of("size"), host)),
         };
         Some(Piece {
             by: block.name().into(),
@@ -159,22 +137,18 @@ impl Piece {
             world,
             missing,
             engine: Some((block, allocation)),
-            variables,
+            variables: set(block.variables().map(Variable::name), host),
             ..Piece::default()
         })
     }
 
     /// RANK and WORLD_SIZE. Without LOCAL_RANK they can count machines or ranks.
     fn of_ranks(host: &Host) -> Option<Self> {
-        let (rank, world) = (number(vars::RANK, host)?, number(vars::WORLD_SIZE, host)?);
-        let each = number(vars::LOCAL_WORLD_SIZE, host).map(|each| each.value);
-        let divided = each.and_then(|each| machines_of(world.value, each));
-        let groups = number(vars::GROUP_WORLD_SIZE, host).and_then(|groups| u32::try_from(groups.value).ok());
+        let number = |name: &str| readable::<u64>(name, host);
+        let (rank, world) = (number(vars::RANK)?, number(vars::WORLD_SIZE)?);
+        let divided = number(vars::LOCAL_WORLD_SIZE).and_then(|each| machines_of(world.value, each.value));
+        let groups = readable(vars::GROUP_WORLD_SIZE, host).map(|groups| groups.value);
         let machines = if world.value == 1 { Some(1) } else { groups.or(divided) };
-        let here = |number: u32| Sourced::new(number, world.from.clone());
-        let by_torchrun = host.nonempty_var(vars::GROUP_RANK).is_some();
-        let each = each.filter(|_| divided.is_some() && !by_torchrun);
-        let index = each.and_then(|each| u32::try_from(rank.value / each).ok());
         let missing = if world.value == 1 || host.nonempty_var(vars::LOCAL_RANK).is_some() {
             Vec::new()
         } else {
@@ -185,11 +159,10 @@ impl Piece {
         };
         Some(Piece {
             by: vars::RANK.into(),
-            count: machines.map(here),
-            index: index.map(here),
+            count: machines.map(|machines| Sourced::new(machines, world.from.clone())),
             rank: Some(rank),
             world: Some(world),
-            by_torchrun,
+            by_torchrun: host.nonempty_var(vars::GROUP_RANK).is_some(),
             missing,
             variables: RANK_VARIABLES.to_vec(),
             ..Piece::default()
@@ -197,21 +170,25 @@ impl Piece {
     }
 
     fn of_variables(nnodes: &'static str, node_rank: &'static str, host: &Host) -> Option<Self> {
-        let variables = [nnodes, node_rank].into_iter().filter(|name| host.nonempty_var(name).is_some());
-        let variables: Vec<&'static str> = variables.collect();
-        let by = variables.first()?;
-        let mut reader = VariableReader::new(host);
-        let (count, index) = (reader.machines(&[nnodes]), reader.number::<u32>(node_rank, 0));
-        let mut missing = if *by == nnodes && count.is_none() { reader.problems } else { Vec::new() };
+        let variables = set([nnodes, node_rank], host);
+        let by = *variables.first()?;
+        let (count, index) = (machines(&[nnodes], host), readable::<u32>(node_rank, host));
+        let mut missing: Vec<Problem> = count.as_ref().err().cloned().into_iter().collect();
         let address = foreign_address(host);
-        if let Some(index) = index.as_ref().filter(|index| *by == node_rank && (index.value > 0 || address.is_some())) {
+        if let Some(index) = index.as_ref().filter(|index| by == node_rank && (index.value > 0 || address.is_some())) {
             let what = format!("this is machine {}, but the number of machines is unknown", index.value);
             let problem = address.iter().fold(Problem::error(Rule::Ranks, what).at(index), Problem::at);
             let first = address.as_ref().map_or("HOST", |address| &address.value);
             let place = place_flags("N", &index.value.to_string(), first);
             missing.push(problem.fix(place.or("set NNODES").or(alone())));
         }
-        Some(Piece { by: (*by).into(), count, index, missing, variables, ..Piece::default() })
+        Some(Piece { by: by.into(), count: count.ok().flatten(), index, missing, variables, ..Piece::default() })
+    }
+
+    /// `None`: they leave the number of machines open.
+    fn of_words(stated: &RankFlags) -> Option<Self> {
+        let by = stated.nnodes.as_ref()?.from.to_string().into();
+        Some(Piece { by, count: stated.nnodes.clone(), index: stated.node_rank.clone(), ..Piece::default() })
     }
 
     fn allocation(&self) -> Option<&Allocation> {
@@ -254,19 +231,42 @@ impl Piece {
             [None, Some(1)] => return self.says_several(),
             [one, two] => one.or(two).unwrap_or(1),
         };
+        let differ = |number: fn(&Piece) -> &Option<Sourced<u64>>| {
+            number(self).as_ref().zip(number(other).as_ref()).is_some_and(|(one, two)| one.value != two.value)
+        };
+        let by_torchrun = self.by_torchrun || other.by_torchrun;
+        let is_other_rank = !by_torchrun && (differ(|piece| &piece.rank) || differ(|piece| &piece.world));
         let does_not_divide = |piece: &Piece| {
             let world = piece.world.as_ref().filter(|_| piece.count.is_none());
             world.is_some_and(|world| world.value % u64::from(machines) != 0)
         };
-        let differ = |one: &Option<Sourced<u64>>, two: &Option<Sourced<u64>>| {
-            one.as_ref().zip(two.as_ref()).is_some_and(|(one, two)| one.value != two.value)
-        };
-        let is_other_rank = differ(&self.rank, &other.rank) || differ(&self.world, &other.world);
-        if is_other_rank && !self.by_torchrun && !other.by_torchrun {
-            return true;
-        }
         let is_other = self.index_among(machines).zip(other.index_among(machines)).is_some_and(|(one, two)| one != two);
-        machines > 1 && (does_not_divide(self) || does_not_divide(other) || is_other && !is_numbered)
+        is_other_rank || does_not_divide(self) || does_not_divide(other) || machines > 1 && is_other && !is_numbered
+    }
+
+    /// The piece that may be left over is to be unset.
+    fn disagreement(&self, other: &Piece) -> Problem {
+        let problem = other.locate(self.locate(Problem::error(Rule::Ranks, format!("{self}, but {other}"))));
+        let stale = if other.looks_left_over() > self.looks_left_over() { other } else { self };
+        let unset = run(format!("unset {}", stale.variables.join(" "))).remark("if left over from something else");
+        problem.fix(if stale.variables.is_empty() { alone().into() } else { unset.or(alone()) })
+    }
+
+    /// The warning of what these words overrule.
+    fn overrules(&self, piece: &Piece, typed: bool) -> Option<Problem> {
+        let nnodes = self.count.as_ref()?;
+        let is_same_count = piece.count.as_ref().is_none_or(|count| count.value == nnodes.value);
+        let (what, fix) = if typed && piece.is_one_of_several_tasks() {
+            (format!("{piece}, and each of them starts this launcher"), say("start it once on each machine"))
+        } else if !piece.contradicts(self, false) {
+            return None;
+        } else if is_same_count && nnodes.value > 1 {
+            let help = "leave the number of the machine to the scheduler: a `$SLURM_NODEID` in the batch script is 0 everywhere";
+            (format!("{piece}, but {self}"), say(help))
+        } else {
+            (format!("{piece}, but {self}"), drop_word(&nnodes.from).remark("to use all of them together"))
+        };
+        Some(piece.locate(self.locate(Problem::warning(Rule::ContradictsScheduler, what))).fix(fix))
     }
 
     /// This engine starts its tasks in jobs of the other one: they may have the variables of the machine that started them.
@@ -284,20 +284,6 @@ impl Piece {
         let is_same = other.world.as_ref().is_none_or(|world| Some(world.value) == tasks);
         let is_there = other.rank.as_ref().is_none_or(|rank| Some(rank.value) < tasks);
         names_in(block, "set-by").any(|name| name == setter.name()) && (allocation.is_none() || is_same && is_there)
-    }
-
-    fn in_words(&self) -> String {
-        match self {
-            Piece { rank: Some(rank), world: Some(world), .. } => format!("rank {} of {}", rank.value, world.value),
-            Piece { rank: Some(rank), .. } => format!("rank {}", rank.value),
-            piece if piece.is_one_machine() => "one machine".to_string(),
-            Piece { count: Some(count), index: Some(index), .. } => {
-                format!("machine {} of {}", index.value, count.value)
-            }
-            Piece { count: Some(count), .. } => format!("{} machines", count.value),
-            Piece { index: Some(index), .. } => format!("machine {}", index.value),
-            _ => "part of a larger job".to_string(),
-        }
     }
 
     fn locate(&self, problem: Problem) -> Problem {
@@ -319,19 +305,31 @@ impl Piece {
     }
 }
 
+impl Display for Piece {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Piece { by, count, index, rank, world, .. } = self;
+        match (rank, world, count, index) {
+            (Some(rank), Some(world), ..) => write!(f, "{by} says rank {} of {}", rank.value, world.value),
+            (Some(rank), ..) => write!(f, "{by} says rank {}", rank.value),
+            _ if self.is_one_machine() => write!(f, "{by} says one machine"),
+            (_, _, Some(count), Some(index)) => write!(f, "{by} says machine {} of {}", index.value, count.value),
+            (_, _, Some(count), None) => write!(f, "{by} says {} machines", count.value),
+            (_, _, None, Some(index)) => write!(f, "{by} says machine {}", index.value),
+            _ => write!(f, "{by} says part of a larger job"),
+        }
+    }
+}
+
 fn names_in(block: &Block, field: &str) -> impl Iterator<Item = &'static str> {
     block.field(field).unwrap_or_default().split(", ")
 }
 
-fn number(name: &str, host: &Host) -> Option<Sourced<u64>> {
-    let text = text(name, host)?;
-    Some(Sourced::new(text.value.trim().parse().ok()?, text.from))
+fn set(names: impl IntoIterator<Item = &'static str>, host: &Host) -> Vec<&'static str> {
+    names.into_iter().filter(|name| host.nonempty_var(name).is_some()).collect()
 }
 
-fn disagreement(one: &Piece, two: &Piece) -> Problem {
-    let what = format!("{} says {}, but {} says {}", one.by, one.in_words(), two.by, two.in_words());
-    let problem = two.locate(one.locate(Problem::error(Rule::Ranks, what)));
-    let stale = if two.looks_left_over() > one.looks_left_over() { two } else { one };
-    let unset = run(format!("unset {}", stale.variables.join(" "))).remark("if left over from something else");
-    problem.fix(if stale.variables.is_empty() { alone().into() } else { unset.or(alone()) })
+/// `None` also if it is no number, which is refused elsewhere.
+fn readable<T: FromStr>(name: &str, host: &Host) -> Option<Sourced<T>> {
+    let text = text(name, host)?;
+    Some(Sourced::new(text.value.trim().parse().ok()?, text.from))
 }

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use super::allocation::Allocation;
 use super::problems::meets_on_loopback;
-use super::variables::{MASTER_ADDR, MASTER_PORT, RankFlags, VariableReader, first_text};
+use super::variables::RankFlags;
 use crate::base::source::Sourced;
 use crate::report::fix::give;
 use crate::report::{Problem, Rule};
@@ -14,24 +14,22 @@ use crate::report::{Problem, Rule};
 pub(super) struct Rendezvous {
     pub(super) address: Option<Sourced<String>>,
     pub(super) port: Option<Sourced<u16>>,
-    /// Neither a flag nor a variable names it.
-    pub(super) address_from_engine: bool,
-    pub(super) port_from_engine: bool,
+    /// The engine's address does not lead to rank 0.
+    address_problem: Option<Problem>,
 }
 
 impl Rendezvous {
-    pub(super) fn new(flags: &RankFlags, allocation: Option<&Allocation>, variables: &mut VariableReader<'_>) -> Self {
-        let address = flags.master_addr.clone().or_else(|| first_text(&MASTER_ADDR, variables.host));
-        let port = flags.master_port.clone().or_else(|| variables.first_number(&MASTER_PORT, 1));
+    /// As flags and variables state it, or else the engine.
+    pub(super) fn new(stated: &RankFlags, allocation: Option<&Allocation>) -> Self {
+        let problem = allocation.and_then(|allocation| allocation.address_problem.clone());
         Rendezvous {
-            address_from_engine: address.is_none(),
-            port_from_engine: port.is_none(),
-            address: address.or_else(|| allocation?.master_addr.clone()),
-            port: port.or_else(|| allocation?.master_port.clone()),
+            address: stated.master_addr.clone().or_else(|| allocation?.master_addr.clone()),
+            port: stated.master_port.clone().or_else(|| allocation?.master_port.clone()),
+            address_problem: problem.filter(|_| stated.master_addr.is_none()),
         }
     }
 
-    pub(super) fn problem(&self, nnodes: &Sourced<u32>, allocation: Option<&Allocation>) -> Option<Problem> {
+    pub(super) fn problem(&self, nnodes: &Sourced<u32>) -> Option<Problem> {
         if nnodes.value == 1 {
             return None;
         }
@@ -44,7 +42,7 @@ impl Rendezvous {
                 Some(Problem::error(Rule::Ranks, what).at(address).fix(fix))
             }
             (Some(address), Some(_)) if is_loopback(&address.value) => Some(meets_on_loopback(address, nnodes)),
-            (Some(_), Some(_)) => allocation?.address_problem.clone().filter(|_| self.address_from_engine),
+            (Some(_), Some(_)) => self.address_problem.clone(),
             _ => {
                 let what = format!("{} machines need the address and port of the first", nnodes.value);
                 let fix = give("--master-addr", "HOST").and(give("--master-port", 29500));

@@ -19,6 +19,23 @@ pub struct RankFlags {
     pub(crate) master_port: Option<Sourced<u16>>,
 }
 
+impl RankFlags {
+    /// Variables say what the flags leave open.
+    pub(super) fn or_variables(&self, host: &Host) -> Result<Self, Problem> {
+        fn or<T>(flag: Option<T>, variable: Result<Option<T>, Problem>) -> Result<Option<T>, Problem> {
+            flag.map_or(variable, |flag| Ok(Some(flag)))
+        }
+        let flags = self.clone();
+        Ok(RankFlags {
+            nnodes: or(flags.nnodes, machines(&NNODES, host))?,
+            node_rank: or(flags.node_rank, first_number(&NODE_RANK, 0, host))?,
+            nproc_per_node: or(flags.nproc_per_node, nproc_per_node(host))?,
+            master_addr: flags.master_addr.or_else(|| first_text(&MASTER_ADDR, host)),
+            master_port: or(flags.master_port, first_number(&MASTER_PORT, 1, host))?,
+        })
+    }
+}
+
 /// A number of processes as torchrun takes it: `4`, `gpu` (or `auto`), `cpu`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Processes {
@@ -88,64 +105,44 @@ pub(super) fn check(problems: Vec<Problem>) -> Result<(), Vec<Problem>> {
     if problems.is_empty() { Ok(()) } else { Err(problems) }
 }
 
-pub(super) struct VariableReader<'a> {
-    pub(super) host: &'a Host,
-    pub(super) problems: Vec<Problem>,
+/// A number from `least` on.
+pub(super) fn parsed<T>(text: Sourced<String>, least: T) -> Result<Sourced<T>, Problem>
+where
+    T: FromStr + PartialOrd + Display,
+{
+    match text.value.trim().parse::<T>() {
+        Ok(value) if value >= least => Ok(Sourced::new(value, text.from)),
+        _ => Err(not_a_number(&text, &least.to_string(), u64::MAX >> (64 - 8 * size_of::<T>()))),
+    }
 }
 
-impl<'a> VariableReader<'a> {
-    pub(super) fn new(host: &'a Host) -> Self {
-        VariableReader { host, problems: Vec::new() }
-    }
+pub(super) fn number<T>(name: &str, least: T, host: &Host) -> Result<Option<Sourced<T>>, Problem>
+where
+    T: FromStr + PartialOrd + Display,
+{
+    text(name, host).map(|text| parsed(text, least)).transpose()
+}
 
-    pub(super) fn number<T>(&mut self, name: &str, least: T) -> Option<Sourced<T>>
-    where
-        T: FromStr + PartialOrd + Display + Copy,
-    {
-        let text = text(name, self.host)?;
-        match text.value.trim().parse::<T>() {
-            Ok(value) if value >= least => Some(Sourced::new(value, text.from)),
-            _ => {
-                let most = u64::MAX >> (64 - 8 * size_of::<T>());
-                self.problems.push(not_a_number(&text, &least.to_string(), most));
-                None
-            }
-        }
-    }
+pub(super) fn first_number<T>(names: &[&str], least: T, host: &Host) -> Result<Option<Sourced<T>>, Problem>
+where
+    T: FromStr + PartialOrd + Display,
+{
+    first_text(names, host).map(|text| parsed(text, least)).transpose()
+}
 
-    pub(super) fn first_number<T>(&mut self, names: &[&str], least: T) -> Option<Sourced<T>>
-    where
-        T: FromStr + PartialOrd + Display + Copy,
-    {
-        names.iter().find_map(|name| self.number(name, least))
+/// A number of machines. torchrun also takes a range of them.
+pub(super) fn machines(names: &[&str], host: &Host) -> Result<Option<Sourced<u32>>, Problem> {
+    let Some(stated) = first_text(names, host) else { return Ok(None) };
+    let (least, most) = stated.value.split_once(':').unwrap_or((&stated.value, &stated.value));
+    match (least.trim().parse::<u32>(), most.trim().parse::<u32>()) {
+        (Ok(least), Ok(most)) if least == most && least > 0 => Ok(Some(Sourced::new(least, stated.from))),
+        (Ok(_), Ok(_)) if least != most => Err(range_of_machines(&stated)),
+        _ => parsed(stated, 1).map(Some),
     }
+}
 
-    pub(super) fn nnodes(&mut self) -> Option<Sourced<u32>> {
-        self.machines(&NNODES)
-    }
-
-    /// torchrun also takes a range of machines.
-    pub(super) fn machines(&mut self, names: &[&str]) -> Option<Sourced<u32>> {
-        let stated = first_text(names, self.host)?;
-        let (least, most) = stated.value.split_once(':').unwrap_or((&stated.value, &stated.value));
-        match (least.trim().parse::<u32>(), most.trim().parse::<u32>()) {
-            (Ok(least), Ok(most)) if least == most && least > 0 => Some(Sourced::new(least, stated.from)),
-            (Ok(_), Ok(_)) if least != most => {
-                self.problems.push(range_of_machines(&stated));
-                None
-            }
-            _ => self.first_number(names, 1),
-        }
-    }
-
-    pub(super) fn nproc_per_node(&mut self) -> Option<Sourced<Processes>> {
-        NPROC_PER_NODE.iter().find_map(|name| {
-            let text = text(name, self.host)?;
-            if let Ok(processes) = text.value.parse() {
-                return Some(Sourced::new(processes, text.from));
-            }
-            self.problems.push(not_a_number(&text, "1", u32::MAX.into()));
-            None
-        })
-    }
+fn nproc_per_node(host: &Host) -> Result<Option<Sourced<Processes>>, Problem> {
+    let Some(text) = first_text(&NPROC_PER_NODE, host) else { return Ok(None) };
+    let processes = text.value.parse().map_err(|()| not_a_number(&text, "1", u32::MAX.into()))?;
+    Ok(Some(Sourced::new(processes, text.from)))
 }

@@ -10,7 +10,7 @@ use crate::base::{shell, vars};
 use crate::host::Host;
 use crate::ranks::topology::allocation::Allocation;
 use crate::ranks::topology::problems::{alone, machines_unreadable, place_unknown};
-use crate::ranks::topology::variables::{STARTED_BY_TORCHRUN, VariableReader, all_are_set, any_is_set, text};
+use crate::ranks::topology::variables::{STARTED_BY_TORCHRUN, all_are_set, any_is_set, number, text};
 use crate::report::fix::run;
 use crate::report::{Problem, Rule};
 
@@ -128,24 +128,17 @@ pub(super) fn detect_grid_engine(block: &Block, host: &Host) -> Result<Option<Al
 /// a machine. A task of Azure Batch on several instances runs its command on the first only
 /// (learn.microsoft.com/azure/batch, "Multi-instance tasks"), so that is the shell of a job.
 pub(super) fn detect_azure(block: &Block, host: &Host) -> Result<Option<Allocation>, Vec<Problem>> {
-    match instance_of_azure_ml(host) {
-        None => detect(block, host),
-        instance => Ok(instance),
-    }
-}
-
-fn instance_of_azure_ml(host: &Host) -> Option<Allocation> {
     let set = [vars::RANK, vars::LOCAL_RANK, vars::WORLD_SIZE, vars::MASTER_ADDR, "AZUREML_NODE_COUNT"];
-    if !all_are_set(&set, host) || any_is_set(&STARTED_BY_TORCHRUN, host) {
-        return None;
+    let is_first_here = host.nonempty_var(vars::LOCAL_RANK) == Some("0");
+    if is_first_here && all_are_set(&set, host) && !any_is_set(&STARTED_BY_TORCHRUN, host) {
+        let number = |name: &str| number::<u32>(name, 0, host);
+        let (count, rank) = (number("AZUREML_NODE_COUNT")?, number(vars::RANK)?);
+        if let Some((count, rank)) = count.zip(rank)
+            && number(vars::WORLD_SIZE)?.is_some_and(|world| world.value == count.value)
+        {
+            let allocation = Allocation::task_per_machine(count, rank, text(vars::MASTER_ADDR, host));
+            return Ok(Some(Allocation { sets_rank_variables: true, ..allocation }));
+        }
     }
-    let mut variables = VariableReader::new(host);
-    let count = variables.number::<u32>("AZUREML_NODE_COUNT", 1)?;
-    let rank = variables.number::<u32>(vars::RANK, 0)?;
-    let world = host.nonempty_var(vars::WORLD_SIZE)?.parse::<u32>().ok()?;
-    if world != count.value || host.nonempty_var(vars::LOCAL_RANK) != Some("0") {
-        return None;
-    }
-    let allocation = Allocation::task_per_machine(count, rank, text(vars::MASTER_ADDR, host));
-    Some(Allocation { sets_rank_variables: true, ..allocation })
+    detect(block, host)
 }

@@ -5,16 +5,16 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::batch;
-use super::job::{hosts, without_port};
-use super::machines::Machines;
+use super::job::without_port;
+use super::machines::{self, Machines};
 use super::table::Block;
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::host::Host;
 use crate::ranks::topology::allocation::Allocation;
 use crate::ranks::topology::devices::Devices;
-use crate::ranks::topology::problems::{alone, machines_unreadable, not_understood, place_unknown};
-use crate::ranks::topology::variables::{VariableReader, all_are_set, any_is_set, check, first_text, text};
+use crate::ranks::topology::problems::{alone, not_understood, place_unknown};
+use crate::ranks::topology::variables::{first_number, first_text, number, text};
 use crate::report::fix::run;
 use crate::report::{Problem, Rule, reading};
 
@@ -43,9 +43,7 @@ pub(super) fn detect_sagemaker(block: &Block, host: &Host) -> Result<Option<Allo
         let problem = Problem::error(Rule::Ranks, format!("this machine is not in {from}")).at(here.spelling());
         return Err(problem.fix("give --nnodes, --node-rank and --master-addr").into());
     };
-    let mut variables = VariableReader::new(host);
-    let gpus = variables.number(vars::SM_NUM_GPUS, 0).filter(|gpus| gpus.value > 0);
-    check(variables.problems)?;
+    let gpus = number(vars::SM_NUM_GPUS, 0, host)?.filter(|gpus| gpus.value > 0);
     let index = u32::try_from(index).ok().map(|index| Sourced::new(index, here.from));
     let machines = Machines { index, listed: Some(Sourced::new(hosts, from)), ..Machines::default() };
     Ok(Some(Allocation { gpus, ..machines.allocate(block)? }))
@@ -92,28 +90,12 @@ pub(super) fn detect_vertex(block: &Block, host: &Host) -> Result<Option<Allocat
     Ok(Some(Allocation { master_port: port.or(allocation.master_port), ..allocation }))
 }
 
-/// Oracle Cloud's Data Science jobs on several machines: github.com/oracle/accelerated-data-science,
-/// ads/jobs/templates/driver_pytorch.py. The service counts the machines in INITIAL_CLUSTER_SIZE and lists them in a file;
-/// before that, OCI__WORKER_COUNT was the number of machines without the first.
+/// Oracle Cloud's Data Science jobs: github.com/oracle/accelerated-data-science, ads/jobs/templates/driver_pytorch.py. The
+/// service lists the machines in a file.
 pub(super) fn detect_oci(block: &Block, host: &Host) -> Result<Option<Allocation>, Vec<Problem>> {
-    const COUNT: &str = "INITIAL_CLUSTER_SIZE";
-    const FILE: &str = "CLUSTER_NODES_METADATA_FILE";
-    const WORKERS: &str = "OCI__WORKER_COUNT";
-    if !any_is_set(&[COUNT, FILE, WORKERS], host) {
-        return Ok(None);
-    }
-    let mut variables = VariableReader::new(host);
-    let count = variables.number::<u32>(COUNT, 1);
-    let workers = variables.number::<u32>(WORKERS, 0);
-    let index = variables.number::<u32>(vars::NODE_RANK, 0);
-    check(variables.problems)?;
-    let count = count.or_else(|| Some(workers?.map(|workers| workers.saturating_add(1))));
-    let file = text(FILE, host);
-    if let (None, Some(file)) = (&count, &file) {
-        return Err(machines_unreadable(block.name(), file).into());
-    }
-    let first = file.as_ref().and_then(first_oci_machine);
-    Ok(Some(Machines { count, index, first, ..Machines::default() }.allocate(block)?))
+    let Some(allocation) = machines::detect(block, host)? else { return Ok(None) };
+    let first = text(block.name_of("mark"), host).as_ref().and_then(first_oci_machine);
+    Ok(Some(Allocation { master_addr: first, ..allocation }))
 }
 
 fn first_oci_machine(file: &Sourced<String>) -> Option<Sourced<String>> {
@@ -165,43 +147,10 @@ fn determined_container(block: &Block, file: &str) -> Result<Allocation, Vec<Pro
     Machines { index, listed, ..Machines::default() }.allocate(block)
 }
 
-/// OpenPAI: github.com/microsoft/pai, docs/manual/cluster-user/how-to-use-advanced-job-settings.md. The names of its variables
-/// have the role of this task in them. The tasks of other roles may do anything.
-pub(super) fn detect_open_pai(block: &Block, host: &Host) -> Result<Option<Allocation>, Vec<Problem>> {
-    let role = host.nonempty_var("PAI_CURRENT_TASK_ROLE_NAME").unwrap_or_default();
-    if let Some(roles) = text("PAI_TASK_ROLE_LIST", host)
-        && roles.value != role
-    {
-        return Err(not_understood(block.name(), &roles.spelling()).into());
-    }
-    let mut variables = VariableReader::new(host);
-    let count = variables.number::<u32>(&format!("PAI_TASK_ROLE_TASK_COUNT_{role}"), 1);
-    let index = variables.number::<u32>("PAI_CURRENT_TASK_ROLE_CURRENT_TASK_INDEX", 0);
-    check(variables.problems)?;
-    let first = text(&format!("PAI_HOST_IP_{role}_0"), host);
-    Ok(Some(Machines { count, index, first, ..Machines::default() }.allocate(block)?))
-}
-
-/// Kubeflow's PyTorchJob. Without LOCAL_RANK, WORLD_SIZE is the number of pods, not of ranks, and RANK the number of this
-/// pod. Where the operator also sets torchrun's PET_* variables, those are read first.
-pub(super) fn detect_pods(_: &Block, host: &Host) -> Result<Option<Allocation>, Vec<Problem>> {
-    if !all_are_set(&[vars::RANK, vars::WORLD_SIZE, vars::MASTER_ADDR], host)
-        || host.nonempty_var(vars::LOCAL_RANK).is_some()
-    {
-        return Ok(None);
-    }
-    let mut variables = VariableReader::new(host);
-    let (pods, pod) = (variables.number(vars::WORLD_SIZE, 1), variables.number(vars::RANK, 0));
-    let (Some(pods), Some(pod)) = (pods, pod) else { return Err(variables.problems) };
-    let allocation = Allocation::task_per_machine(pods, pod, text(vars::MASTER_ADDR, host));
-    Ok(Some(Allocation { sets_rank_variables: true, ..allocation }))
-}
-
 /// ClearML's pods are counted by their GPUs.
 pub(super) fn detect_clearml(block: &Block, host: &Host) -> Result<Option<Allocation>, Vec<Problem>> {
-    let mut variables = VariableReader::new(host);
-    let all = variables.number::<u32>(vars::WORLD_SIZE, 1);
-    let index = variables.first_number::<u32>(&[vars::NODE_RANK, vars::RANK], 0);
+    let all = number::<u32>(vars::WORLD_SIZE, 1, host)?;
+    let index = first_number::<u32>(&[vars::NODE_RANK, vars::RANK], 0, host)?;
     let (Some(all), Some(index), None) = (all, index, host.nonempty_var(vars::LOCAL_RANK)) else { return Ok(None) };
     let here = Devices::detect(host).names.and_then(|names| u32::try_from(names.len()).ok());
     let count = here.and_then(|here| all.value.checked_div(here).filter(|pods| pods * here == all.value));
@@ -212,37 +161,6 @@ pub(super) fn detect_clearml(block: &Block, host: &Host) -> Result<Option<Alloca
         ..Machines::default()
     };
     Ok(Some(Allocation { sets_rank_variables: true, ..machines.allocate(block)? }))
-}
-
-/// Alibaba's PAI-DLC (help.aliyun.com/zh/pai, "General environment variables"), which names its pods `dlc…-master-0` and
-/// sets NPROC_PER_NODE to the number of their GPUs.
-pub(super) fn detect_dlc(block: &Block, host: &Host) -> Result<Option<Allocation>, Vec<Problem>> {
-    let address = host.nonempty_var(vars::MASTER_ADDR).unwrap_or_default();
-    if address.starts_with("dlc") && address.contains("-master-") { detect_pods(block, host) } else { Ok(None) }
-}
-
-/// Volcano (github.com/volcano-sh/volcano, pkg/controllers/job/plugins). With its pytorch plugin, RANK and WORLD_SIZE count
-/// pods. Without it, the host list of its svc plugin names the pods, as long as the job has only one kind of them.
-pub(super) fn detect_volcano(block: &Block, host: &Host) -> Result<Option<Allocation>, Vec<Problem>> {
-    if let Some(pods) = detect_pods(block, host)? {
-        return Ok(Some(pods));
-    }
-    let index = first_text(&[vars::VC_TASK_INDEX, "VK_TASK_INDEX"], host);
-    let is_list = |name: &&str| name.starts_with("VC_") && name.ends_with("_HOSTS");
-    let names = host.env.keys().filter_map(|name| name.to_str()).filter(is_list);
-    let mut lists: Vec<_> = names.filter_map(|name| text(name, host)).collect();
-    // Without the svc plugin, a pod is only told its number. The only one of a job has a number, too.
-    if lists.is_empty() && index.as_ref().is_none_or(|index| index.value == "0") {
-        return Ok(None);
-    }
-    if lists.len() > 1 {
-        return Err(not_understood(block.name(), "VC_*_HOSTS").into());
-    }
-    let mut variables = VariableReader::new(host);
-    let index = index.and_then(|index| variables.number(&index.from.to_string(), 0));
-    check(variables.problems)?;
-    let listed = lists.pop().map(|list| list.map(|list| hosts(&list)));
-    Ok(Some(Machines { index, listed, ..Machines::default() }.allocate(block)?))
 }
 
 /// Kubeflow's MPIJob: github.com/kubeflow/mpi-operator, pkg/controller/mpi_job_controller.go. In its pods nothing is a rank

@@ -6,22 +6,28 @@ use std::cmp::Ordering;
 use super::job::{hosts, port_of_job, without_port};
 use super::table::{Block, Variable};
 use crate::base::source::{Source, Sourced};
+use crate::base::vars;
 use crate::host::Host;
 use crate::ranks::topology::allocation::Allocation;
 use crate::ranks::topology::net::foreign_address;
-use crate::ranks::topology::problems::{give_place, node_rank_too_large, not_a_number, not_understood, place_unknown};
+use crate::ranks::topology::problems::{give_place, node_rank_too_large, not_understood, place_unknown};
 use crate::ranks::topology::rendezvous::is_loopback;
-use crate::ranks::topology::variables::{VariableReader, check, first_text, text};
+use crate::ranks::topology::variables::{number, parsed, text};
 use crate::report::{Place, Problem, Rule};
 
 pub(super) fn detect(block: &Block, host: &Host) -> Result<Option<Allocation>, Vec<Problem>> {
+    if let Some(pattern) = block.field("pods")
+        && let Some(pods) = detect_pods(pattern, host)?
+    {
+        return Ok(Some(pods));
+    }
     if let Some(role) = text(block.name_of("worker"), host)
         && !role.value.eq_ignore_ascii_case("worker")
     {
         return Err(not_understood(block.name(), &role.spelling()).into());
     }
-    let is_told = |role: &str| block.names(role).any(|name| host.nonempty_var(name).is_some());
-    let number = first_text(&[block.name_of("instance"), block.name_of("index")], host);
+    let is_told = |role: &str| told(block, role, host).map_or(true, |told| told.is_some());
+    let number = told(block, "instance", host)?.or(told(block, "index", host)?);
     // One that is to meet others at an address is not alone.
     let is_shown = |it: Variable| it.shows_a_job() && host.nonempty_var(it.name()).is_some();
     let meets = block.variables().any(is_shown) || foreign_address(host).is_some();
@@ -30,21 +36,48 @@ pub(super) fn detect(block: &Block, host: &Host) -> Result<Option<Allocation>, V
     let is_here = text(block.name_of("first"), host).is_some_and(|first| is_loopback(&without_port(&first.value)));
     let may_be_alone = !is_told("count") && number.as_ref().is_none_or(|number| number.value == "0");
     let is_alone = (is_instance || is_here) && may_be_alone || is_instance && number.is_none();
-    if is_alone || !["count", "index", "instance", "main", "hosts", "first", "mark"].into_iter().any(is_told) {
+    let roles = ["count", "others", "index", "instance", "main", "hosts", "first", "mark"];
+    if is_alone || !roles.into_iter().any(is_told) {
         return Ok(None);
     }
     read(block, host).map(Some)
 }
 
+/// Without LOCAL_RANK, WORLD_SIZE is the number of pods, not of ranks, and RANK the number of this pod.
+fn detect_pods(pattern: &str, host: &Host) -> Result<Option<Allocation>, Problem> {
+    let (start, part) = pattern.split_once('*').unwrap_or((pattern, ""));
+    let first = text(vars::MASTER_ADDR, host).filter(|at| at.value.starts_with(start) && at.value.contains(part));
+    if first.is_none() || host.nonempty_var(vars::LOCAL_RANK).is_some() {
+        return Ok(None);
+    }
+    let (pods, pod) = (number(vars::WORLD_SIZE, 1, host)?, number(vars::RANK, 0, host)?);
+    let allocation = |(pods, pod)| Allocation::task_per_machine(pods, pod, first);
+    Ok(pods.zip(pod).map(allocation).map(|it| Allocation { sets_rank_variables: true, ..it }))
+}
+
+/// The variable of a role that is set. A name with a `*` stands for the only one of its kind.
+fn told(block: &Block, role: &str, host: &Host) -> Result<Option<Sourced<String>>, Problem> {
+    let Some((start, end)) = block.name_of(role).split_once('*') else {
+        return Ok(block.names(role).find_map(|name| text(name, host)));
+    };
+    let is_one = |name: &&str| name.starts_with(start) && name.ends_with(end);
+    let mut set = host.env.keys().filter_map(|name| name.to_str()).filter(is_one).filter_map(|name| text(name, host));
+    match (set.next(), set.next()) {
+        (_, Some(_)) => Err(not_understood(block.name(), block.name_of(role))),
+        (only, None) => Ok(only),
+    }
+}
+
 fn read(block: &Block, host: &Host) -> Result<Allocation, Vec<Problem>> {
-    let mut variables = VariableReader::new(host);
-    let mut number = |role: &str, least: u32| variables.number::<u32>(block.name_of(role), least);
-    let (count, gpus) = (number("count", 1), number("gpus", 0).filter(|gpus| gpus.value > 0));
-    let (index, main) = (number("index", 0).or_else(|| number("instance", 0)), number("main", 0));
-    let port = first_port(block.name_of("port"), &mut variables);
-    check(variables.problems)?;
-    let listed = text(block.name_of("hosts"), host).map(|list| list.map(|list| hosts(&list)));
-    let first = text(block.name_of("first"), host).map(|first| first.map(|first| without_port(&first)));
+    let told = |role: &str| told(block, role, host);
+    let number = |role: &str, least: u32| told(role)?.map(|text| parsed(text, least)).transpose();
+    let (count, gpus) = (number("count", 1)?, number("gpus", 0)?.filter(|gpus| gpus.value > 0));
+    let count = count.or(number("others", 0)?.map(|others| others.map(|others| others.saturating_add(1))));
+    let (index, main) = (number("index", 0)?.or(number("instance", 0)?), number("main", 0)?);
+    let first_port = |ports: String| ports.split(',').next().unwrap_or_default().to_string();
+    let port = told("port")?.map(|ports| parsed(ports.map(first_port), 1)).transpose()?;
+    let listed = told("hosts")?.map(|list| list.map(|list| hosts(&list)));
+    let first = told("first")?.map(|first| first.map(|first| without_port(&first)));
     let mut first = first.or_else(|| first_of(listed.as_ref()?)).or_else(|| named_after_job(block, host));
     if first.is_none()
         && let (Some(index), Some(main)) = (&index, &main)
@@ -67,20 +100,9 @@ fn read(block: &Block, host: &Host) -> Result<Allocation, Vec<Problem>> {
     Ok(Allocation { gpus, master_port: port.or(allocation.master_port), ..allocation })
 }
 
-fn first_port(name: &str, variables: &mut VariableReader<'_>) -> Option<Sourced<u16>> {
-    let ports = text(name, variables.host)?;
-    match ports.value.split(',').next().unwrap_or_default().trim().parse::<u16>() {
-        Ok(port) if port > 0 => Some(Sourced::new(port, ports.from)),
-        _ => {
-            variables.problems.push(not_a_number(&ports, "1", u16::MAX.into()));
-            None
-        }
-    }
-}
-
 /// `PREFIX-0.DOMAIN`.
 fn named_after_job(block: &Block, host: &Host) -> Option<Sourced<String>> {
-    let prefix = first_text(&block.names("first_prefix").collect::<Vec<_>>(), host)?;
+    let prefix = block.names("first_prefix").find_map(|name| text(name, host))?;
     let domain = text(block.name_of("domain"), host)?;
     let name = format!("{}-0.{}", prefix.value, domain.value);
     Some(Sourced::new(name, Source::Both(Box::new(prefix.from), Box::new(domain.from))))

@@ -6,7 +6,7 @@ use crate::base::source::{Source, Sourced};
 use crate::host::{self, Host};
 use crate::ranks::topology::allocation::{Allocation, Placement, Task};
 use crate::ranks::topology::problems::{give_place, rank_too_large, tasks_spread_unevenly};
-use crate::ranks::topology::variables::{VariableReader, text};
+use crate::ranks::topology::variables::{number, text};
 use crate::report::fix::{Fixes, run, say};
 use crate::report::{Problem, Rule};
 
@@ -14,50 +14,29 @@ pub(super) fn detect(block: &Block, host: &Host) -> Result<Option<Allocation>, V
     if !block.names("mark").all(|name| host.nonempty_var(name).is_some()) {
         return Ok(None);
     }
-    let roles = ["rank", "size", "local_rank", "local_size", "nodes"];
-    let names: Vec<&str> = roles.iter().map(|role| block.name_of(role)).filter(|name| !name.is_empty()).collect();
-    let (set, missing) = split(&names, host);
+    let names = ["rank", "size", "local_rank", "local_size", "nodes"].map(|role| block.name_of(role));
+    let is_missing = |name: &&str| !name.is_empty() && host.nonempty_var(name).is_none();
+    let missing: Vec<&str> = names.into_iter().filter(is_missing).chain(block.field("untold")).collect();
     if missing.is_empty() {
-        return read(block, host).map(Some);
+        return read(block, host);
     }
+    let shown = block.variables().filter(|variable| variable.shows_a_job());
+    let set: Vec<_> = shown.filter_map(|variable| text(variable.name(), host)).collect();
     // One task alone needs no place.
     if set.is_empty() || host.nonempty_var(block.name_of("size")) == Some("1") {
         return Ok(None);
     }
-    Err(tasks_unknown(block.name(), &set, &missing).into())
-}
-
-/// An MPI of which only PMI or PMIx is seen. PRRTE's `prterun` (seen with 3.0) says which rank this is, but neither of how
-/// many nor on which machine.
-pub(super) fn detect_pmi(block: &Block, host: &Host) -> Result<Option<Allocation>, Vec<Problem>> {
-    let names: Vec<&str> = ["rank", "size", "job"].iter().flat_map(|role| block.names(role)).collect();
-    let (set, mut missing) = split(&names, host);
-    if set.is_empty() || host.nonempty_var(block.name_of("size")) == Some("1") {
-        return Ok(None);
-    }
-    missing.retain(|name| *name != block.name_of("job"));
-    missing.push("LOCAL_RANK");
-    Err(tasks_unknown(block.name(), &set, &missing).into())
-}
-
-fn split<'a>(names: &[&'a str], host: &Host) -> (Vec<String>, Vec<&'a str>) {
-    let set = names.iter().filter_map(|name| text(name, host)).map(|set| set.spelling()).collect();
-    (set, names.iter().copied().filter(|name| host.nonempty_var(name).is_none()).collect())
-}
-
-fn tasks_unknown(engine: &str, set: &[String], missing: &[&str]) -> Problem {
-    let is = if missing.len() == 1 { "is" } else { "are" };
+    let (engine, is) = (block.name(), if missing.len() == 1 { "is" } else { "are" });
     let what = format!("{engine} started this as one of several ranks, but {} {is} not set", missing.join(" and "));
     let problem = set.iter().fold(Problem::error(Rule::Ranks, what), Problem::at);
     let rank = say("set RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT for each rank");
-    problem.fix(Fixes::from(rank).or(give_place()))
+    Err(problem.fix(Fixes::from(rank).or(give_place())).into())
 }
 
-fn read(block: &Block, host: &Host) -> Result<Allocation, Vec<Problem>> {
-    let mut variables = VariableReader::new(host);
-    let mut number = |role: &str, least: u32| variables.number::<u32>(block.name_of(role), least);
-    let (rank, size, local_rank) = (number("rank", 0), number("size", 1), number("local_rank", 0));
-    let (local_size, machines) = (number("local_size", 1), number("nodes", 1));
+fn read(block: &Block, host: &Host) -> Result<Option<Allocation>, Vec<Problem>> {
+    let number = |role: &str, least: u32| number::<u32>(block.name_of(role), least, host);
+    let (rank, local_rank) = (number("rank", 0)?, number("local_rank", 0)?);
+    let (size, local_size, machines) = (number("size", 1)?, number("local_size", 1)?, number("nodes", 1)?);
     let local_size = match (&size, machines) {
         (Some(size), Some(machines)) if size.value % machines.value != 0 => {
             return Err(tasks_spread_unevenly(size, &machines).into());
@@ -67,13 +46,13 @@ fn read(block: &Block, host: &Host) -> Result<Allocation, Vec<Problem>> {
     };
     let (Some(rank), Some(world_size), Some(local_rank), Some(local_world_size)) = (rank, size, local_rank, local_size)
     else {
-        return Err(variables.problems);
+        return Ok(None);
     };
     let is_one_machine = world_size.value == local_world_size.value;
     let allocation = allocate(Task { rank, local_rank, world_size, local_world_size }, host)?;
     let job = text(block.name_of("job"), host).or_else(|| job_id(host));
     let master_port = start(block, is_one_machine, host).or(job).map(|start| port_of_job(&start));
-    Ok(Allocation { master_port, ..allocation })
+    Ok(Some(Allocation { master_port, ..allocation }))
 }
 
 /// Tells this start from another one of the same job, if their variables do not.

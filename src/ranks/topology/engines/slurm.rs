@@ -11,7 +11,7 @@ use crate::host::Host;
 use crate::ranks::topology::allocation::{Allocation, PeerGpus, Placement, Task};
 use crate::ranks::topology::problems::place_unknown;
 use crate::ranks::topology::rendezvous::reachable_address;
-use crate::ranks::topology::variables::{STARTED_BY_TORCHRUN, VariableReader, any_is_set, check, first_text, text};
+use crate::ranks::topology::variables::{STARTED_BY_TORCHRUN, any_is_set, first_number, first_text, number, text};
 use crate::report::{Place, Problem, Rule};
 
 const SLURM: &str = "Slurm";
@@ -61,30 +61,28 @@ fn listed_machines(list: Option<&Sourced<String>>) -> Option<Sourced<u32>> {
 
 /// A batch script, or the shell of `salloc`.
 fn detect_job_shell(host: &Host) -> Result<Allocation, Vec<Problem>> {
-    let mut variables = VariableReader::new(host);
-    let nnodes = variables.first_number(&[vars::SLURM_JOB_NUM_NODES, vars::SLURM_NNODES], 1);
+    let nnodes = first_number(&[vars::SLURM_JOB_NUM_NODES, vars::SLURM_NNODES], 1, host)?;
     let nnodes = nnodes.or_else(|| listed_machines(text(vars::SLURM_JOB_NODELIST, host).as_ref()));
     let is_on_machine = any_is_set(&[vars::SLURM_NODEID, vars::SLURMD_NODENAME, vars::SLURM_PROCID], host);
     // The shell of `salloc` runs on the login machine. Every shell of a job has this variable; a container may be given
     // only a part of those of a task.
     let outside = !is_on_machine && host.nonempty_var("SLURM_SUBMIT_DIR").is_some();
     let is_half = !is_on_machine && !outside;
-    let tasks = variables.number::<u32>("SLURM_NTASKS", 1).filter(|tasks| tasks.value > 1);
+    let tasks = number::<u32>("SLURM_NTASKS", 1, host)?.filter(|tasks| tasks.value > 1);
     if nnodes.is_none() && (!outside || tasks.is_some()) {
-        variables.problems.push(machines_not_counted(host));
+        return Err(machines_not_counted(host).into());
     }
     // The batch script is task 0 on machine 0.
     let tasks = [vars::SLURM_PROCID, vars::SLURM_NODEID].into_iter().filter_map(|name| text(name, host));
     if let Some(task) = tasks.into_iter().find(|task| task.value != "0") {
-        variables.problems.push(place_unknown(SLURM, [&task], "which step: SLURM_STEP_ID is not set"));
+        return Err(place_unknown(SLURM, [&task], "which step: SLURM_STEP_ID is not set").into());
     }
     if let Some(nnodes) = nnodes.as_ref().filter(|nnodes| is_half && nnodes.value > 1) {
-        variables.problems.push(place_unknown(SLURM, [nnodes], "whether this is its shell or one of its tasks"));
+        return Err(place_unknown(SLURM, [nnodes], "whether this is its shell or one of its tasks").into());
     }
     let mut nnodes = nnodes.unwrap_or(Sourced::new(1, Source::Default));
-    let groups = groups(&mut variables);
+    let groups = groups(host)?;
     nnodes.value = groups.map_or(nnodes.value, |(_, machines)| machines);
-    check(variables.problems)?;
     Ok(Allocation {
         placement: if nnodes.value > 1 || outside {
             Placement::SlurmShell { groups: groups.map_or(1, |(groups, _)| groups.into()), outside }
@@ -99,43 +97,36 @@ fn detect_job_shell(host: &Host) -> Result<Allocation, Vec<Problem>> {
 }
 
 /// The groups of a job that has several, and the machines of all of them. Its plain variables describe one of them only.
-fn groups(variables: &mut VariableReader<'_>) -> Option<(u8, u32)> {
-    let groups = variables.number::<u8>(vars::SLURM_HET_SIZE, 1)?.value;
-    let machines_of = |group: u8| {
-        let name = format!("{}_HET_GROUP_{group}", vars::SLURM_JOB_NUM_NODES);
-        variables.number::<u32>(&name, 1).map_or(0, |machines| machines.value)
-    };
-    let machines = (0..groups).map(machines_of).fold(0, u32::saturating_add);
-    (machines > 0).then_some((groups, machines))
+fn groups(host: &Host) -> Result<Option<(u8, u32)>, Problem> {
+    let groups = number::<u8>(vars::SLURM_HET_SIZE, 1, host)?.map_or(0, |groups| groups.value);
+    let mut all = 0_u32;
+    for group in 0..groups {
+        let machines = number::<u32>(&format!("{}_HET_GROUP_{group}", vars::SLURM_JOB_NUM_NODES), 1, host)?;
+        all = all.saturating_add(machines.map_or(0, |machines| machines.value));
+    }
+    Ok((all > 0).then_some((groups, all)))
 }
 
 fn detect_step(host: &Host) -> Result<Allocation, Vec<Problem>> {
-    let mut variables = VariableReader::new(host);
     let list = first_text(&[vars::SLURM_STEP_NODELIST, vars::SLURM_JOB_NODELIST], host);
-    let nnodes = variables.first_number(&[vars::SLURM_STEP_NUM_NODES, vars::SLURM_NNODES], 1);
-    let nnodes = nnodes.or_else(|| listed_machines(list.as_ref()));
-    if nnodes.is_none() {
-        variables.problems.push(machines_not_counted(host));
-    }
-    let nnodes = nnodes.unwrap_or(Sourced::new(1, Source::Default));
+    let nnodes = first_number(&[vars::SLURM_STEP_NUM_NODES, vars::SLURM_NNODES], 1, host)?;
+    let nnodes = nnodes.or_else(|| listed_machines(list.as_ref())).ok_or_else(|| machines_not_counted(host))?;
     let zero = Sourced::new(0, Source::Default);
-    let node_rank = variables.first_number(&[vars::SLURM_NODEID, vars::SLURM_PROCID], 0);
-    let local_rank = variables.number(vars::SLURM_LOCALID, 0).unwrap_or(zero.clone());
+    let node_rank = first_number(&[vars::SLURM_NODEID, vars::SLURM_PROCID], 0, host)?;
+    let local_rank = number(vars::SLURM_LOCALID, 0, host)?.unwrap_or(zero.clone());
     let of_groups = |(_, machines)| Sourced::new(machines, Source::Variable(vars::SLURM_HET_SIZE.to_string()));
-    let whole = groups(&mut variables).map(of_groups).or_else(|| variables.number::<u32>(vars::SLURM_JOB_NUM_NODES, 1));
-    let mut problems = variables.problems;
+    let whole = groups(host)?.map(of_groups).or(number(vars::SLURM_JOB_NUM_NODES, 1, host)?);
     if node_rank.is_none() && nnodes.value > 1 {
-        problems.push(place_unknown(SLURM, [&nnodes], "which of its machines this is"));
+        return Err(place_unknown(SLURM, [&nnodes], "which of its machines this is").into());
     }
     let node_rank = node_rank.unwrap_or(zero);
     let hosts = list.as_ref().and_then(|list| HostList::parse(&list.value));
     if let (Some(list), None) = (&list, &hosts) {
         let problem = Problem::error(Rule::Ranks, "this is not a Slurm host list").at(list);
-        problems.push(problem.fix("give --nnodes, --node-rank, --master-addr and --master-port"));
+        return Err(problem.fix("give --nnodes, --node-rank, --master-addr and --master-port").into());
     }
     let tasks = first_text(&[vars::SLURM_STEP_TASKS_PER_NODE, vars::SLURM_TASKS_PER_NODE], host);
-    let per_node = tasks.as_ref().map_or(Ok(1), tasks_per_node).map_err(|problem| problems.push(problem));
-    let (Ok(per_node), true) = (per_node, problems.is_empty()) else { return Err(problems) };
+    let per_node = tasks.as_ref().map_or(Ok(1), tasks_per_node)?;
     let placement = match &tasks {
         // `srun --pty` connects only the first task to the terminal; the others do not run this command.
         Some(_) if host.nonempty_var(vars::SLURM_PTY_PORT).is_some() => Placement::Machine,

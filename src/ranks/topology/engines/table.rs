@@ -22,7 +22,8 @@ pub struct Variable {
 }
 
 /// Words at the beginning of lines that are about no variable.
-pub const FIELDS: [&str; 7] = ["prefixes", "about", "proxies", "proxy-option", "manual", "inside", "set-by"];
+pub const FIELDS: [&str; 9] =
+    ["prefixes", "about", "proxies", "proxy-option", "manual", "inside", "set-by", "pods", "untold"];
 
 const TABLE: &str = include_str!("engines.txt");
 
