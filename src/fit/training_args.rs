@@ -155,7 +155,7 @@ impl ArgumentReader<'_> {
     /// leaves them as they were loaded: transformers goes by the model's config from 5.0 on.
     #[expect(clippy::type_complexity, reason = "it is used once")]
     fn precision(&self, job: &Job, host: &Host) -> (Option<Sourced<Dtype>>, Option<fn(Option<Dtype>) -> Dtype>) {
-        let topology = Topology::of_existing_launcher(&RankFlags::default(), RankFlags::default(), host);
+        let topology = Topology::of_existing_launcher(RankFlags::default(), host);
         let context = FillContext::new(job, &topology, &Value::Null, host);
         let [bf16, fp16] = ["bf16.enabled", "fp16.enabled"].map(|key| context.is_on(key));
         let is_known = bf16.is_some() || job.trainer.model.training.half;

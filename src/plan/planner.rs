@@ -444,7 +444,7 @@ impl Planner<'_> {
         }
         let mut words = job.rank_args(if translated { None } else { config });
         words.extend(added);
-        let problems = launcher::check_words(kind, context, &words);
+        let problems = launcher::remote_runner::check(context, &words);
         if !problems.is_empty() {
             return Err(problems);
         }

@@ -23,7 +23,7 @@ use crate::report::{Place, Problem, Rule};
 
 pub(crate) use context::{LaunchContext, Launcher, OutputFlags};
 pub(crate) use deepspeed::uses_pdsh;
-pub(crate) use existing::ExistingLauncher;
+pub(crate) use spec::ExistingLauncher;
 
 /// True if this option of torchrun, by its name with `_`, takes a value; `None` if torchrun has no such option.
 pub(crate) fn torchrun_option(name: &str) -> Option<bool> {
@@ -54,6 +54,7 @@ fn default_launcher(output: &OutputFlags, job: &Job, topology: &Topology) -> Res
     if job.starts_ranks && !opaque {
         return Err(starts_ranks_itself(job));
     }
+    let is_one_process = topology.world_size.as_ref().is_some_and(|world| world.value == 1);
     Ok(match &topology.role {
         Role::Task(task) if job.trainer.launch.has_own_launcher => {
             return Err(tasks_are_ranks(&task.local_world_size, job.target.name().into()));
@@ -62,7 +63,7 @@ fn default_launcher(output: &OutputFlags, job: &Job, topology: &Topology) -> Res
         Role::Shell { .. } => Launcher::Srun,
         Role::Rank { .. } | Role::Task(_) => Launcher::Direct,
         // A command that zlaunch does not know may be a launcher itself.
-        Role::Starter if topology.is_one_process() && output.flags().next().is_none() || opaque => Launcher::Direct,
+        Role::Starter if is_one_process && output.flags().next().is_none() || opaque => Launcher::Direct,
         Role::Starter if local::is_needed(job, topology) => Launcher::Local,
         Role::Starter => Launcher::Torchrun,
     })
@@ -143,11 +144,6 @@ pub(crate) fn prefix(launcher: Launcher, context: &LaunchContext<'_>) -> Vec<OsS
         Launcher::Local => local::prefix(context),
         Launcher::Direct | Launcher::Srun | Launcher::Existing(_) | Launcher::Prefix(_) => context.process_words(),
     }
-}
-
-/// Refuses what the launcher cannot hand to the ranks, with these arguments of the trainer.
-pub(crate) fn check_words(launcher: Launcher, context: &LaunchContext<'_>, arguments: &[OsString]) -> Vec<Problem> {
-    if launcher == Launcher::Deepspeed { deepspeed::check_words(context, arguments) } else { Vec::new() }
 }
 
 /// Refuses options for the launcher that state ranks: zlaunch must know those itself.

@@ -91,9 +91,8 @@ impl Topology {
         self.nnodes.as_ref().is_some_and(|nnodes| nnodes.value > 1)
     }
 
-    pub(crate) fn is_one_process(&self) -> bool {
-        let one = |count: &Option<Sourced<u32>>| count.as_ref().is_some_and(|count| count.value == 1);
-        one(&self.nnodes) && one(&self.nproc_per_node)
+    pub(crate) fn is_one_machine(&self) -> bool {
+        self.nnodes.as_ref().is_some_and(|nnodes| nnodes.value == 1)
     }
 
     pub(crate) fn ranks_exist(&self) -> bool {
@@ -106,23 +105,20 @@ impl Topology {
             Role::Task(task) => task.rank.value == 0,
             Role::Rank { first } => *first,
             // Alone, every machine is the first, whatever number it has elsewhere.
-            Role::Starter | Role::Shell { .. } => {
-                self.node_rank.value == 0 || self.nnodes.as_ref().is_some_and(|nnodes| nnodes.value == 1)
-            }
+            Role::Starter | Role::Shell { .. } => self.node_rank.value == 0 || self.is_one_machine(),
         }
     }
 
     /// It is known which of the machines this is and where they meet.
     pub fn can_rendezvous(&self) -> bool {
-        let Some(Sourced { value: machines, .. }) = self.nnodes else { return false };
+        let is_numbered = self.nnodes.as_ref().is_some_and(|nnodes| self.node_rank.value < nnodes.value);
         let reachable = self.master_addr.as_ref().is_some_and(|address| !rendezvous::is_loopback(&address.value));
-        machines == 1 || reachable && self.master_port.is_some() && self.node_rank.value < machines
+        self.is_one_machine() || reachable && self.master_port.is_some() && is_numbered
     }
 
     /// The address that the ranks need. On one machine they meet on localhost, unless a flag says otherwise.
     pub(crate) fn rendezvous_address(&self) -> Option<&Sourced<String>> {
-        let several = self.nnodes.as_ref().is_none_or(|nnodes| nnodes.value > 1);
-        self.master_addr.as_ref().filter(|address| several || address.from.is_flag())
+        self.master_addr.as_ref().filter(|address| !self.is_one_machine() || address.from.is_flag())
     }
 
     /// The port on which a rank of this machine will listen. `starts`: a launcher starts the ranks.

@@ -120,7 +120,7 @@ impl<'a> UnderstoodLaunch<'a> {
         }
         if let Some(existing) = &self.existing_launcher {
             let mut problems = existing.contradictions(flags, &self.host);
-            let program = existing.name();
+            let program = &existing.name;
             problems.extend(hosts.flags().map(|flag| {
                 let what = format!("the command already starts with `{program}`, which has its own options for this");
                 let help = format!("give it to `{program}`, or drop `{program}`");
@@ -130,7 +130,7 @@ impl<'a> UnderstoodLaunch<'a> {
                 return Err(problems);
             }
             let notes = self.judge_alone(existing)?;
-            let topology = Topology::of_existing_launcher(flags, existing.rank_flags(flags, &self.host), &self.host);
+            let topology = Topology::of_existing_launcher(existing.rank_flags(flags, &self.host), &self.host);
             return Ok(Topology { notes, ..topology });
         }
         let trainer = self.job.trainer;
@@ -154,11 +154,10 @@ impl<'a> UnderstoodLaunch<'a> {
             return judged;
         }
         let options = self.launch.forwarded_options();
-        let zlaunch = |words: &[OsString]| [&["zlaunch".into()], &options[..], &["--".into()], words].concat();
-        let words = zlaunch(&existing.left_out(command));
+        let words = [&["zlaunch".into()], &options[..], &["--".into()], &existing.left_out(command)].concat();
+        let line = shell::line(&words).to_string_lossy().into_owned();
         let job = Topology::without_launcher(flags, &Host { words, ..self.host.clone().into_owned() })?;
-        let line = |words: &[OsString]| shell::line(&zlaunch(words)).to_string_lossy().into_owned();
-        existing.not_told(&job, command, line).map_or(Ok(Vec::new()), |problem| Err(problem.into()))
+        existing.not_told(&job, &line).map_or(Ok(Vec::new()), |problem| Err(problem.into()))
     }
 
     pub(crate) fn launcher(&self, topology: &Topology) -> Result<Launcher, Vec<Problem>> {
@@ -166,7 +165,7 @@ impl<'a> UnderstoodLaunch<'a> {
         let kind = match (&self.existing_launcher, asked) {
             _ if matches!(self.wrapper, Some(Wrapper::Srun(_))) => Launcher::Srun,
             (Some(existing), Some(asked)) if asked.from.is_flag() && asked.value != existing.spec.launcher => {
-                let program = existing.name();
+                let program = &existing.name;
                 let fixes = drop_word(&asked.from).or(drop_word(format_args!("`{program}` and its flags")));
                 let what = format!("the command already starts with `{program}`");
                 return Err(Problem::error(Rule::Launcher, what).at(asked).fix(fixes).into());

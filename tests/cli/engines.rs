@@ -373,7 +373,12 @@ fn the_user_overrides_the_scheduler_with_a_warning() {
     let place = ["--nnodes", "2", "--node-rank", "0"];
     let run = sandbox.launch(&[&["--deepspeed", "zero3", "-n", "--format", "json"], &place[..]].concat(), SWIFT);
     assert_eq!(topology(&run.json()), json!([2, 0, 4, 8, "ib-n1", 4711]));
-    assert!(run.stderr.contains("warning[contradicts-scheduler]: this is machine 1, not 0"), "{}", run.stderr);
+    assert!(
+        run.stderr
+            .contains("warning[contradicts-scheduler]: Slurm says machine 1 of 2, but --nnodes says machine 0 of 2"),
+        "{}",
+        run.stderr
+    );
     let run =
         step(&[("PET_NPROC_PER_NODE", "2")]).launch(&["--deepspeed", "zero3", "--nproc-per-node", "4", "-n"], SWIFT);
     // Only the first machine warns: this is machine 1.
@@ -588,7 +593,7 @@ fn a_launch_may_use_fewer_machines_than_the_job_but_not_more() {
     one.launch(&[], SCRIPT).refused(&["Slurm says machine 0 of 2", "NNODES says one machine", "--nnodes 1"]);
     let run = one.launch(&["-n", "--nnodes", "1"], SCRIPT);
     assert!(
-        run.stderr.contains("warning[contradicts-scheduler]: the job has 2 machines, but this launch is for 1"),
+        run.stderr.contains("warning[contradicts-scheduler]: Slurm says machine 0 of 2, but --nnodes says one machine"),
         "{run:?}"
     );
     // The one machine of a salloc is not where its shell is.

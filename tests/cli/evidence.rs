@@ -53,6 +53,8 @@ const COMMANDS: &[&str] = &[
 ];
 const WARNED: &[&str] = &[
     "torchrun --nnodes 1 x.py",
+    "torchrun --nnodes 1:2 --rdzv_backend c10d x.py",
+    "torchrun --standalone --nnodes 1:2 x.py",
     "accelerate launch --num_machines 1 --num_processes 2 x.py",
     "bash run.sh",
     "mpirun -n 2 python x.py",
@@ -80,7 +82,8 @@ fn jobs(sandbox: &Sandbox) -> Vec<Job> {
         engines::all().filter(|block| !["submitit", "MPICH"].contains(&block.name()) || block.head.contains(" n1:"));
     let jobs = several.flat_map(|block| [0, 1].map(|machine| (block, machine)));
     jobs.map(|(block, machine)| {
-        let set = block.variables().filter_map(|variable| Some((variable.name(), value(variable.value()?, machine))));
+        let set = block.variables().filter_map(|variable| variable.setting.split_once('='));
+        let set = set.map(|(name, text)| (name.trim_start_matches('?'), value(text, machine)));
         let variables = set.filter(|(_, value)| !value.is_empty()).map(|(name, value)| (name.to_string(), value));
         Job { block, machine, variables: variables.collect() }
     })
@@ -150,6 +153,34 @@ fn check(sandbox: &Sandbox, job: &Job, (what, more): (&str, &str), command: &str
         "machine {machine} of {name} is alone or in the wrong place, with {what} left over: {command}\n{variables:?}\n{run:?}"
     );
     true
+}
+
+/// Whatever its words and files say: each task of a machine would start it.
+#[test]
+fn a_launcher_is_not_started_by_several_tasks_without_a_word() {
+    let mut sandbox = sandbox();
+    sandbox.vars(&[("OMPI_COMM_WORLD_SIZE", "4"), ("OMPI_COMM_WORLD_LOCAL_SIZE", "2"), ("MASTER_ADDR", "n1")]);
+    sandbox.vars(&[("OMPI_COMM_WORLD_RANK", "1"), ("OMPI_COMM_WORLD_LOCAL_RANK", "1")]);
+    sandbox.file("two.yaml", "num_machines: 2\nnum_processes: 4\nmachine_rank: 0\nmain_process_ip: n1\n");
+    sandbox.file("hosts", "n1 slots=2\nn2 slots=2\n");
+    for (command, status) in [
+        ("torchrun --nnodes 2 --node_rank 0 --master_addr n1 x.py", 0),
+        ("torchrun --nnodes 1:2 --rdzv_backend c10d --rdzv_endpoint n1:29400 x.py", 0),
+        ("deepspeed --hostfile hosts x.py", 0),
+        ("accelerate launch --config_file two.yaml x.py", 125),
+    ] {
+        let run = sandbox.answer(["-n", "--format", "json", "--"].into_iter().chain(command.split(' ')));
+        let told = "Open MPI says rank 1 of 4, and each of them starts this launcher";
+        assert!(run.status == Some(status) && run.stderr.contains(told), "{command}: {run:?}");
+    }
+}
+
+/// The launch has it so, because a flag is passed on to the launcher.
+#[test]
+fn our_flags_come_before_a_file_of_the_launcher() {
+    let place = ["--nnodes", "2", "--node-rank", "1", "--master-addr", "n1", "--master-port", "29500"];
+    let plan = sandbox().plan(&place, &["accelerate", "launch", "--config_file", "one.yaml", "x.py"]);
+    assert_eq!((&plan["topology"]["nnodes"], &plan["topology"]["node_rank"]), (&2.into(), &1.into()), "{plan}");
 }
 
 side_by_side!(what_is_left_over_does_not_hide_a_job every_command_is_told_of_the_job);

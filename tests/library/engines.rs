@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use zlaunch::testing::engines::{self, Block};
+use zlaunch::testing::engines::{self, Block, Variable};
 use zlaunch::testing::source::Sourced;
 use zlaunch::testing::topology::engines::job::port_of_job;
 use zlaunch::testing::topology::engines::with_code;
@@ -35,14 +35,25 @@ fn environments(folder: &Path) -> Vec<Environment> {
 }
 
 fn environment(block: Block, folder: &Path) -> Environment {
-    let answer = block.answer().split(" (").next().unwrap();
+    let answer = answer(&block);
     let (expected, place) = answer.split_once(" at ").map_or((answer, None), |(word, place)| (word, Some(place)));
     let variables = block.variables().filter_map(|variable| {
-        let values = on_both(variable.value()?).map(|value| value_of(value, folder));
+        let values = on_both(example(variable)?).map(|value| value_of(value, folder));
         Some((variable.shows_a_job(), variable.name(), values))
     });
     let place = place.map(|place| on_both(place).map(str::to_string));
     Environment { name: block.name(), expected, place, variables: variables.collect() }
+}
+
+/// What is expected of it, without the remark.
+fn answer(block: &Block) -> &'static str {
+    let (_, answer) = block.head.split_once(": ").unwrap();
+    answer.split(" (").next().unwrap()
+}
+
+/// Its values, if it is set there.
+fn example(variable: Variable) -> Option<&'static str> {
+    variable.setting.split_once('=').map(|(_, value)| value)
 }
 
 fn on_both(value: &str) -> [&str; 2] {
@@ -164,7 +175,7 @@ fn a_process_of_azure_ml_on_each_machine_is_no_rank() {
 #[test]
 fn one_machine_is_never_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let blocks = engines::blocks(ONE_MACHINE).chain(engines::blocks(OTHERS)).filter(|block| block.answer() == "alone");
+    let blocks = engines::blocks(ONE_MACHINE).chain(engines::blocks(OTHERS)).filter(|block| answer(block) == "alone");
     let environments: Vec<_> = blocks.map(|block| environment(block, folder.path())).collect();
     assert!(environments.len() >= 140, "{}", environments.len());
     for environment in environments {
@@ -259,9 +270,12 @@ fn every_variable_of_an_example_counts() {
         machine(Some("x")) != machine(None) || machine(Some("")) != machine(None)
     };
     for block in engines::all().filter(|block| block.field("manual").is_none()) {
-        for variable in block.variables().filter(|variable| variable.has_role()) {
-            let name = variable.name();
+        for variable in block.variables().filter(|variable| !variable.roles.is_empty()) {
             let mut of_engine = tried.iter().filter(|it| it.name.split(',').next() == Some(block.name()));
+            // A pattern is filled by another variable of the example.
+            let (start, end) = variable.name().split_once('*').unwrap_or((variable.name(), variable.name()));
+            let is_meant = |name: &&str| name.starts_with(start) && name.ends_with(end);
+            let name = block.variables().map(Variable::name).find(is_meant).unwrap();
             // What must be there besides, or shows a job by itself.
             let shows = variable.is("mark") && decide(1, &BTreeMap::from([(name, "x")])).is_err();
             let counts = shows || of_engine.any(|it| counts(name, it));
@@ -277,9 +291,9 @@ fn every_variable_of_a_job_shell_tells_its_machines() {
     for block in engines::all() {
         let Some(line) = block.field("manual") else { continue };
         assert!(line.contains(" zlaunch …"), "{}: {line}", block.name());
-        for variable in block.variables().filter(|variable| variable.has_role()) {
+        for variable in block.variables().filter(|variable| !variable.roles.is_empty()) {
             let name = variable.name();
-            let value = value_of(variable.value().unwrap_or_else(|| panic!("{name} has no value")), folder.path());
+            let value = value_of(example(variable).unwrap_or_else(|| panic!("{name} has no value")), folder.path());
             let refused = outcome(0, &BTreeMap::from([(name, value.as_str())]));
             let told = if variable.is("mark") { "cannot be read" } else { "job on 2 machines" };
             assert!(refused.contains(told) && refused.contains(name), "{name}: {refused}");
@@ -292,7 +306,7 @@ fn every_variable_of_a_job_shell_tells_its_machines() {
 
 #[test]
 fn every_line_is_understood() {
-    const ROLES: &str = "count index instance hosts first main first_prefix domain port gpus job worker mark rank size local_rank \
+    const ROLES: &str = "count others index instance hosts first main first_prefix domain port gpus job worker mark rank size local_rank \
          local_size nodes file list pairs";
     let table = include_str!("../../src/ranks/topology/engines/engines.txt");
     assert_eq!(table.lines().filter(|line| line.starts_with('=')).count(), engines::all().count());
@@ -304,7 +318,7 @@ fn every_line_is_understood() {
             assert!(is_role || engines::FIELDS.contains(&word), "{}: {line}", block.name());
         }
         for variable in block.variables() {
-            let is_name = vars::is_name(variable.name().trim_end_matches('*'));
+            let is_name = vars::is_name(&variable.name().replace('*', ""));
             assert!(is_name, "{}: {}", block.name(), variable.name());
             let count = block.variables().filter(|other| other.name() == variable.name()).count();
             assert_eq!(count, 1, "{}: {} stands there twice", block.name(), variable.name());
@@ -335,8 +349,9 @@ fn every_block_says_all_or_has_code() {
     for block in engines::all().filter(|block| !with_code().any(|name| name == block.name())) {
         let has = |roles: &[&str]| roles.iter().all(|role| !block.name_of(role).is_empty());
         let is_mpi = has(&["rank", "size", "local_rank"]) && (has(&["local_size"]) || has(&["nodes"]));
+        let is_mpi = is_mpi || has(&["rank"]) && block.field("untold").is_some();
         let is_shell = block.field("manual").is_some() && (has(&["file"]) || has(&["list"]));
-        let is_node = has(&["count"]) && (has(&["index"]) || has(&["instance"]));
+        let is_node = has(&["count"]) && (has(&["index"]) || has(&["instance"])) || block.field("pods").is_some();
         assert!(is_mpi || is_shell || is_node, "{}", block.name());
     }
 }

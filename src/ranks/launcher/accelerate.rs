@@ -8,8 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::context::{LaunchContext, Launcher};
-use super::existing::ExistingLauncher;
-use super::spec::{CountMeaning, LauncherSpec, count, default};
+use super::spec::{CountMeaning, ExistingLauncher, LauncherSpec, count, default};
 use crate::base::source::{Source, Sourced};
 use crate::base::yaml::{self, Dialect};
 use crate::base::{json, python_value, vars};
@@ -113,7 +112,7 @@ impl ExistingLauncher {
         if refused.is_empty() {
             return None;
         }
-        let (name, listed) = (self.name(), refused.join("`, `"));
+        let (name, listed) = (&self.name, refused.join("`, `"));
         let what = format!("`{name}` refuses `{listed}` in its run file together with a DeepSpeed config");
         let help = "remove them; the DeepSpeed config has them, and --mixed_precision works as a flag";
         let problem = Problem::error(Rule::RunFile, what).at(&*file).fix(help);

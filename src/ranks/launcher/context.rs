@@ -71,14 +71,10 @@ impl OutputFlags {
     }
 
     pub(super) fn check(&self, launcher: Launcher) -> Result<(), Problem> {
-        match self.flags().next() {
-            Some(from) if launcher == Launcher::Local => {
-                let what = "`local` does not log the ranks' output: log folders and prefixes need torchrun";
-                let torchrun = give("--launcher", "torchrun").remark("where torch is installed");
-                Err(Problem::error(Rule::Launcher, what).at(from).fix(torchrun.or(drop_word(from))))
-            }
-            _ => Ok(()),
-        }
+        let Some(from) = self.flags().next().filter(|_| launcher == Launcher::Local) else { return Ok(()) };
+        let what = "`local` does not log the ranks' output: log folders and prefixes need torchrun";
+        let torchrun = give("--launcher", "torchrun").remark("where torch is installed");
+        Err(Problem::error(Rule::Launcher, what).at(from).fix(torchrun.or(drop_word(from))))
     }
 
     /// zlaunch has the output only of ranks that it tells torchrun to start; behind `srun` or a prefix it looks again.

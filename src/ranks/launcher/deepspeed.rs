@@ -8,7 +8,6 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 use super::context::{LaunchContext, Launcher};
-use super::remote_runner;
 use super::spec::{CountMeaning, LauncherSpec, count, default, option_words};
 use crate::base::bytes::base64;
 use crate::base::source::Sourced;
@@ -73,15 +72,6 @@ pub(super) fn prefix(context: &LaunchContext<'_>) -> Vec<OsString> {
     words.extend(context.extra.iter().cloned());
     words.extend(context.rank_words("--module"));
     words
-}
-
-pub(super) fn check_words(context: &LaunchContext<'_>, arguments: &[OsString]) -> Vec<Problem> {
-    let mut words = context.rank_words("--module");
-    words.retain(|word| word != "--module" && word != "--no_python");
-    if !uses_pdsh(context) {
-        return Vec::new();
-    }
-    remote_runner::check(context, &SPEC.parse(context.extra), &[&words, arguments].concat())
 }
 
 /// The runner reaches the machines of a hostfile through pdsh.

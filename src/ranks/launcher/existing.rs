@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use super::accelerate::{self, CONFIG, RUN_FILE, SWITCH};
 use super::context::LaunchContext;
-use super::spec::{CountMeaning, LauncherSpec, option_words};
-use super::{deepspeed, remote_runner, torchrun};
+use super::spec::{CountMeaning, ExistingLauncher, LauncherSpec, option_words};
+use super::{deepspeed, torchrun};
 use crate::base::python_value::int;
 use crate::base::shell;
 use crate::base::source::{Source, Sourced};
-use crate::command::argv::{Args, option_name};
+use crate::command::argv::option_name;
 use crate::command::job::Job;
 use crate::command::target::{ParsedCommand, Target, is_python, of_python};
 use crate::command::trainer;
@@ -21,22 +21,11 @@ use crate::report::{Place, Problem, Rule, nearest, reading};
 
 pub(super) const SPECS: &[&LauncherSpec] = &[&torchrun::SPEC, &deepspeed::SPEC, &accelerate::SPEC];
 
-pub(crate) struct ExistingLauncher {
-    pub(crate) spec: &'static LauncherSpec,
-    /// `torchrun`, `python -m torch.distributed.run`, `accelerate launch`.
-    program: Vec<OsString>,
-    flags: Vec<OsString>,
-    pub(super) args: Args,
-    /// `python` or `python -m`, if `behind` needs one of them to run without the launcher.
-    interpreter: Vec<OsString>,
-    behind: Vec<OsString>,
-}
-
 impl ExistingLauncher {
     /// A launcher without a script (`torchrun --help`) launches nothing.
     pub(crate) fn split(command: &[OsString]) -> Option<(Self, ParsedCommand)> {
         let (spec, start) = SPECS.iter().find_map(|spec| Some((*spec, spec.count_program_words(command)?)))?;
-        let end = start + spec.count_flag_words(&command[start..]);
+        let end = start + spec.split_flags(&command[start..]).concat().len();
         let (program, flags) = (command[..start].to_vec(), command[start..end].to_vec());
         let mut rest = &command[end..];
         if rest.first().is_some_and(|word| word == "--") {
@@ -44,7 +33,8 @@ impl ExistingLauncher {
         }
         let (first, trainer_args) = rest.split_first()?;
         let (args, behind) = (spec.parse(&flags), rest.to_vec());
-        let mut launcher = ExistingLauncher { spec, program, args, flags, interpreter: Vec::new(), behind };
+        let name = program.join(OsStr::new(" ")).to_string_lossy().into_owned();
+        let mut launcher = ExistingLauncher { spec, name, program, args, flags, interpreter: Vec::new(), behind };
         let target = launcher.target(first);
         let python = (start > 2 || is_python(&command[0])).then(|| command[0].clone());
         let mut owner = first;
@@ -64,10 +54,6 @@ impl ExistingLauncher {
             || is_python(first) && of_python(rest).is_some_and(|(it, _)| it.is_module(deepspeed::LAUNCH_MODULE))
     }
 
-    pub(crate) fn name(&self) -> String {
-        self.program.join(OsStr::new(" ")).to_string_lossy().into_owned()
-    }
-
     fn target(&self, first: &OsString) -> Target {
         if self.args.is_given("module") {
             return Target::module(first);
@@ -81,35 +67,36 @@ impl ExistingLauncher {
         }
     }
 
-    pub(crate) fn rank_flags(&self, flags: &RankFlags, host: &Host) -> RankFlags {
-        let mut stated = self.spec.rank_flags(&self.args, host);
-        if !self.states_count() {
-            stated.nproc_per_node = flags.nproc_per_node.clone().or(stated.nproc_per_node);
+    /// Its words hold; our flags come before its files and variables.
+    pub(crate) fn rank_flags(&self, ours: &RankFlags, host: &Host) -> RankFlags {
+        let (stated, ours) = (self.spec.rank_flags(&self.args, host), ours.clone());
+        let is_open = |at: usize| !self.args.is_given(self.spec.rank_options[at]);
+        RankFlags {
+            nproc_per_node: ours.nproc_per_node.filter(|_| !self.states_count()).or(stated.nproc_per_node),
+            nnodes: ours.nnodes.filter(|_| is_open(1)).or(stated.nnodes),
+            node_rank: ours.node_rank.filter(|_| is_open(2)).or(stated.node_rank),
+            master_addr: ours.master_addr.filter(|_| is_open(3)).or(stated.master_addr),
+            master_port: ours.master_port.filter(|_| is_open(4)).or(stated.master_port),
         }
-        if !self.args.is_given(self.spec.rank_options[1]) {
-            stated.nnodes = flags.nnodes.clone().or(stated.nnodes);
-        }
-        stated
     }
 
     /// Weighs what it says about machines. Typed words decide, but what contradicts them is told; its variables and files
     /// must agree with all other evidence. `None`: it says nothing, or one machine that nobody typed.
     pub(crate) fn weigh(&self, flags: &RankFlags, host: &Host) -> Option<Result<Vec<Problem>, Vec<Problem>>> {
         let [_, nnodes_option, rank_option, ..] = self.spec.rank_options;
-        let mut stated = self.rank_flags(flags, host);
+        let stated = self.rank_flags(flags, host);
         let Some(nnodes) = stated.nnodes.clone() else {
-            // A range of machines is torchrun's own. DeepSpeed starts the machines of a hostfile from one of them.
+            // A range of machines is typed; those of DeepSpeed's are in a file.
             let is_hostfile = self.spec.launcher == deepspeed::SPEC.launcher;
-            return Some(if is_hostfile { Topology::weigh(&stated, true, host) } else { Ok(Vec::new()) });
+            return Some(Topology::weigh(&stated, !is_hostfile, host));
         };
         let is_typed = flags.nnodes.is_some() || self.args.is_given(nnodes_option) && nnodes.from != Source::Default;
         if nnodes.value == 1 && !is_typed {
             return None;
         }
-        stated.node_rank = stated.node_rank.or_else(|| flags.node_rank.clone());
         if nnodes.value > 1 && stated.node_rank.is_none() && !(self.spec.numbers_machines)(&self.args, host) {
             let what = format!("nothing says which of the {} machines this is: each would be number 0", nnodes.value);
-            let fix = give(format!("--{rank_option}"), "I").remark(format!("for `{}`, on each machine", self.name()));
+            let fix = give(format!("--{rank_option}"), "I").remark(format!("for `{}`, on each machine", self.name));
             // Beside a number in the command, our own would contradict it.
             let fixes = if self.args.is_given(nnodes_option) { fix.into() } else { fix.or(alone()) };
             return Some(Err(Problem::error(Rule::Ranks, what).at(&nnodes).fix(fixes).into()));
@@ -123,27 +110,18 @@ impl ExistingLauncher {
     }
 
     /// Refuses a launcher that does not say how many machines there are, if `job` has several of them, or several tasks here.
-    /// `line` makes a line to paste of a command.
-    pub(crate) fn not_told(
-        &self,
-        job: &Topology,
-        command: &[OsString],
-        line: impl Fn(&[OsString]) -> String,
-    ) -> Option<Problem> {
-        let name = self.name();
-        let nnodes = job.nnodes.as_ref().filter(|nnodes| nnodes.value > 1);
-        let (what, place) = match (&job.world_size, nnodes) {
-            (Some(ranks), _) if job.ranks_exist() && ranks.value > 1 => {
-                (format!("this is one of {} ranks, and each would start `{name}`", ranks.value), Place::from(ranks))
-            }
-            (_, nnodes) => {
-                let count = nnodes?.value;
-                let what = format!("the job has {count} machines, unknown to `{name}`: they would not train together");
-                (what, Place::from(nnodes?))
-            }
+    /// `line`: the command without it.
+    pub(crate) fn not_told(&self, job: &Topology, line: &str) -> Option<Problem> {
+        let name = &self.name;
+        let ranks = job.world_size.as_ref().filter(|ranks| job.ranks_exist() && ranks.value > 1);
+        let (what, place) = if let Some(ranks) = ranks {
+            (format!("this is one of {} ranks, and each would start `{name}`", ranks.value), Place::from(ranks))
+        } else {
+            let nnodes = job.nnodes.as_ref().filter(|nnodes| nnodes.value > 1)?;
+            let machines = format!("the job has {} machines", nnodes.value);
+            (format!("{machines}, unknown to `{name}`: they would not train together"), Place::from(nnodes))
         };
-        let fixes = run(line(&self.left_out(command))).or(alone());
-        Some(Problem::error(Rule::Ranks, what).at(place).at(name).fix(fixes))
+        Some(Problem::error(Rule::Ranks, what).at(place).at(name).fix(run(line).or(alone())))
     }
 
     fn states_count(&self) -> bool {
@@ -161,30 +139,20 @@ impl ExistingLauncher {
 
     /// Our flags that the command contradicts. A variable may be set for a whole site, and gives way.
     pub(crate) fn contradictions(&self, flags: &RankFlags, host: &Host) -> Vec<Problem> {
-        let stated = self.spec.rank_flags(&self.args, host);
-        let mut problems = Vec::new();
-        let contradiction = |ours: String, theirs: String| {
-            let what = "zlaunch and the command give different numbers";
-            Problem::error(Rule::Launcher, what).at(ours).at(theirs).fix("drop one of them")
-        };
-        if let Some(asked) = &flags.nproc_per_node
-            && asked.from.is_flag()
-            && self.states_count()
-            && stated.nproc_per_node.is_none_or(|stated| stated.value != asked.value)
-        {
-            let theirs = self.spec.count_options.iter().find_map(|name| self.args.text(name));
-            problems.push(contradiction(asked.spelling(), theirs.map(|count| count.spelling()).unwrap_or_default()));
-        }
+        let stated = self.spec.rank_flags(&self.args, host).nproc_per_node;
+        let count = flags.nproc_per_node.as_ref().filter(|_| self.states_count());
+        let count = count.filter(|asked| stated.as_ref().is_none_or(|stated| stated.value != asked.value));
+        let theirs = self.spec.count_options.iter().find_map(|name| self.args.text(name));
+        let count = count.map(|asked| asked.clone().map(|asked| asked.to_string())).zip(theirs);
         let is_same = |one: &str, two: &str| one == two || int(one).is_some() && int(one) == int(two);
-        for (theirs, asked) in self.other_flags(flags) {
-            if let Some(theirs) = self.args.text(theirs)
-                && asked.from.is_flag()
-                && !is_same(&theirs.value, &asked.value)
-            {
-                problems.push(contradiction(asked.spelling(), theirs.spelling()));
-            }
-        }
-        problems
+        let others = self.other_flags(flags).filter_map(|(name, asked)| Some((asked, self.args.text(name)?)));
+        let others = others.filter(|(asked, theirs)| !is_same(&theirs.value, &asked.value));
+        let ours = count.into_iter().chain(others).filter(|(asked, _)| asked.from.is_flag());
+        ours.map(|(asked, theirs)| {
+            let what = "zlaunch and the command give different numbers";
+            Problem::error(Rule::Launcher, what).at(&asked).at(&theirs).fix("drop one of them")
+        })
+        .collect()
     }
 
     /// Flags that the launcher does not have, and GPUs that the machine does not have.
@@ -201,28 +169,12 @@ impl ExistingLauncher {
             }
             let near = nearest(&name, self.spec.options.lines().map(option_name));
             let renamed = |near| rename_option(&word, word.replacen(given, &format!("--{near}"), 1));
-            let what = format!("`{}` has no option `{given}`", self.name());
+            let what = format!("`{}` has no option `{given}`", self.name);
             let fix = near.map_or_else(|| drop_word(shell::text(flag)), renamed);
             let problem = Problem::error(Rule::Launcher, what).at(&*word).fix(fix);
             problems.push(if near.is_some() || source.is_some() { problem } else { problem.into_warning() });
         }
         problems
-    }
-
-    pub(crate) fn changed_by_shells(&self, job: &Job, host: &Host) -> Option<Problem> {
-        if self.spec.launcher != deepspeed::SPEC.launcher || !remote_runner::uses_shells(&self.args, host) {
-            return None;
-        }
-        let words = [&[job.target.word().to_os_string()], &job.rank_args(None)[..]].concat();
-        // A word that is quoted for the shells already is meant so.
-        let is_quoted =
-            |word: &str| word.len() > 1 && ['\'', '"'].iter().any(|it| word.starts_with(*it) && word.ends_with(*it));
-        let mut changed = remote_runner::changed_words(&words).map(|word| word.to_string_lossy());
-        let (program, word) = (self.name(), changed.find(|word| !is_quoted(word))?);
-        let what = format!("`{program}` passes `{word}` through a shell on every machine, which may change it");
-        Some(Problem::warning(Rule::ChangedByShells, what).at(format!("{program} --hostfile")).fix(
-            "put it in a file, or start zlaunch on every machine without the launcher: torchrun passes on any argument",
-        ))
     }
 
     /// The launcher with its flags and those of ours that it leaves open, the target and its arguments, with the config in

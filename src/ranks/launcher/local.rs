@@ -40,18 +40,14 @@ impl LocalRanks {
 
 /// Several machines need the rendezvous of torchrun.
 pub(super) fn check(asked: &Sourced<Launcher>, topology: &Topology) -> Result<(), Problem> {
-    match &topology.nnodes {
-        Some(nnodes) if nnodes.value > 1 => {
-            let what = format!("`local` only starts the ranks of one machine; {} machines need torchrun", nnodes.value);
-            let problem = Problem::error(Rule::Launcher, what).at(asked).at(nnodes);
-            Err(problem.fix(give("--launcher", "torchrun").remark("once on each machine")))
-        }
-        _ => Ok(()),
-    }
+    let Some(nnodes) = topology.nnodes.as_ref().filter(|nnodes| nnodes.value > 1) else { return Ok(()) };
+    let what = format!("`local` only starts the ranks of one machine; {} machines need torchrun", nnodes.value);
+    let problem = Problem::error(Rule::Launcher, what).at(asked).at(nnodes);
+    Err(problem.fix(give("--launcher", "torchrun").remark("once on each machine")))
 }
 
 pub(super) fn is_needed(job: &Job, topology: &Topology) -> bool {
-    topology.nnodes.as_ref().is_some_and(|nnodes| nnodes.value == 1)
+    topology.is_one_machine()
         && job.python.as_ref().is_some_and(|python| python.lacks("torch/distributed/run.py", "torch"))
 }
 

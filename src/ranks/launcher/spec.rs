@@ -31,6 +31,19 @@ pub(crate) struct LauncherSpec {
     pub(super) numbers_machines: fn(&Args, &Host) -> bool,
 }
 
+/// A command that starts with it.
+pub(crate) struct ExistingLauncher {
+    pub(crate) spec: &'static LauncherSpec,
+    /// `torchrun`, `python -m torch.distributed.run`, `accelerate launch`.
+    pub(crate) name: String,
+    pub(super) program: Vec<OsString>,
+    pub(super) flags: Vec<OsString>,
+    pub(super) args: Args,
+    /// `python` or `python -m`, if `behind` needs one of them to run without the launcher.
+    pub(super) interpreter: Vec<OsString>,
+    pub(super) behind: Vec<OsString>,
+}
+
 /// The meaning of a launcher's number of processes.
 #[derive(Clone, Copy)]
 pub(super) enum CountMeaning {
@@ -101,34 +114,30 @@ impl LauncherSpec {
         (self.counts)(stated, args, host)
     }
 
-    pub(super) fn count_flag_words(&self, words: &[OsString]) -> usize {
-        let mut at = 0;
-        // An unexpanded `$FLAGS` stands for flags, not for the script.
-        while let Some(word) = words.get(at).and_then(|word| word.to_str())
+    /// The flags at the start of these words, each with its value. An unexpanded `$FLAGS` stands for flags, not for the script.
+    pub(super) fn split_flags<'w>(&self, mut words: &'w [OsString]) -> Vec<&'w [OsString]> {
+        let mut flags = Vec::new();
+        while let Some(word) = words.first().and_then(|word| word.to_str())
             && word.starts_with(['-', '$'])
             && word != "--"
         {
-            at += if self.takes_value(word, words.get(at + 1)) { 2 } else { 1 };
+            let count = if self.takes_value(word, words.get(1)) { words.len().min(2) } else { 1 };
+            let (flag, rest) = words.split_at(count);
+            flags.push(flag);
+            words = rest;
         }
-        at.min(words.len())
+        flags
     }
 
     /// The flags that it does not have, each with its value.
-    pub(super) fn unknown_flags<'w>(&self, mut words: &'w [OsString]) -> Vec<&'w [OsString]> {
+    pub(super) fn unknown_flags<'w>(&self, words: &'w [OsString]) -> impl Iterator<Item = &'w [OsString]> {
         // DeepSpeed's runner takes no dashes inside a name.
         let dash = if self.launcher == Launcher::Deepspeed { "-" } else { "_" };
-        let is_known = |word: &str| match word.split('=').next().unwrap_or_default().strip_prefix("--") {
+        let is_known = move |word: &str| match word.split('=').next().unwrap_or_default().strip_prefix("--") {
             Some(name) => self.options.lines().any(|line| line.starts_with(&name.replace('-', dash))),
             None => word.starts_with('$') || self.short_options.iter().any(|(short, _)| word.starts_with(short)),
         };
-        let mut unknown = Vec::new();
-        while let Some(word) = words.first().and_then(|word| word.to_str()) {
-            let count = if self.takes_value(word, words.get(1)) { words.len().min(2) } else { 1 };
-            let (flag, rest) = words.split_at(count);
-            unknown.extend((!is_known(word)).then_some(flag));
-            words = rest;
-        }
-        unknown
+        self.split_flags(words).into_iter().filter(move |flag| !flag[0].to_str().is_some_and(is_known))
     }
 
     fn takes_value(&self, word: &str, next: Option<&OsString>) -> bool {

@@ -9,6 +9,7 @@ use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::command::argv::Args;
 use crate::host::Host;
+use crate::ranks::topology::rendezvous::is_loopback;
 use crate::ranks::topology::{Processes, RankFlags};
 
 pub(super) const SPEC: LauncherSpec = LauncherSpec {
@@ -74,7 +75,15 @@ fn counts(flags: RankFlags, args: &Args, host: &Host) -> RankFlags {
         None => Some(default(Processes::Count(1))),
     };
     let is_standalone = args.is_given("standalone") || host.nonempty_var("PET_STANDALONE") == Some("1");
+    // The machines of a range that begins with 1 are this one, if they are to meet here.
+    let is_dynamic = stated("rdzv_backend", "PET_RDZV_BACKEND").is_some_and(|backend| backend.value != "static");
+    let endpoint = stated("rdzv_endpoint", "PET_RDZV_ENDPOINT").map(|endpoint| endpoint.value).unwrap_or_default();
+    let meeting = endpoint.rsplit_once(':').map_or(&*endpoint, |(host, _)| host);
+    let is_here = is_standalone || is_dynamic && (meeting.is_empty() || is_loopback(meeting));
     let nnodes = match stated("nnodes", vars::PET_NNODES) {
+        Some(text) if is_here && args.is_given("nnodes") && text.value.trim().starts_with("1:") => {
+            Some(Sourced::new(1, text.from))
+        }
         Some(text) if !is_standalone || args.is_given("nnodes") => {
             text.value.trim().parse().ok().map(|count| Sourced::new(count, text.from))
         }

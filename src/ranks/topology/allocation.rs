@@ -16,7 +16,8 @@ pub(super) struct Allocation {
     pub(super) gpus: Option<Sourced<u32>>,
     pub(super) master_addr: Option<Sourced<String>>,
     pub(super) master_port: Option<Sourced<u16>>,
-    pub(super) peer_gpus: PeerGpus,
+    /// The other machines may have another number of GPUs.
+    pub(super) peers_differ: bool,
     /// `master_addr` does not lead to rank 0.
     pub(super) address_problem: Option<Problem>,
     /// RANK and WORLD_SIZE were set by this engine, and count machines or tasks.
@@ -38,7 +39,7 @@ impl Allocation {
             gpus: None,
             master_addr,
             master_port: Some(Sourced::new(23456, Source::Default)),
-            peer_gpus: PeerGpus::SameAsHere,
+            peers_differ: false,
             address_problem: None,
             sets_rank_variables: false,
         }
@@ -64,25 +65,4 @@ pub struct Task {
     pub(crate) local_rank: Sourced<u32>,
     pub world_size: Sourced<u32>,
     pub(crate) local_world_size: Sourced<u32>,
-}
-
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum PeerGpus {
-    /// As many as here, as far as anyone says.
-    SameAsHere,
-    Total {
-        gpus: u32,
-        machines: u32,
-    },
-    Unequal,
-}
-
-impl PeerGpus {
-    pub(super) fn are_all(&self, count: u32) -> bool {
-        match self {
-            PeerGpus::SameAsHere => true,
-            PeerGpus::Total { gpus, machines } => count.checked_mul(*machines) == Some(*gpus),
-            PeerGpus::Unequal => false,
-        }
-    }
 }

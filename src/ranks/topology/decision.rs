@@ -8,21 +8,17 @@ use super::devices::Devices;
 use super::evidence::Evidence;
 use super::hostfile::HostFlags;
 use super::net::foreign_address;
-use super::problems::{
-    alone, meets_on_loopback, node_rank_too_large, other_number_of_machines, place_flags, rank_too_large,
-    tasks_are_ranks,
-};
-use super::rendezvous::{Rendezvous, is_loopback};
+use super::problems::{alone, meets_on_loopback, other_number_of_machines, place_flags, tasks_are_ranks, too_large};
 use super::unused_env::{uncounted_machines, unused_variables};
 use super::variables::{
     NNODES, NODE_RANK, Processes, RANK_VARIABLES, RankFlags, all_are_set, any_is_set, check, machines_of, number, text,
 };
-use super::{Role, Topology, engines};
+use super::{Role, Topology, engines, hostfile, rendezvous};
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::host::Host;
 use crate::report::fix::{drop_word, give, run};
-use crate::report::{Place, Problem, Rule, Severity};
+use crate::report::{Place, Problem, Rule, Severity, reading};
 
 impl Topology {
     /// `ranked`: the command is started as ranks, not passed through.
@@ -33,10 +29,11 @@ impl Topology {
         let sets_ranks = engine.is_some_and(|(_, allocation)| allocation.sets_rank_variables);
         let existing = if ranked && sets_ranks { None } else { existing_rank(&devices, host)? };
         let is_task = engine.is_some_and(|(_, allocation)| matches!(allocation.placement, Placement::Rank(_)));
-        let inputs = Inputs { flags, hosts, host, devices };
+        let inputs = Inputs { flags, host, devices };
         if ranked && let Some(file) = &hosts.hostfile {
             if existing.is_none() && !is_task {
-                return Ok(Topology { notes: evidence.against_hostfile(), ..inputs.ranks_of_hostfile(file)? });
+                let notes = evidence.against_hostfile().into_iter().collect();
+                return Ok(Topology { notes, ..inputs.ranks_of_hostfile(file, hosts)? });
             }
             // One of many ranks cannot start the others. A variable may be set for a whole site, so it gives way.
             if file.from.is_flag() {
@@ -76,29 +73,26 @@ impl Topology {
         Evidence::collect(host).place_of_several()
     }
 
-    /// Weighs what the launcher in the command says about machines: in words that were typed, or in a file or a variable. If it
-    /// leaves their number open, it starts those of a hostfile.
+    /// Weighs what the launcher in the command says about machines: in words that were typed, or in a file or a variable. It
+    /// leaves the number of those open that torchrun counts as they come, and of those of a hostfile.
     pub(crate) fn weigh(stated: &RankFlags, typed: bool, host: &Host) -> Result<Vec<Problem>, Vec<Problem>> {
-        let mut evidence = Evidence::collect(host);
+        let evidence = Evidence::collect(host);
+        let is_later = || evidence.against_hostfile().filter(|_| !typed);
         match &stated.nnodes {
-            None => Ok(evidence.against_hostfile()),
+            None => Ok(evidence.started_twice().or_else(is_later).into_iter().collect()),
             Some(_) if typed => evidence.weigh(stated, true),
-            Some(_) => {
-                evidence.add(stated);
-                evidence.weigh(&RankFlags::default(), true)
-            }
+            Some(_) => evidence.and(stated).weigh(&RankFlags::default(), true),
         }
     }
 
-    /// The launcher in the command decides; our flags add what it leaves open.
-    pub(crate) fn of_existing_launcher(flags: &RankFlags, launcher: RankFlags, host: &Host) -> Self {
+    /// The launcher in the command decides.
+    pub(crate) fn of_existing_launcher(stated: RankFlags, host: &Host) -> Self {
         let devices = Devices::detect(host);
-        let nproc = launcher.nproc_per_node.and_then(|processes| devices.resolve(processes, host));
-        let mut topology = Self::new(launcher.nnodes, nproc, devices);
-        topology.node_rank = launcher.node_rank.or_else(|| flags.node_rank.clone()).unwrap_or(topology.node_rank);
-        topology.master_addr = launcher.master_addr.or_else(|| flags.master_addr.clone());
-        topology.master_port = launcher.master_port.or_else(|| flags.master_port.clone());
-        topology
+        let RankFlags { nnodes, node_rank, nproc_per_node, master_addr, master_port } = stated;
+        let nproc = nproc_per_node.and_then(|processes| devices.processes(Some(processes), None, host));
+        let topology = Self::new(nnodes, nproc, devices);
+        let node_rank = node_rank.unwrap_or_else(|| topology.node_rank.clone());
+        Topology { node_rank, master_addr, master_port, ..topology }
     }
 
     /// The ranks that a command without a launcher would be, however many processes the launcher starts.
@@ -114,10 +108,12 @@ impl Topology {
 
     /// If machines differ in GPUs, the world size is not this machine's count times the number of machines.
     fn note_unequal_machines(&mut self, allocation: &Allocation) {
-        if let Some(nproc) = &self.nproc_per_node
+        let is_counted = |nproc: &&Sourced<u32>| {
+            self.devices.counted(nproc) || allocation.gpus.as_ref().is_some_and(|gpus| gpus.from == nproc.from)
+        };
+        if let Some(nproc) = self.nproc_per_node.as_ref().filter(is_counted)
             && self.has_several_nodes()
-            && self.devices.is_local_count(nproc, allocation)
-            && !allocation.peer_gpus.are_all(nproc.value)
+            && allocation.peers_differ
         {
             let gpus = nproc.value;
             let what = format!(
@@ -132,7 +128,6 @@ impl Topology {
 
 struct Inputs<'a> {
     flags: &'a RankFlags,
-    hosts: &'a HostFlags,
     host: &'a Host,
     devices: Devices,
 }
@@ -159,12 +154,11 @@ impl Inputs<'_> {
         if self.flags.nnodes.is_some() || any_is_set(&NNODES, host) {
             return self.ranks_to_start(None);
         }
-        let uncounted: Vec<Problem> = uncounted_machines(host).collect();
-        if let Some(problem) = uncounted.iter().find(|problem| problem.severity == Severity::Error) {
-            return Err(problem.clone().into());
-        }
+        let is_error = |problem: &Problem| problem.severity == Severity::Error;
+        let (refused, noted): (Vec<_>, Vec<_>) = uncounted_machines(host).partition(is_error);
+        check(refused)?;
         let mut topology = self.ranks_to_start(None)?;
-        topology.notes.extend(uncounted);
+        topology.notes.extend(noted);
         incomplete_rank_env(&topology, host).map_or(Ok(topology), |problem| Err(problem.into()))
     }
 
@@ -176,27 +170,32 @@ impl Inputs<'_> {
     }
 
     fn ranks_to_start(self, allocation: Option<&Allocation>) -> Result<Topology, Vec<Problem>> {
-        let Inputs { flags, host, devices, .. } = self;
+        let Inputs { flags, host, devices } = self;
         let stated = flags.or_variables(host)?;
         let default = |value: u32| Sourced::new(value, Source::Default);
-        let meeting = Rendezvous::new(&stated, allocation);
+        let address = stated.master_addr.clone().or_else(|| allocation?.master_addr.clone());
+        let port = stated.master_port.clone().or_else(|| allocation?.master_port.clone());
         let nnodes = stated.nnodes.or_else(|| Some(allocation?.nnodes.clone())).unwrap_or(default(1));
         // With `--nnodes 1`, the environment may keep the number of this machine among others.
         let insists = nnodes.value == 1 && nnodes.from.is_flag();
         let node_rank = if insists { flags.node_rank.clone() } else { stated.node_rank };
         let same_count = allocation.filter(|allocation| allocation.nnodes.value == nnodes.value);
         let node_rank = node_rank.or_else(|| same_count?.node_rank.clone()).unwrap_or(default(0));
-        let nproc = devices.process_count(stated.nproc_per_node, allocation, host);
+        let nproc = devices.processes(stated.nproc_per_node, allocation.and_then(|it| it.gpus.clone()), host);
         let mut problems = Vec::new();
         if nproc.is_none() {
             problems.push(devices.count_problem());
         }
-        problems.extend(meeting.problem(&nnodes));
+        let (several, by_engine) = (nnodes.value > 1, stated.master_addr.is_none());
+        if several {
+            let astray = allocation.filter(|_| by_engine).and_then(|it| it.address_problem.clone());
+            problems.extend(rendezvous::problem(address.as_ref(), port.is_some(), &nnodes).or(astray));
+        }
         if node_rank.value >= nnodes.value {
-            problems.push(node_rank_too_large(&node_rank, &nnodes));
+            problems.push(too_large("machine", &node_rank, &nnodes));
         }
         // Without an engine, or with another number of machines than its own, only the user can say which one this is.
-        if nnodes.value > 1 && same_count.is_none() && node_rank.from == Source::Default {
+        if several && same_count.is_none() && node_rank.from == Source::Default {
             problems.push(match allocation {
                 Some(allocation) => other_number_of_machines(&nnodes, &allocation.nnodes),
                 None => {
@@ -207,10 +206,9 @@ impl Inputs<'_> {
             });
         }
         check(problems)?;
-        // On one machine only a flag says where to meet; any port that is stated is taken.
-        let several = nnodes.value > 1;
-        let master_addr = meeting.address.filter(|address| several || address.from.is_flag());
-        let master_port = meeting.port.filter(|_| several || stated.master_port.is_some());
+        // On one machine a MASTER_ADDR that is set means nothing, and the port of an engine is not needed.
+        let master_addr = address.filter(|address| several || address.from.is_flag() || by_engine);
+        let master_port = port.filter(|_| several || stated.master_port.is_some());
         let mut topology =
             Topology { node_rank, master_addr, master_port, ..Topology::new(Some(nnodes), nproc, devices) };
         topology.notes = unused_variables(&topology, allocation, host);
@@ -244,10 +242,12 @@ impl Inputs<'_> {
             ..self.flags.clone()
         };
         let topology = Inputs { flags: &flags, ..self }.ranks_to_start(Some(allocation))?;
+        let is_stated = |address: &Sourced<String>| allocation.nnodes.value > 1 || address.from.is_flag();
+        let here = Sourced::new("127.0.0.1".to_string(), Source::Default);
         let port = topology.master_port.or_else(|| allocation.master_port.clone());
         Ok(Topology {
             world_size: Some(task.world_size.clone().map(u64::from)),
-            master_addr: topology.master_addr.or(Some(Sourced::new("127.0.0.1".to_string(), Source::Default))),
+            master_addr: topology.master_addr.filter(is_stated).or(Some(here)),
             // torch's own default.
             master_port: port.or(Some(Sourced::new(29500, Source::Default))),
             role: Role::Task(task),
@@ -258,17 +258,19 @@ impl Inputs<'_> {
 
     /// `srun` will start this same command on each machine of the job.
     fn ranks_through_srun(self, groups: u32, allocation: &Allocation) -> Result<Topology, Vec<Problem>> {
-        let Inputs { flags, host, devices, .. } = self;
+        let Inputs { flags, host, devices } = self;
         let stated = flags.or_variables(host)?;
         let nnodes = stated.nnodes.unwrap_or_else(|| allocation.nnodes.clone());
         if nnodes.value > allocation.nnodes.value {
             return Err(other_number_of_machines(&nnodes, &allocation.nnodes).into());
         }
-        if let Some(address) = stated.master_addr.filter(|address| nnodes.value > 1 && is_loopback(&address.value)) {
+        if let Some(address) =
+            stated.master_addr.filter(|address| nnodes.value > 1 && rendezvous::is_loopback(&address.value))
+        {
             return Err(meets_on_loopback(&address, &nnodes).into());
         }
         // A login machine has no GPUs; the others will count theirs.
-        let nproc = devices.process_count(stated.nproc_per_node, Some(allocation), host);
+        let nproc = devices.processes(stated.nproc_per_node, allocation.gpus.clone(), host);
         let mut topology = Topology::new(Some(nnodes), nproc, devices);
         topology.role = Role::Shell { groups };
         topology.note_unequal_machines(allocation);
@@ -276,9 +278,10 @@ impl Inputs<'_> {
     }
 
     /// DeepSpeed's runner starts the ranks on the machines of a hostfile.
-    fn ranks_of_hostfile(self, file: &Sourced<PathBuf>) -> Result<Topology, Vec<Problem>> {
-        let Inputs { flags, hosts, host, devices } = self;
-        let pool = hosts.pool(file, host)?;
+    fn ranks_of_hostfile(self, file: &Sourced<PathBuf>, hosts: &HostFlags) -> Result<Topology, Vec<Problem>> {
+        let Inputs { flags, host, devices } = self;
+        let path = host.absolute(&file.value);
+        let pool = hosts.filtered(hostfile::parse(&reading::read_text(&path)?, &path.display().to_string())?)?;
         let machines = [flags.nnodes.as_ref(), flags.node_rank.as_ref()].into_iter().filter_map(place_of_flag);
         let contradictions: Vec<Place> = machines.chain(place_of_flag(flags.nproc_per_node.as_ref())).collect();
         if !contradictions.is_empty() {
@@ -313,7 +316,7 @@ fn existing_rank(devices: &Devices, host: &Host) -> Result<Option<Topology>, Vec
         if let (Some(rank), Some(size)) = (number::<u64>(rank, 0, host)?, size)
             && rank.value >= size.value
         {
-            return Err(rank_too_large(&rank, size).into());
+            return Err(too_large("rank", &rank, size).into());
         }
     }
     let nnodes = world.as_ref().zip(local.as_ref()).and_then(|(world, local)| {

@@ -1,6 +1,5 @@
 //! The GPUs of this machine that can be used, and how many processes to start for them.
 
-use super::allocation::Allocation;
 use super::device_list::{DeviceFault, DeviceList};
 use super::hostfile::HostFlags;
 use super::variables::Processes;
@@ -49,11 +48,12 @@ impl Devices {
         Ok(Devices { names: Some(names), chosen_by, ..self })
     }
 
-    pub(super) fn listed(&self) -> Option<Sourced<u32>> {
-        if !matches!(self.from, Source::Variable(_)) {
-            return None;
-        }
+    fn seen(&self) -> Option<Sourced<u32>> {
         Some(Sourced::new(u32::try_from(self.names.as_ref()?.len()).ok()?, self.from.clone()))
+    }
+
+    pub(super) fn listed(&self) -> Option<Sourced<u32>> {
+        self.seen().filter(|_| matches!(self.from, Source::Variable(_)))
     }
 
     /// This number of processes is the number of these devices.
@@ -61,32 +61,19 @@ impl Devices {
         nproc.from == self.from
     }
 
-    /// As asked for, else one for each GPU that a variable lists, an engine counts or the driver shows.
-    pub(super) fn process_count(
+    /// As many processes as asked for, else one for each GPU that a variable lists, an engine counts or the driver shows.
+    pub(super) fn processes(
         &self,
         asked: Option<Sourced<Processes>>,
-        allocation: Option<&Allocation>,
+        by_engine: Option<Sourced<u32>>,
         host: &Host,
     ) -> Option<Sourced<u32>> {
-        let asked = asked.unwrap_or(Sourced::new(Processes::Gpus, Source::Default));
-        match allocation.and_then(|allocation| allocation.gpus.clone()) {
-            counted @ Some(_) if asked.value == Processes::Gpus && self.listed().is_none() => counted,
-            _ => self.resolve(asked, host),
-        }
-    }
-
-    /// This number of processes is that of this machine's GPUs, not one stated for all machines.
-    pub(super) fn is_local_count(&self, nproc: &Sourced<u32>, allocation: &Allocation) -> bool {
-        self.counted(nproc) || allocation.gpus.as_ref().is_some_and(|gpus| gpus.from == nproc.from)
-    }
-
-    pub(super) fn resolve(&self, processes: Sourced<Processes>, host: &Host) -> Option<Sourced<u32>> {
-        let (count, from) = match processes.value {
-            Processes::Count(count) => (count, processes.from),
-            Processes::Cpus => (u32::try_from(host.cpus).ok()?, processes.from),
-            Processes::Gpus => (u32::try_from(self.names.as_ref()?.len()).ok()?, self.from.clone()),
+        let count = match asked {
+            Some(Sourced { value: Processes::Count(count), from }) => Sourced::new(count, from),
+            Some(Sourced { value: Processes::Cpus, from }) => Sourced::new(u32::try_from(host.cpus).ok()?, from),
+            _ => self.listed().or(by_engine).or_else(|| self.seen())?,
         };
-        (count > 0).then_some(Sourced::new(count, from))
+        Some(count).filter(|count| count.value > 0)
     }
 
     pub(super) fn count_problem(&self) -> Problem {

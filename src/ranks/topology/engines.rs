@@ -38,16 +38,15 @@ const WITH_CODE: &[(&str, Detect)] = &[
 /// What every engine says whose variables are there.
 pub(super) fn answers(host: &Host) -> impl Iterator<Item = (Block, Answer)> {
     let present = table::all().filter(|block| block.env_prefixes().any(|prefix| is_set(prefix, host)));
-    present.map(|block| (block, reader_of(&block)(&block, host)))
-}
-
-fn reader_of(block: &Block) -> Detect {
-    match WITH_CODE.iter().find(|(name, _)| *name == block.name()) {
-        Some((_, detect)) => *detect,
-        None if block.field("manual").is_some() => batch::detect,
-        None if !block.name_of("rank").is_empty() => mpi::detect,
-        None => machines::detect,
-    }
+    present.map(|block| {
+        let detect = match WITH_CODE.iter().find(|(name, _)| *name == block.name()) {
+            Some((_, detect)) => *detect,
+            None if block.field("manual").is_some() => batch::detect,
+            None if !block.name_of("rank").is_empty() => mpi::detect,
+            None => machines::detect,
+        };
+        (block, detect(&block, host))
+    })
 }
 
 #[cfg(feature = "testing")]

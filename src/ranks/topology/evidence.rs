@@ -3,19 +3,18 @@
 
 use std::borrow::Cow;
 use std::fmt::{self, Display};
-use std::str::FromStr;
 
 use super::allocation::{Allocation, Placement, Task};
 use super::engines::table::{Block, Variable};
 use super::engines::{Answer, answers};
 use super::net::{counted_by_another, foreign_address};
 use super::problems::{alone, place_flags};
-use super::variables::{NNODES, NODE_RANK, RANK_VARIABLES, RankFlags, machines, machines_of, text};
+use super::variables::{NNODES, NODE_RANK, RANK_VARIABLES, RankFlags, machines, machines_of, number};
 use crate::base::source::Sourced;
 use crate::base::vars;
 use crate::host::Host;
-use crate::report::fix::{drop_word, give, run, say};
-use crate::report::{Place, Problem, Rule};
+use crate::report::fix::{Fix, drop_word, give, run, say};
+use crate::report::{Place, Problem, Rule, Severity};
 
 pub(super) struct Evidence(Vec<Piece>);
 
@@ -54,19 +53,27 @@ impl Evidence {
         Evidence(pieces)
     }
 
-    /// Adds what the launcher in the command read in a file or a variable.
-    pub(super) fn add(&mut self, stated: &RankFlags) {
+    /// Besides, what the launcher in the command read in a file or a variable.
+    pub(super) fn and(mut self, stated: &RankFlags) -> Self {
         self.0.extend(Piece::of_words(stated));
+        self
     }
 
-    /// The rule. What is `stated` by flags of zlaunch, or was `typed` as words of a launcher, decides: what says something else
-    /// is told. All other evidence must agree, and in a larger job something must place this process.
-    pub(super) fn weigh(&self, stated: &RankFlags, typed: bool) -> Result<Vec<Problem>, Vec<Problem>> {
+    /// The rule. What is `stated` by flags of zlaunch, or typed as words of a launcher, decides: what says something else is
+    /// told. All other evidence must agree, and in a larger job something must place this process. `starts`: a launcher in the
+    /// command starts the ranks.
+    pub(super) fn weigh(&self, stated: &RankFlags, starts: bool) -> Result<Vec<Problem>, Vec<Problem>> {
         let pieces: Vec<&Piece> = self.judged().collect();
+        let started_twice = if starts { self.started_twice() } else { None };
         if let Some(words) = Piece::of_words(stated) {
-            // Variables that zlaunch ignores are named elsewhere.
-            let told = pieces.iter().filter(|piece| typed || piece.allocation().is_some());
-            return Ok(told.filter_map(|piece| words.overrules(piece, typed)).collect());
+            // Variables that zlaunch ignores are named elsewhere. Tasks that start the launcher do so in any place.
+            let is_other =
+                |piece: &&&Piece| if starts { !piece.is_one_of_several() } else { piece.allocation().is_some() };
+            let overruled = pieces.iter().filter(is_other).filter_map(|piece| words.overrules(piece));
+            return Ok(started_twice.into_iter().chain(overruled).collect());
+        }
+        if let Some(warning) = started_twice {
+            return Err(Problem { rule: Rule::Ranks, severity: Severity::Error, allowable: false, ..warning }.into());
         }
         let is_numbered = stated.node_rank.is_some();
         for (at, one) in pieces.iter().enumerate() {
@@ -79,16 +86,20 @@ impl Evidence {
         missing.map_or(Ok(Vec::new()), |missing| Err(missing.clone()))
     }
 
+    /// Warns if this is one of several tasks, each of which starts the launcher in the command.
+    pub(super) fn started_twice(&self) -> Option<Problem> {
+        let piece = self.judged().find(|piece| piece.is_one_of_several())?;
+        let what = format!("{piece}, and each of them starts this launcher");
+        let fixes = say("start it once on each machine").or(piece.unset());
+        Some(piece.locate(Problem::warning(Rule::ContradictsScheduler, what)).fix(fixes))
+    }
+
     /// Warns if this is not the first machine, where one machine starts the ranks of all: the first would do the same.
-    pub(super) fn against_hostfile(&self) -> Vec<Problem> {
-        let machines = |piece: &Piece| piece.count.as_ref().map_or(1, |count| count.value);
-        let is_later = |piece: &&Piece| piece.index_among(machines(piece)).is_some_and(|index| index > 0);
-        let warning = |piece: &Piece| {
-            let what = format!("{piece}: the ranks of a hostfile are started from one machine");
-            let fix = say("start it on the first machine only, or without the hostfile on each");
-            piece.locate(Problem::warning(Rule::ContradictsScheduler, what)).fix(fix)
-        };
-        self.judged().find(is_later).map(warning).into_iter().collect()
+    pub(super) fn against_hostfile(&self) -> Option<Problem> {
+        let piece = self.judged().find(|piece| piece.index.as_ref().is_some_and(|index| index.value > 0))?;
+        let what = format!("{piece}: the ranks of a hostfile are started from one machine");
+        let fix = say("start it on the first machine only, or without the hostfile on each");
+        Some(piece.locate(Problem::warning(Rule::ContradictsScheduler, what)).fix(fix))
     }
 
     /// The engine that places this process: of several, the first that knows which machine this is.
@@ -110,9 +121,7 @@ impl Evidence {
 
     /// Without the engines of which another one knows better.
     fn judged(&self) -> impl Iterator<Item = &Piece> {
-        self.0
-            .iter()
-            .filter(|piece| !self.0.iter().any(|other| other.starts_inside(piece) || other.sets_variables_of(piece)))
+        self.0.iter().filter(|piece| !self.0.iter().any(|other| other.knows_better_than(piece)))
     }
 }
 
@@ -122,12 +131,13 @@ impl Piece {
             Ok(allocation) => (Some(allocation?), Vec::new()),
             Err(problems) => (None, problems),
         };
+        let readable = |role: &str| number(block.name_of(role), 0, host).ok().flatten();
         let (rank, world) = match allocation.as_ref().map(|allocation| &allocation.placement) {
             Some(Placement::Rank(Task { rank, world_size, .. })) => {
                 (Some(rank.clone().map(u64::from)), Some(world_size.clone().map(u64::from)))
             }
             Some(_) => (None, None),
-            None => (readable(block.name_of("rank"), host), readable(block.name_of("size"), host)),
+            None => (readable("rank"), readable("size")),
         };
         Some(Piece {
             by: block.name().into(),
@@ -144,10 +154,10 @@ impl Piece {
 
     /// RANK and WORLD_SIZE. Without LOCAL_RANK they can count machines or ranks.
     fn of_ranks(host: &Host) -> Option<Self> {
-        let number = |name: &str| readable::<u64>(name, host);
+        let number = |name: &str| number::<u64>(name, 0, host).ok().flatten();
         let (rank, world) = (number(vars::RANK)?, number(vars::WORLD_SIZE)?);
         let divided = number(vars::LOCAL_WORLD_SIZE).and_then(|each| machines_of(world.value, each.value));
-        let groups = readable(vars::GROUP_WORLD_SIZE, host).map(|groups| groups.value);
+        let groups = number(vars::GROUP_WORLD_SIZE).and_then(|groups| machines_of(groups.value, 1));
         let machines = if world.value == 1 { Some(1) } else { groups.or(divided) };
         let missing = if world.value == 1 || host.nonempty_var(vars::LOCAL_RANK).is_some() {
             Vec::new()
@@ -172,7 +182,7 @@ impl Piece {
     fn of_variables(nnodes: &'static str, node_rank: &'static str, host: &Host) -> Option<Self> {
         let variables = set([nnodes, node_rank], host);
         let by = *variables.first()?;
-        let (count, index) = (machines(&[nnodes], host), readable::<u32>(node_rank, host));
+        let (count, index) = (machines(&[nnodes], host), number::<u32>(node_rank, 0, host).ok().flatten());
         let mut missing: Vec<Problem> = count.as_ref().err().cloned().into_iter().collect();
         let address = foreign_address(host);
         if let Some(index) = index.as_ref().filter(|index| by == node_rank && (index.value > 0 || address.is_some())) {
@@ -199,7 +209,8 @@ impl Piece {
         self.count.as_ref().is_some_and(|count| count.value == 1)
     }
 
-    fn is_one_of_several_tasks(&self) -> bool {
+    /// A task that is a rank among others.
+    fn is_one_of_several(&self) -> bool {
         self.rank.is_some() && self.world.as_ref().is_some_and(|world| world.value > 1)
     }
 
@@ -219,7 +230,7 @@ impl Piece {
     }
 
     fn places(&self, is_numbered: bool) -> bool {
-        let is_rank = self.is_one_of_several_tasks() && self.missing.is_empty();
+        let is_rank = self.is_one_of_several() && self.missing.is_empty();
         is_rank || !self.is_one_machine() && self.count.is_some() && (is_numbered || self.index.is_some())
     }
 
@@ -229,7 +240,7 @@ impl Piece {
             [Some(one), Some(two)] if one != two => return true,
             [Some(1), None] => return other.says_several(),
             [None, Some(1)] => return self.says_several(),
-            [one, two] => one.or(two).unwrap_or(1),
+            [one, two] => one.or(two).unwrap_or(1).max(1),
         };
         let differ = |number: fn(&Piece) -> &Option<Sourced<u64>>| {
             number(self).as_ref().zip(number(other).as_ref()).is_some_and(|(one, two)| one.value != two.value)
@@ -248,60 +259,54 @@ impl Piece {
     fn disagreement(&self, other: &Piece) -> Problem {
         let problem = other.locate(self.locate(Problem::error(Rule::Ranks, format!("{self}, but {other}"))));
         let stale = if other.looks_left_over() > self.looks_left_over() { other } else { self };
-        let unset = run(format!("unset {}", stale.variables.join(" "))).remark("if left over from something else");
-        problem.fix(if stale.variables.is_empty() { alone().into() } else { unset.or(alone()) })
+        problem.fix(if stale.variables.is_empty() { alone().into() } else { stale.unset().or(alone()) })
+    }
+
+    fn unset(&self) -> Fix {
+        run(format!("unset {}", self.variables.join(" "))).remark("if left over from something else")
     }
 
     /// The warning of what these words overrule.
-    fn overrules(&self, piece: &Piece, typed: bool) -> Option<Problem> {
-        let nnodes = self.count.as_ref()?;
+    fn overrules(&self, piece: &Piece) -> Option<Problem> {
+        let nnodes = self.count.as_ref().filter(|_| piece.contradicts(self, false))?;
         let is_same_count = piece.count.as_ref().is_none_or(|count| count.value == nnodes.value);
-        let (what, fix) = if typed && piece.is_one_of_several_tasks() {
-            (format!("{piece}, and each of them starts this launcher"), say("start it once on each machine"))
-        } else if !piece.contradicts(self, false) {
-            return None;
-        } else if is_same_count && nnodes.value > 1 {
-            let help = "leave the number of the machine to the scheduler: a `$SLURM_NODEID` in the batch script is 0 everywhere";
-            (format!("{piece}, but {self}"), say(help))
+        let fix = if is_same_count && nnodes.value > 1 {
+            say(
+                "leave the number of the machine to the scheduler: a `$SLURM_NODEID` in the batch script is 0 everywhere",
+            )
         } else {
-            (format!("{piece}, but {self}"), drop_word(&nnodes.from).remark("to use all of them together"))
+            drop_word(&nnodes.from).remark("to use all of them together")
         };
-        Some(piece.locate(self.locate(Problem::warning(Rule::ContradictsScheduler, what))).fix(fix))
+        let problem = Problem::warning(Rule::ContradictsScheduler, format!("{piece}, but {self}"));
+        Some(piece.locate(self.locate(problem)).fix(fix))
     }
 
-    /// This engine starts its tasks in jobs of the other one: they may have the variables of the machine that started them.
-    /// That the job has several machines where this one sees one is said all the same.
-    fn starts_inside(&self, outer: &Piece) -> bool {
-        let (Some((inner, Some(_))), Some((block, _))) = (&self.engine, &outer.engine) else { return false };
-        let is_named = names_in(inner, "inside").any(|name| name == "any" || name == block.name());
-        is_named && inner.name() != block.name() && !(self.is_one_machine() && outer.says_several())
-    }
-
-    /// This engine also sets the variables of the other one, which then have the same numbers.
-    fn sets_variables_of(&self, other: &Piece) -> bool {
-        let (Some((setter, allocation)), Some((block, _))) = (&self.engine, &other.engine) else { return false };
+    /// This engine starts its tasks in jobs of the other one, and they may have the variables of the machine that started them;
+    /// that the job has several machines where this one sees one is said all the same. Or it also sets the variables of the
+    /// other one, which then have the same numbers.
+    fn knows_better_than(&self, other: &Piece) -> bool {
+        let (Some((block, allocation)), Some((of_other, _))) = (&self.engine, &other.engine) else { return false };
+        let lists = |list: Option<&str>, name: &str| list.is_some_and(|list| list.split(", ").any(|it| it == name));
+        let inside = block.field("inside").filter(|_| allocation.is_some() && block.name() != of_other.name());
+        let is_inside = inside == Some("any") || lists(inside, of_other.name());
         let tasks = self.world.as_ref().map(|world| world.value).or_else(|| Some(self.count.as_ref()?.value.into()));
-        let is_same = other.world.as_ref().is_none_or(|world| Some(world.value) == tasks);
-        let is_there = other.rank.as_ref().is_none_or(|rank| Some(rank.value) < tasks);
-        names_in(block, "set-by").any(|name| name == setter.name()) && (allocation.is_none() || is_same && is_there)
+        let is_same = other.world.as_ref().is_none_or(|world| Some(world.value) == tasks)
+            && other.rank.as_ref().is_none_or(|rank| Some(rank.value) < tasks);
+        is_inside && !(self.is_one_machine() && other.says_several())
+            || lists(of_other.field("set-by"), block.name()) && (allocation.is_none() || is_same)
     }
 
-    fn locate(&self, problem: Problem) -> Problem {
+    fn locate(&self, mut problem: Problem) -> Problem {
         let ranks = self.rank.iter().chain(&self.world).filter(|_| self.missing.is_empty()).map(Place::from);
-        let missing = self.missing.iter().flat_map(|problem| problem.places.clone());
-        let mut places: Vec<Place> =
-            ranks.chain(self.count.iter().chain(&self.index).map(Place::from)).chain(missing).collect();
-        places.dedup();
-        places.into_iter().fold(problem, Problem::at)
+        problem.places.extend(ranks.chain(self.count.iter().chain(&self.index).map(Place::from)));
+        problem.places.extend(self.missing.iter().flat_map(|problem| problem.places.clone()));
+        problem.places.dedup();
+        problem
     }
 
     /// What is left over was rather set for less: ranks of a launcher, then a few variables, then one machine.
-    fn looks_left_over(&self) -> u8 {
-        match self {
-            Piece { rank: Some(_), .. } => 3,
-            Piece { engine: None, .. } => 2,
-            piece => piece.is_one_machine().into(),
-        }
+    fn looks_left_over(&self) -> impl Ord {
+        (self.rank.is_some(), self.engine.is_none(), self.is_one_machine())
     }
 }
 
@@ -320,16 +325,6 @@ impl Display for Piece {
     }
 }
 
-fn names_in(block: &Block, field: &str) -> impl Iterator<Item = &'static str> {
-    block.field(field).unwrap_or_default().split(", ")
-}
-
 fn set(names: impl IntoIterator<Item = &'static str>, host: &Host) -> Vec<&'static str> {
     names.into_iter().filter(|name| host.nonempty_var(name).is_some()).collect()
-}
-
-/// `None` also if it is no number, which is refused elsewhere.
-fn readable<T: FromStr>(name: &str, host: &Host) -> Option<Sourced<T>> {
-    let text = text(name, host)?;
-    Some(Sourced::new(text.value.trim().parse().ok()?, text.from))
 }

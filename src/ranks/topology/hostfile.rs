@@ -6,9 +6,8 @@ use std::path::PathBuf;
 
 use super::variables::check;
 use crate::base::source::Sourced;
-use crate::host::Host;
 use crate::report::fix::{give_as, meant, say};
-use crate::report::{Place, Problem, Rule, nearest, reading};
+use crate::report::{Place, Problem, Rule, nearest};
 
 #[derive(Clone, Default)]
 pub struct HostFlags {
@@ -22,11 +21,6 @@ pub struct HostFlags {
 pub struct ResourcePool(pub Vec<(String, Vec<String>)>);
 
 impl HostFlags {
-    pub(super) fn pool(&self, file: &Sourced<PathBuf>, host: &Host) -> Result<ResourcePool, Vec<Problem>> {
-        let path = host.absolute(&file.value);
-        self.filtered(parse(&reading::read_text(&path)?, &path.display().to_string())?)
-    }
-
     /// The GPUs of this machine, after the filters; `None` if there are no filters for it.
     pub(super) fn local_gpus(&self, gpus: &[String]) -> Result<Option<Vec<String>>, Vec<Problem>> {
         if self.hostfile.is_some() || self.include.is_none() && self.exclude.is_none() {

@@ -32,25 +32,17 @@ pub(super) fn not_understood(engine: &str, variable: &str) -> Problem {
     Problem::error(Rule::Ranks, what).at(Place::bare_variable(variable)).fix(give_place())
 }
 
-pub(super) fn machines_unreadable(engine: &str, file: &Sourced<String>) -> Problem {
-    let what = format!("the machines of the {engine} job cannot be read, so their number is unknown");
-    Problem::error(Rule::Ranks, what).at(file).fix(give_place())
-}
-
 pub(super) fn tasks_spread_unevenly(size: &Sourced<u32>, local: &Sourced<u32>) -> Problem {
     let problem = Problem::error(Rule::UnevenTasks, "the machines have different numbers of tasks");
     problem.at(size).at(local).fix(run("mpirun --map-by ppr:N:node").remark("the same number on each"))
 }
 
-pub(super) fn rank_too_large<T: Display>(rank: &Sourced<T>, size: &Sourced<T>) -> Problem {
-    let what = format!("rank {} of {} does not exist: counting starts at 0", rank.value, size.value);
-    Problem::error(Rule::Ranks, what).at(rank).at(size).fix(format!("{} below {}", rank.from, size.from))
-}
-
-pub(super) fn node_rank_too_large(rank: &Sourced<u32>, nnodes: &Sourced<u32>) -> Problem {
-    let what = format!("machine {} of {} does not exist: counting starts at 0", rank.value, nnodes.value);
-    let fix = format!("{} below {}, or another number of machines with --nnodes", rank.from, nnodes.value);
-    Problem::error(Rule::Ranks, what).at(rank).at(nnodes).fix(fix)
+/// `kind`: `rank` or `machine`.
+pub(super) fn too_large<T: Display>(kind: &str, number: &Sourced<T>, count: &Sourced<T>) -> Problem {
+    let what = format!("{kind} {} of {} does not exist: counting starts at 0", number.value, count.value);
+    let below = format!("{} below {}", number.from, count.value);
+    let more = if kind == "machine" { ", or another number of machines with --nnodes" } else { "" };
+    Problem::error(Rule::Ranks, what).at(number).at(count).fix(below + more)
 }
 
 pub(super) fn other_number_of_machines(asked: &Sourced<u32>, seen: &Sourced<u32>) -> Problem {

@@ -4,50 +4,26 @@ use std::fs;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::process::{Command, Stdio};
 
-use super::allocation::Allocation;
 use super::problems::meets_on_loopback;
-use super::variables::RankFlags;
 use crate::base::source::Sourced;
 use crate::report::fix::give;
 use crate::report::{Problem, Rule};
 
-pub(super) struct Rendezvous {
-    pub(super) address: Option<Sourced<String>>,
-    pub(super) port: Option<Sourced<u16>>,
-    /// The engine's address does not lead to rank 0.
-    address_problem: Option<Problem>,
-}
-
-impl Rendezvous {
-    /// As flags and variables state it, or else the engine.
-    pub(super) fn new(stated: &RankFlags, allocation: Option<&Allocation>) -> Self {
-        let problem = allocation.and_then(|allocation| allocation.address_problem.clone());
-        Rendezvous {
-            address: stated.master_addr.clone().or_else(|| allocation?.master_addr.clone()),
-            port: stated.master_port.clone().or_else(|| allocation?.master_port.clone()),
-            address_problem: problem.filter(|_| stated.master_addr.is_none()),
+/// The reason that several machines cannot meet there.
+pub(super) fn problem(address: Option<&Sourced<String>>, has_port: bool, nnodes: &Sourced<u32>) -> Option<Problem> {
+    match address {
+        Some(address) if address.value.contains('/') || address.value.matches(':').count() == 1 => {
+            let host = address.value.rsplit('/').find(|part| !part.is_empty()).unwrap_or("HOST");
+            let (host, port) = host.split_once(':').unwrap_or((host, "29500"));
+            let what = format!("`{}` is not a machine's name or address", address.value);
+            let fix = give("--master-addr", host).and(give("--master-port", port));
+            Some(Problem::error(Rule::Ranks, what).at(address).fix(fix))
         }
-    }
-
-    pub(super) fn problem(&self, nnodes: &Sourced<u32>) -> Option<Problem> {
-        if nnodes.value == 1 {
-            return None;
-        }
-        match (&self.address, &self.port) {
-            (Some(address), _) if address.value.contains('/') || address.value.matches(':').count() == 1 => {
-                let host = address.value.rsplit('/').find(|part| !part.is_empty()).unwrap_or("HOST");
-                let (host, port) = host.split_once(':').unwrap_or((host, "29500"));
-                let what = format!("`{}` is not a machine's name or address", address.value);
-                let fix = give("--master-addr", host).and(give("--master-port", port));
-                Some(Problem::error(Rule::Ranks, what).at(address).fix(fix))
-            }
-            (Some(address), Some(_)) if is_loopback(&address.value) => Some(meets_on_loopback(address, nnodes)),
-            (Some(_), Some(_)) => self.address_problem.clone(),
-            _ => {
-                let what = format!("{} machines need the address and port of the first", nnodes.value);
-                let fix = give("--master-addr", "HOST").and(give("--master-port", 29500));
-                Some(Problem::error(Rule::Ranks, what).at(nnodes).fix(fix.remark("the same on every machine")))
-            }
+        Some(address) if has_port => is_loopback(&address.value).then(|| meets_on_loopback(address, nnodes)),
+        _ => {
+            let what = format!("{} machines need the address and port of the first", nnodes.value);
+            let fix = give("--master-addr", "HOST").and(give("--master-port", 29500));
+            Some(Problem::error(Rule::Ranks, what).at(nnodes).fix(fix.remark("the same on every machine")))
         }
     }
 }

@@ -6,8 +6,8 @@ use super::allocation::Allocation;
 use super::variables::{
     MASTER_ADDR, MASTER_PORT, NNODES, NODE_RANK, NPROC_PER_NODE, RANK_VARIABLES, all_are_set, text,
 };
-use crate::base::source::{Source, Sourced};
-use crate::base::vars;
+use crate::base::source::Sourced;
+use crate::base::{rows, vars};
 use crate::host::Host;
 use crate::report::fix::{Fixes, give, run};
 use crate::report::{Place, Problem, Rule, Severity};
@@ -18,11 +18,11 @@ pub(crate) const PET_ELSEWHERE: &str = "PET_RDZV_BACKEND PET_RDZV_ENDPOINT PET_R
 
 pub(super) fn unused_variables(topology: &Topology, allocation: Option<&Allocation>, host: &Host) -> Vec<Problem> {
     let mut notes = Vec::new();
-    for (names, (value, from)) in decided_values(topology) {
+    for (names, decided) in decided_values(topology) {
         for variable in names.iter().filter_map(|name| text(name, host)) {
             let is_word = matches!(variable.value.as_str(), "auto" | "gpu" | "cpu");
-            if variable.value.trim() != value && variable.from != from && !is_word {
-                notes.push(is_ignored(&variable, &from.with(&value)));
+            if variable.value.trim() != decided.value && variable.from != decided.from && !is_word {
+                notes.push(is_ignored(&variable, &decided.spelling()));
             }
         }
     }
@@ -43,28 +43,28 @@ fn is_ignored(variable: &Sourced<String>, decided: &str) -> Problem {
 }
 
 pub(super) fn uncounted_machines(host: &Host) -> impl Iterator<Item = Problem> {
-    include_str!("uncounted.txt").lines().filter_map(|line| {
-        let (name, rest) = line.split_once(" | ").filter(|(name, _)| host.nonempty_var(name).is_some())?;
-        let [how, what, help] = rest.split(" | ").collect::<Vec<_>>().try_into().ok()?;
+    let rows = rows::plain::<4>(include_str!("uncounted.txt")).filter(|[name, ..]| host.nonempty_var(name).is_some());
+    rows.map(|[name, how, what, help]| {
         let what = format!("{what}: ranks are started on this machine only");
         let fixes = Fixes::from(help).or(give("--nnodes", 1).remark("if this machine is meant"));
         let problem = Problem::warning(Rule::UncountedMachines, what).at(Place::bare_variable(name)).fix(fixes);
-        let severity = if how == "error" { Severity::Error } else { Severity::Warning };
-        Some(Problem { severity, allowable: severity == Severity::Warning, ..problem })
+        let severity = Severity::error_if(how == "error");
+        Problem { severity, allowable: severity == Severity::Warning, ..problem }
     })
 }
 
-fn decided_values(topology: &Topology) -> impl Iterator<Item = ([&'static str; 2], (String, Source))> {
-    fn decided<T: ToString>(value: &Sourced<T>) -> (String, Source) {
-        (value.value.to_string(), value.from.clone())
+/// On one machine, its number and where it would meet others are of no interest.
+fn decided_values(topology: &Topology) -> impl Iterator<Item = ([&'static str; 2], Sourced<String>)> {
+    fn text<T: ToString>(value: Option<&Sourced<T>>) -> Option<Sourced<String>> {
+        Some(Sourced::new(value?.value.to_string(), value?.from.clone()))
     }
-    let several = topology.has_several_nodes();
+    let several = |value: Option<Sourced<String>>| value.filter(|_| topology.has_several_nodes());
     let values = [
-        (NNODES, topology.nnodes.as_ref().map(decided)),
-        (NODE_RANK, several.then(|| decided(&topology.node_rank))),
-        (NPROC_PER_NODE, topology.nproc_per_node.as_ref().map(decided)),
-        (MASTER_ADDR, topology.master_addr.as_ref().filter(|_| several).map(decided)),
-        (MASTER_PORT, topology.master_port.as_ref().filter(|_| several).map(decided)),
+        (NNODES, text(topology.nnodes.as_ref())),
+        (NODE_RANK, several(text(Some(&topology.node_rank)))),
+        (NPROC_PER_NODE, text(topology.nproc_per_node.as_ref())),
+        (MASTER_ADDR, several(text(topology.master_addr.as_ref()))),
+        (MASTER_PORT, several(text(topology.master_port.as_ref()))),
     ];
     values.into_iter().filter_map(|(names, value)| Some((names, value?)))
 }

@@ -29,7 +29,7 @@ impl RankFlags {
         Ok(RankFlags {
             nnodes: or(flags.nnodes, machines(&NNODES, host))?,
             node_rank: or(flags.node_rank, first_number(&NODE_RANK, 0, host))?,
-            nproc_per_node: or(flags.nproc_per_node, nproc_per_node(host))?,
+            nproc_per_node: or(flags.nproc_per_node, first_text(&NPROC_PER_NODE, host).map(processes).transpose())?,
             master_addr: flags.master_addr.or_else(|| first_text(&MASTER_ADDR, host)),
             master_port: or(flags.master_port, first_number(&MASTER_PORT, 1, host))?,
         })
@@ -105,29 +105,23 @@ pub(super) fn check(problems: Vec<Problem>) -> Result<(), Vec<Problem>> {
     if problems.is_empty() { Ok(()) } else { Err(problems) }
 }
 
+pub(super) trait Number: FromStr + PartialOrd + Display + Copy {}
+impl<T: FromStr + PartialOrd + Display + Copy> Number for T {}
+
 /// A number from `least` on.
-pub(super) fn parsed<T>(text: Sourced<String>, least: T) -> Result<Sourced<T>, Problem>
-where
-    T: FromStr + PartialOrd + Display,
-{
+pub(super) fn parsed<T: Number>(text: Sourced<String>, least: T) -> Result<Sourced<T>, Problem> {
     match text.value.trim().parse::<T>() {
         Ok(value) if value >= least => Ok(Sourced::new(value, text.from)),
         _ => Err(not_a_number(&text, &least.to_string(), u64::MAX >> (64 - 8 * size_of::<T>()))),
     }
 }
 
-pub(super) fn number<T>(name: &str, least: T, host: &Host) -> Result<Option<Sourced<T>>, Problem>
-where
-    T: FromStr + PartialOrd + Display,
-{
-    text(name, host).map(|text| parsed(text, least)).transpose()
+pub(super) fn first_number<T: Number>(names: &[&str], least: T, host: &Host) -> Result<Option<Sourced<T>>, Problem> {
+    first_text(names, host).map(|text| parsed(text, least)).transpose()
 }
 
-pub(super) fn first_number<T>(names: &[&str], least: T, host: &Host) -> Result<Option<Sourced<T>>, Problem>
-where
-    T: FromStr + PartialOrd + Display,
-{
-    first_text(names, host).map(|text| parsed(text, least)).transpose()
+pub(super) fn number<T: Number>(name: &str, least: T, host: &Host) -> Result<Option<Sourced<T>>, Problem> {
+    first_number(&[name], least, host)
 }
 
 /// A number of machines. torchrun also takes a range of them.
@@ -141,8 +135,7 @@ pub(super) fn machines(names: &[&str], host: &Host) -> Result<Option<Sourced<u32
     }
 }
 
-fn nproc_per_node(host: &Host) -> Result<Option<Sourced<Processes>>, Problem> {
-    let Some(text) = first_text(&NPROC_PER_NODE, host) else { return Ok(None) };
+fn processes(text: Sourced<String>) -> Result<Sourced<Processes>, Problem> {
     let processes = text.value.parse().map_err(|()| not_a_number(&text, "1", u32::MAX.into()))?;
-    Ok(Some(Sourced::new(processes, text.from)))
+    Ok(Sourced::new(processes, text.from))
 }

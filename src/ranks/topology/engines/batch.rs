@@ -9,7 +9,7 @@ use crate::base::source::Sourced;
 use crate::base::{shell, vars};
 use crate::host::Host;
 use crate::ranks::topology::allocation::Allocation;
-use crate::ranks::topology::problems::{alone, machines_unreadable, place_unknown};
+use crate::ranks::topology::problems::{alone, give_place, place_unknown};
 use crate::ranks::topology::variables::{STARTED_BY_TORCHRUN, all_are_set, any_is_set, number, text};
 use crate::report::fix::run;
 use crate::report::{Problem, Rule};
@@ -42,10 +42,9 @@ pub(super) fn line(line: &str, hosts: &[String], host: &Host) -> String {
     }
 }
 
-/// The number of the job's machines, and their names if a variable tells them.
 type MachineList = (Sourced<u32>, Vec<String>);
 
-/// `None`: there is no job.
+/// The number of the job's machines, and their names if a variable tells them. `None`: there is no job.
 fn machines(block: &Block, host: &Host) -> Result<Option<MachineList>, Problem> {
     let mut unreadable = None;
     for variable in block.variables() {
@@ -65,7 +64,10 @@ fn machines(block: &Block, host: &Host) -> Result<Option<MachineList>, Problem> 
         unreadable = unreadable.or(Some(set));
     }
     match unreadable.or_else(|| block.names("mark").find_map(|name| text(name, host))) {
-        Some(variable) => Err(machines_unreadable(block.name(), &variable)),
+        Some(variable) => {
+            let what = format!("the machines of the {} job cannot be read, so their number is unknown", block.name());
+            Err(Problem::error(Rule::Ranks, what).at(&variable).fix(give_place()))
+        }
         None => Ok(None),
     }
 }

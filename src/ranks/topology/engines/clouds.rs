@@ -154,12 +154,8 @@ pub(super) fn detect_clearml(block: &Block, host: &Host) -> Result<Option<Alloca
     let (Some(all), Some(index), None) = (all, index, host.nonempty_var(vars::LOCAL_RANK)) else { return Ok(None) };
     let here = Devices::detect(host).names.and_then(|names| u32::try_from(names.len()).ok());
     let count = here.and_then(|here| all.value.checked_div(here).filter(|pods| pods * here == all.value));
-    let machines = Machines {
-        count: count.map(|count| Sourced::new(count, all.from)),
-        index: Some(index),
-        first: text(vars::MASTER_ADDR, host),
-        ..Machines::default()
-    };
+    let (count, first) = (count.map(|count| Sourced::new(count, all.from)), text(vars::MASTER_ADDR, host));
+    let machines = Machines { count, index: Some(index), first, ..Machines::default() };
     Ok(Some(Allocation { sets_rank_variables: true, ..machines.allocate(block)? }))
 }
 

@@ -10,7 +10,7 @@ use crate::base::vars;
 use crate::host::Host;
 use crate::ranks::topology::allocation::Allocation;
 use crate::ranks::topology::net::foreign_address;
-use crate::ranks::topology::problems::{give_place, node_rank_too_large, not_understood, place_unknown};
+use crate::ranks::topology::problems::{give_place, not_understood, place_unknown, too_large};
 use crate::ranks::topology::rendezvous::is_loopback;
 use crate::ranks::topology::variables::{number, parsed, text};
 use crate::report::{Place, Problem, Rule};
@@ -139,7 +139,7 @@ impl Machines {
             (None, None) => return Err(place_unknown(engine, places, "how many machines it has").into()),
         };
         let index = match index {
-            Some(index) if index.value >= nnodes.value => return Err(node_rank_too_large(&index, &nnodes).into()),
+            Some(index) if index.value >= nnodes.value => return Err(too_large("machine", &index, &nnodes).into()),
             Some(index) => index,
             None if nnodes.value == 1 => Sourced::new(0, Source::Default),
             None => return Err(place_unknown(engine, places, "which of its machines this is").into()),

@@ -5,7 +5,7 @@ use super::table::Block;
 use crate::base::source::{Source, Sourced};
 use crate::host::{self, Host};
 use crate::ranks::topology::allocation::{Allocation, Placement, Task};
-use crate::ranks::topology::problems::{give_place, rank_too_large, tasks_spread_unevenly};
+use crate::ranks::topology::problems::{give_place, tasks_spread_unevenly, too_large};
 use crate::ranks::topology::variables::{number, text};
 use crate::report::fix::{Fixes, run, say};
 use crate::report::{Problem, Rule};
@@ -79,7 +79,7 @@ fn allocate(task: Task, host: &Host) -> Result<Allocation, Vec<Problem>> {
     }
     for (rank, size) in [(rank, world_size), (local_rank, local_world_size)] {
         if rank.value >= size.value {
-            return Err(rank_too_large(rank, size).into());
+            return Err(too_large("rank", rank, size).into());
         }
     }
     let first = if nnodes == 1 { None } else { first_host(host) };

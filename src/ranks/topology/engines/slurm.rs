@@ -8,7 +8,8 @@ use super::table::Block;
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::host::Host;
-use crate::ranks::topology::allocation::{Allocation, PeerGpus, Placement, Task};
+use crate::ranks::topology::allocation::{Allocation, Placement, Task};
+use crate::ranks::topology::devices::Devices;
 use crate::ranks::topology::problems::place_unknown;
 use crate::ranks::topology::rendezvous::reachable_address;
 use crate::ranks::topology::variables::{STARTED_BY_TORCHRUN, any_is_set, first_number, first_text, number, text};
@@ -61,6 +62,7 @@ fn listed_machines(list: Option<&Sourced<String>>) -> Option<Sourced<u32>> {
 
 /// A batch script, or the shell of `salloc`.
 fn detect_job_shell(host: &Host) -> Result<Allocation, Vec<Problem>> {
+    let groups = groups(host)?;
     let nnodes = first_number(&[vars::SLURM_JOB_NUM_NODES, vars::SLURM_NNODES], 1, host)?;
     let nnodes = nnodes.or_else(|| listed_machines(text(vars::SLURM_JOB_NODELIST, host).as_ref()));
     let is_on_machine = any_is_set(&[vars::SLURM_NODEID, vars::SLURMD_NODENAME, vars::SLURM_PROCID], host);
@@ -81,7 +83,6 @@ fn detect_job_shell(host: &Host) -> Result<Allocation, Vec<Problem>> {
         return Err(place_unknown(SLURM, [nnodes], "whether this is its shell or one of its tasks").into());
     }
     let mut nnodes = nnodes.unwrap_or(Sourced::new(1, Source::Default));
-    let groups = groups(host)?;
     nnodes.value = groups.map_or(nnodes.value, |(_, machines)| machines);
     Ok(Allocation {
         placement: if nnodes.value > 1 || outside {
@@ -91,7 +92,7 @@ fn detect_job_shell(host: &Host) -> Result<Allocation, Vec<Problem>> {
         },
         gpus: gpus(host),
         master_port: None,
-        peer_gpus: peer_gpus(host, &nnodes, ""),
+        peers_differ: peers_differ(host, &nnodes, ""),
         ..Allocation::task_per_machine(nnodes, None, None)
     })
 }
@@ -150,7 +151,7 @@ fn detect_step(host: &Host) -> Result<Allocation, Vec<Problem>> {
     let number = Some(node_rank).filter(|_| whole.is_none());
     Ok(Allocation {
         sets_rank_variables: has_enroot_rank(host, &nnodes, per_node),
-        peer_gpus: peer_gpus(host, &nnodes, list.as_ref().map_or("", |list| &list.value)),
+        peers_differ: peers_differ(host, &nnodes, list.as_ref().map_or("", |list| &list.value)),
         placement,
         alone,
         gpus: gpus(host),
@@ -216,33 +217,30 @@ fn has_enroot_rank(host: &Host, nnodes: &Sourced<u32>, per_node: u32) -> bool {
 
 /// The step's GPUs on this machine. A task that got fewer of them has CUDA_VISIBLE_DEVICES, which is read first.
 fn gpus(host: &Host) -> Option<Sourced<u32>> {
-    let gpus = text(vars::SLURM_GPUS_ON_NODE, host)?;
-    let count = gpus.value.parse().ok().filter(|count| *count > 0)?;
-    Some(Sourced::new(count, gpus.from))
+    number(vars::SLURM_GPUS_ON_NODE, 1, host).ok().flatten()
 }
 
 /// `--gpus` states a sum, and a heterogeneous job has groups. Where nothing is stated, machines with different numbers of
 /// CPUs may have different numbers of GPUs.
-fn peer_gpus(host: &Host, nnodes: &Sourced<u32>, step_hosts: &str) -> PeerGpus {
+fn peers_differ(host: &Host, nnodes: &Sourced<u32>, step_hosts: &str) -> bool {
     if nnodes.value == 1 {
-        return PeerGpus::SameAsHere;
+        return false;
     }
     let group_list = |group: u8| host.nonempty_var(&format!("{}_HET_GROUP_{group}", vars::SLURM_JOB_NODELIST));
     let groups = host.nonempty_var(vars::SLURM_HET_SIZE).and_then(|size| size.parse().ok()).unwrap_or(1);
     if groups > 1 && !(0..groups).any(|group| group_list(group) == Some(step_hosts)) {
-        return PeerGpus::Unequal;
+        return true;
     }
     if host.nonempty_var(vars::SLURM_GPUS_PER_NODE).is_some() {
-        return PeerGpus::SameAsHere;
+        return false;
     }
-    if let Some(gpus) = host.nonempty_var(vars::SLURM_GPUS).and_then(requested_gpus) {
-        let machines = host.nonempty_var(vars::SLURM_JOB_NUM_NODES).and_then(|count| count.parse().ok());
-        return PeerGpus::Total { gpus, machines: machines.unwrap_or(nnodes.value) };
+    if let Some(all) = host.nonempty_var(vars::SLURM_GPUS).and_then(requested_gpus) {
+        let machines = host.nonempty_var(vars::SLURM_JOB_NUM_NODES).and_then(|count| count.parse::<u32>().ok());
+        let here = Devices::detect(host).processes(None, gpus(host), host);
+        return here.and_then(|here| here.value.checked_mul(machines.unwrap_or(nnodes.value))) != Some(all);
     }
-    match host.nonempty_var(vars::SLURM_JOB_CPUS_PER_NODE).and_then(node_counts) {
-        Some(cpus) if equal_count(&cpus).is_none() => PeerGpus::Unequal,
-        _ => PeerGpus::SameAsHere,
-    }
+    let cpus = host.nonempty_var(vars::SLURM_JOB_CPUS_PER_NODE).and_then(node_counts);
+    cpus.is_some_and(|cpus| equal_count(&cpus).is_none())
 }
 
 /// `srun --resv-ports`: no other step gets these.

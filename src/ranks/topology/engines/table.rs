@@ -16,9 +16,9 @@ pub struct Block {
 
 #[derive(Clone, Copy)]
 pub struct Variable {
-    roles: &'static str,
+    pub roles: &'static str,
     /// `NAME=VALUE`, `?NAME=VALUE` or `NAME`.
-    setting: &'static str,
+    pub setting: &'static str,
 }
 
 /// Words at the beginning of lines that are about no variable.
@@ -67,11 +67,6 @@ impl Block {
         self.head.split_once(": ").map_or(self.head, |(name, _)| name)
     }
 
-    #[cfg(feature = "testing")]
-    pub fn answer(&self) -> &'static str {
-        self.head.split_once(": ").map_or("", |(_, answer)| answer)
-    }
-
     /// The variables that show this engine begin with one of these.
     pub fn env_prefixes(&self) -> impl Iterator<Item = &'static str> + use<> {
         let first = self.body.split_once('\n').map_or(self.body, |(first, _)| first);
@@ -114,17 +109,6 @@ impl Variable {
 
     pub fn name(self) -> &'static str {
         self.setting.split('=').next().unwrap_or_default().trim_start_matches('?')
-    }
-
-    #[cfg(feature = "testing")]
-    pub fn has_role(self) -> bool {
-        !self.roles.is_empty()
-    }
-
-    /// In the example, if it is set there.
-    #[cfg(feature = "testing")]
-    pub fn value(self) -> Option<&'static str> {
-        self.setting.split_once('=').map(|(_, value)| value)
     }
 
     /// By itself it shows a larger job.
