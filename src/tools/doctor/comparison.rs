@@ -69,8 +69,10 @@ fn compare_fact(row: Row, fact: &str, answers: &[Value]) -> Result<Option<String
     let what = says.replace("{machines}", &listed(&machines)).replace("{name}", cell("called").unwrap_or(short));
     let what = what.replace("{value}", &listed(&values)) + &usual + cell("means").unwrap_or_default();
     let (what, help) = what.split_once('\n').unwrap_or((&what, cell("help").unwrap_or_default()));
-    let severity = Severity::error_if(cells.contains_key("error"));
-    Err(Problem { severity, ..Problem::error(Rule::UnlikeOthers, what).fix(help) })
+    let [is_note, is_error, is_apart] = ["note", "error", "no-answer"].map(|name| cells.contains_key(name));
+    let severity = if is_note { Severity::Note } else { Severity::error_if(is_error) };
+    let rule = if is_apart { Rule::NoAnswer } else { Rule::UnlikeOthers };
+    Err(Problem { severity, ..Problem::error(rule, what).fix(help) })
 }
 
 pub(super) fn name(answer: &Value) -> String {

@@ -1,7 +1,7 @@
 //! What a machine tells the first one about itself and this launch: its own report, and what matters to all of them.
 
-use std::fs::{self, File};
-use std::io::Read;
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::net::IpAddr;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -10,10 +10,17 @@ use serde_json::{Map, Value};
 
 use super::sections::{Examination, count_models};
 use crate::base::bytes::fnv1a;
+use crate::base::layout::plural;
+use crate::base::size::size;
 use crate::base::vars;
 use crate::command::python::Python;
 use crate::host::{can_be_written, names_in};
+use crate::plan::record::timestamp;
 use crate::ranks::topology::rendezvous::resolve;
+use crate::report::Rule;
+
+/// Bytes that are read of a file.
+const WHOLE: u64 = 1 << 20;
 
 /// `report`: the machine's own, as JSON.
 pub(super) fn all(seen: &Examination<'_>, report: &Value) -> Map<String, Value> {
@@ -23,7 +30,10 @@ pub(super) fn all(seen: &Examination<'_>, report: &Value) -> Map<String, Value> 
         let known = rows.iter().filter(|(_, value)| value.as_str().is_some_and(|text| !text.starts_with("none in ")));
         facts.extend(known.map(|(name, value)| (format!("{section}.{name}"), value.clone())));
     }
-    for found in report["diagnostics"].as_array().into_iter().flatten() {
+    // The first one tries the port itself.
+    let found =
+        report["diagnostics"].as_array().into_iter().flatten().filter(|found| found["rule"] != Rule::Port.name());
+    for found in found {
         let part = |name: &str| found[name].as_str().unwrap_or_default();
         // Those of several machines that differ only in their numbers are one.
         let without_numbers = part("message").replace(|c: char| c.is_ascii_digit(), "");
@@ -37,6 +47,12 @@ pub(super) fn all(seen: &Examination<'_>, report: &Value) -> Map<String, Value> 
     add("python.version", python.and_then(Python::own_version).map(Value::from));
     let nccl = |major| python?.version_text(&format!("nvidia-nccl-cu{major}"));
     add("python.NCCL", [13, 12].into_iter().find_map(nccl).map(Value::from));
+    let torch = python.and_then(|python| fs::read_to_string(python.file("torch/version.py")?).ok()).unwrap_or_default();
+    for (name, line) in [("python.CUDA", "cuda: "), ("python.ROCm", "hip: ")] {
+        // `cuda: Optional[str] = '13.0'`
+        let line = torch.lines().find(|it| it.starts_with(line));
+        add(name, line.and_then(|line| line.split('\'').nth(1)).map(Value::from));
+    }
     let config = seen.plan.as_ref().and_then(|plan| plan.as_ref().ok()?.config.as_ref());
     add("config", config.map(|config| format!("{:016x}", fnv1a(config.text.as_bytes())).into()));
     add("ranks", seen.ranks().and_then(|ranks| Some(ranks.nproc_per_node.as_ref()?.value.into())));
@@ -61,18 +77,53 @@ pub(super) fn all(seen: &Examination<'_>, report: &Value) -> Map<String, Value> 
         let path = host.absolute(Path::new(word));
         // A bare word such as `sft` may be the name of a folder by chance.
         let Some(found) = fs::metadata(&path).ok().filter(|it| it.is_file() || word.contains('/')) else { continue };
-        // The size, and a number that tells most files apart by their first MiB.
-        let mut bytes = Vec::new();
-        let mut read = || File::open(&path).and_then(|file| file.take(1 << 20).read_to_end(&mut bytes));
-        let content = match found.is_file().then(&mut read) {
+        if output.as_deref() == Some(word) {
+            continue;
+        }
+        let content = match found.is_file().then(|| fingerprint(&path, found.len())) {
             None => "a folder".to_string(),
-            Some(Ok(_)) => format!("{} bytes ({:08x})", found.len(), fnv1a(&bytes) >> 32),
+            Some(Ok(number)) => format!("{} bytes ({number:08x})", found.len()),
             Some(Err(_)) => "not readable".to_string(),
         };
-        add(&format!("file.{word}"), Some(content.into()).filter(|_| output.as_deref() != Some(word)));
+        add(&format!("file.{word}"), Some(content.into()));
+        add(&format!("folder.{word}"), files_in(&path).map(Value::from));
+        let time = found.modified().ok().filter(|_| found.is_file() && found.len() > WHOLE && is_settled(&found));
+        add(&format!("time.{word}"), time.map(|time| timestamp(time).into()));
     }
     facts.extend(gpus(seen).unwrap_or_default());
     facts
+}
+
+/// A number that tells files apart: by all of a small one, by 16 parts of a larger one.
+fn fingerprint(path: &Path, size: u64) -> io::Result<u64> {
+    let (mut file, mut bytes, part) = (File::open(path)?, Vec::new(), WHOLE / 16);
+    for at in 0..16 {
+        file.seek(SeekFrom::Start(size.saturating_sub(part).saturating_mul(at) / 15))?;
+        file.by_ref().take(part).read_to_end(&mut bytes)?;
+    }
+    Ok(fnv1a(&bytes) >> 32)
+}
+
+/// The files in a folder, without those in folders of its own; `None` if it changes, or if there are too many.
+fn files_in(folder: &Path) -> Option<String> {
+    let mut names: Vec<String> = names_in(folder).filter(|name| !name.starts_with('.')).collect();
+    names.sort();
+    let (mut count, mut bytes, mut list) = (0, 0, String::new());
+    for name in names.iter().map(String::as_str).chain([""]) {
+        let path = folder.join(name);
+        let found = fs::metadata(&path).ok().filter(|found| is_settled(found) && names.len() < 1000)?;
+        if found.is_file() {
+            list += &format!("{name}/{}/{}\n", found.len(), fingerprint(&path, found.len()).ok()?);
+            (count, bytes) = (count + 1, bytes + found.len());
+        }
+    }
+    (count > 0)
+        .then(|| format!("{} of {} ({:08x})", plural(count, "file", "s"), size(bytes), fnv1a(list.as_bytes()) >> 32))
+}
+
+/// Nobody writes it, and a file server had the time to tell all machines of the last change.
+fn is_settled(found: &Metadata) -> bool {
+    found.modified().is_ok_and(|time| time.elapsed().is_ok_and(|age| age.as_secs() > 120))
 }
 
 /// What only the driver knows, of the GPUs that this launch uses.

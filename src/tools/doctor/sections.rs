@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::page::DoctorRow;
 use crate::base::size::size;
@@ -26,7 +27,7 @@ use crate::request::Launch;
 /// Variables that are shown besides those of every plan, as `vars::lists` reads them.
 const SHOWN: &str = "NCCL_ TORCH_NCCL_ CUDA_HOME DEEPSPEED_TIMEOUT HF_HUB_OFFLINE PYTHONNOUSERSITE \
     TORCH_DISTRIBUTED_DEBUG DS_ENV_FILE HF_HOME MODELSCOPE_CACHE NNODES NODE_RANK NPROC_PER_NODE TORCH_EXTENSIONS_DIR \
-    TRITON_CACHE_DIR SLURM_JOB_NUM_NODES SLURM_TASKS_PER_NODE SLURM_GPUS_ON_NODE USE_HF";
+    TRITON_CACHE_DIR SLURM_JOB_NUM_NODES SLURM_STEP_NODELIST SLURM_TASKS_PER_NODE SLURM_GPUS_ON_NODE USE_HF";
 
 pub struct Examination<'a> {
     pub(super) launch: &'a Launch,
@@ -36,6 +37,8 @@ pub struct Examination<'a> {
     pub(super) python: Option<Python>,
     /// The arguments of the trainer, with those of a run file.
     pub(super) args: Args,
+    /// Where there are several machines: how long they may take, and whether our own `srun` reads what this one prints.
+    pub(super) asked: (Duration, bool),
     /// The ranks, if there is no plan that has them.
     topology: Option<Result<Topology, Vec<Problem>>>,
     wants: Wants,
@@ -63,7 +66,8 @@ impl<'a> Examination<'a> {
         let python = python.or_else(|| Python::on_path(host));
         let has_plan = matches!(plan, Some(Ok(_)));
         let topology = (!has_plan).then(|| Topology::decide(&launch.topology, &launch.hosts, true, host));
-        Examination { launch, host, machine, plan, python, args, topology, wants, compiles, offloaded }
+        let asked = (Duration::ZERO, false);
+        Examination { launch, host, machine, plan, python, args, asked, topology, wants, compiles, offloaded }
     }
 
     pub fn sections(&self) -> Vec<(&'static str, Vec<DoctorRow>)> {
