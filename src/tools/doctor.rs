@@ -52,9 +52,9 @@ fn doctor(launch: &Launch, timeout: Duration, answers: bool, host: &Host) -> Res
     let machine = Machine::here();
     let mut changed = host.with(&launch.environment.set, &launch.environment.unset);
     // The launch comes in the next step of the job, where the ranks have another port to meet.
-    let step = host.nonempty_var(vars::SLURM_STEP_ID).and_then(|step| step.parse::<u32>().ok()?.checked_add(1));
-    if let Some(next) = step.filter(|_| answers) {
-        changed.to_mut().env.insert(vars::SLURM_STEP_ID.into(), next.to_string().into());
+    let step = host.nonempty_var(vars::SLURM_STEP_ID).and_then(|step| step.parse::<u64>().ok());
+    if let Some(step) = step.filter(|_| answers) {
+        changed.to_mut().env.insert(vars::SLURM_STEP_ID.into(), (step + 1).to_string().into());
     }
     let mut seen = Examination::new(launch, &changed, &machine);
     seen.asked = (timeout, answers);

@@ -1,18 +1,17 @@
-//! `doctor` in a job of several machines: each looks at itself and tells the first one where the ranks would meet, which
-//! compares. In the shell of a Slurm job this process compares: `srun` brings it what the first one heard, and what a machine
-//! has to say that does not reach it.
+//! `doctor` in a job of several machines: each looks at itself and tells the first one, where the ranks would meet. That one
+//! compares; or the shell of a Slurm job does, which `srun` also brings what does not reach the first one.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::process::{self, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use nix::sys::signal::{SigSet, Signal, kill};
+use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, alarm};
-use serde_json::{Map, Value, json};
+use serde_json::{Deserializer, Value, json};
 
 use super::comparison::{compare, listed, name};
 use super::facts;
@@ -22,7 +21,7 @@ use crate::base::bytes::fnv1a;
 use crate::base::layout::wrapped;
 use crate::base::source::Sourced;
 use crate::base::vars;
-use crate::host::{is_ignored, terminal};
+use crate::host::terminal;
 use crate::plan::diagnostics_json;
 use crate::ranks::launcher::srun::{self, SrunPrefix};
 use crate::ranks::topology::engines::hostlist::HostList;
@@ -37,10 +36,7 @@ use crate::tools::output::{out, out_bytes};
 /// Bytes that a machine may send.
 const MOST: u64 = 1 << 20;
 const PAUSE: Duration = Duration::from_millis(50);
-/// For a line that is already on its way.
-const PATIENCE: Duration = Duration::from_secs(1);
-/// Seconds.
-const GRACE: u32 = 3;
+const GRACE: Duration = Duration::from_secs(3);
 /// In front of each part of an answer that `srun` brings.
 const MARK: &str = "zlaunch-answer ";
 
@@ -57,6 +53,10 @@ impl Examination<'_> {
             (_, Some((address, port))) => {
                 // A file server that does not answer could hold this process for ever.
                 alarm::set(u32::try_from(self.asked.0.as_secs()).unwrap_or(u32::MAX).saturating_add(2));
+                // The input begins with a line, and ends if the one that asks is gone.
+                let watch =
+                    || io::copy(&mut io::stdin(), &mut io::sink()).map(|read| (read > 0).then(|| process::exit(1)));
+                let _watch = self.asked.1.then(|| thread::spawn(watch));
                 self.meet(self.own(ranks, report), &address.value, port).map(Some)
             }
         }
@@ -67,32 +67,33 @@ impl Examination<'_> {
         let start = Instant::now();
         let (prefix, command) = (SrunPrefix::split(&self.launch.command), &self.launch.command);
         let options = [&["doctor".into(), "--answer".into()], &self.launch.forwarded_options()[..]].concat();
-        // One that fails must not end the others.
-        let extra = ["--quiet", "--kill-on-bad-exit=0", "--quit-on-interrupt", "--wait=0"].map(Into::into);
+        // One that fails must not end the others. If nobody asks any more, those that hang end some time after them.
+        let wait = format!("--wait={}", self.asked.0.as_secs() + 5);
+        let extra = ["--quiet", "--input=all", "--kill-on-bad-exit=0", "--quit-on-interrupt", &wait].map(Into::into);
         let words = srun::argv(prefix.as_ref(), &options, command, &extra, ranks, self.host)?;
         let mut srun = Command::new(&words[0]);
         srun::per_task_variables(self.host).iter().fold(&mut srun, Command::env_remove).args(&words[1..]);
-        let mut srun = srun.stdout(Stdio::piped()).spawn().map_err(|why| report::cannot_execute(&words[0], &why))?;
+        let srun = srun.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let mut srun = srun.map_err(|why| report::cannot_execute(&words[0], &why))?;
+        let _ = srun.stdin.as_mut().map(|input| input.write_all(b"\n"));
+        let mut parts = BTreeMap::<String, String>::new();
+        let id = Pid::from_raw(srun.id().cast_signed());
+        // The first machine speaks when it has waited for all others: what is missing soon after will not come.
+        let end = move || [Signal::SIGTERM, Signal::SIGKILL].map(|signal| (thread::sleep(GRACE), kill(id, signal)));
         let lines = srun.stdout.take().into_iter().flat_map(|stdout| BufReader::new(stdout).split(b'\n'));
-        end_in_time(Pid::from_raw(srun.id().cast_signed()));
-        let (mut parts, mut answers) = (BTreeMap::<String, String>::new(), Vec::<Value>::new());
         for line in lines.map_while(Result::ok) {
             let line = String::from_utf8_lossy(&line);
             let Some((machine, part)) = line.split_once(MARK).and_then(|(_, part)| part.split_once(' ')) else {
                 out(&format!("{line}\n"))?;
                 continue;
             };
-            // The first machine speaks when it has waited for all others.
-            alarm::set(GRACE);
-            let text = parts.entry(machine.to_string()).or_default();
-            text.push_str(part);
-            if let Ok(answer) = serde_json::from_str(text) {
-                text.clear();
-                answers.push(answer);
+            if parts.is_empty() {
+                thread::spawn(end);
             }
+            *parts.entry(machine.to_string()).or_default() += part;
         }
-        let _ = srun.wait();
-        self.show(answers, start.elapsed())
+        let answers = parts.values().flat_map(|text| Deserializer::from_str(text).into_iter().flatten());
+        self.show(answers.collect(), start.elapsed())
     }
 
     /// The others report to the first, where the ranks would meet.
@@ -101,13 +102,10 @@ impl Examination<'_> {
         let left = || (start + self.asked.0).saturating_duration_since(Instant::now());
         let greeting = format!("zlaunch {:016x}", fnv1a(own["job"].to_string().as_bytes()));
         if own["index"] == 0 {
-            let (chosen, heard) = listen(port.value, format!("{greeting}\n"), self.asked.0).map_err(|why| {
-                let what = format!("{} cannot listen on port {}: {why}", name(&own), port.value);
+            let heard = listen(port.value, format!("{greeting}\n"), self.asked.0).ok_or_else(|| {
+                let what = format!("{} cannot listen on port {}", name(&own), port.value);
                 Problem::error(Rule::Port, what).at(port).fix(give("--master-port", 29500))
             })?;
-            if chosen != port.value {
-                own["facts"]["port"] = port.value.into();
-            }
             let (mut answers, mut streams) = (vec![own], Vec::new());
             while answers[0]["of"] != answers.len() {
                 let Ok((line, stream)) = heard.recv_timeout(left()) else { break };
@@ -128,7 +126,7 @@ impl Examination<'_> {
             own["facts"]["network.round_trip"] = format!("{:.1} ms", time.as_secs_f64() * 1000.0).into();
             own["clock"] = clock().into();
             let sent = stream.write_all(format!("{own}\n").as_bytes()).ok();
-            let status = sent.and_then(|()| line(&stream, left() + PATIENCE));
+            let status = sent.and_then(|()| line(&stream, left() + GRACE / 2));
             status.and_then(|line| line.parse().ok()).ok_or_else(|| "it gives no answer".to_string())
         });
         status.or_else(|why: String| {
@@ -145,17 +143,12 @@ impl Examination<'_> {
     fn own(&self, ranks: &Topology, report: &DoctorReport<'_>) -> Value {
         let name = self.host.nonempty_var(vars::SLURMD_NODENAME).filter(|_| ranks.engine == Some("Slurm"));
         let name = name.or_else(|| self.host.hostname.split('.').next());
-        let clean = |(name, value): (String, Value)| {
-            let value = value.as_str().map(|text| report.clean(text).into()).unwrap_or(value);
-            (report.clean(&name), value)
-        };
-        let facts: Map<String, Value> = facts::all(self, &report.json()).into_iter().map(clean).collect();
         // All processes of one start have these in common.
         let ids = [vars::PMIX_NAMESPACE, vars::SLURM_JOB_ID, vars::PBS_JOBID, vars::LSB_JOBID];
-        json!({
+        report.clean_json(json!({
             "job": ids.map(|name| self.host.nonempty_var(name)), "name": name, "index": ranks.node_rank.value,
-            "of": ranks.nnodes.as_ref().map(|nnodes| nnodes.value), "facts": facts,
-        })
+            "of": ranks.nnodes.as_ref().map(|nnodes| nnodes.value), "facts": facts::all(self, &report.json()),
+        }))
     }
 
     /// Exit status 1: a difference breaks this launch, or a machine did not answer.
@@ -202,26 +195,6 @@ fn clock() -> i64 {
     SystemTime::UNIX_EPOCH.elapsed().map_or(0, |time| time.as_secs().cast_signed())
 }
 
-/// Ends `srun` if this process is told to end, or if a machine is still silent `GRACE` seconds after the last word.
-fn end_in_time(srun: Pid) {
-    let stop = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT, Signal::SIGALRM];
-    let stop: SigSet = stop.into_iter().filter(|signal| !is_ignored(*signal)).collect();
-    let _ = stop.thread_block();
-    thread::spawn(move || {
-        // It passes the first one on, and then waits for a task that hangs in the kernel.
-        for end in [Signal::SIGTERM, Signal::SIGKILL] {
-            let signal = stop.wait();
-            let _ = kill(srun, end);
-            if let Ok(signal) = signal
-                && signal != Signal::SIGALRM
-            {
-                process::exit(128 + signal as i32);
-            }
-            alarm::set(GRACE);
-        }
-    });
-}
-
 /// Prints what the one that started `srun` wants to know. `srun` cuts long lines and mixes those of several machines.
 fn tell(answers: &[Value]) -> Result<u8, Vec<Problem>> {
     let mut lines = String::new();
@@ -233,12 +206,10 @@ fn tell(answers: &[Value]) -> Result<u8, Vec<Problem>> {
     out_bytes(lines.as_bytes())
 }
 
-/// Listens as the first rank would, and says on which port. A line comes with the connection for the reply.
-fn listen(port: u16, greeting: String, patience: Duration) -> io::Result<(u16, Receiver<(String, TcpStream)>)> {
-    let bind = |address: IpAddr, port| TcpListener::bind((address, port));
-    let bind = |port| bind(Ipv6Addr::UNSPECIFIED.into(), port).or_else(|_| bind(Ipv4Addr::UNSPECIFIED.into(), port));
-    let listener = bind(port).or_else(|why| ports(port).find_map(|port| bind(port).ok()).ok_or(why))?;
-    let port = listener.local_addr()?.port();
+/// Listens as the first rank would. A line comes with the connection for the reply.
+fn listen(port: u16, greeting: String, patience: Duration) -> Option<Receiver<(String, TcpStream)>> {
+    let any = |port| [SocketAddr::from((Ipv6Addr::UNSPECIFIED, port)), SocketAddr::from((Ipv4Addr::UNSPECIFIED, port))];
+    let listener = TcpListener::bind(&(port..=port.saturating_add(3)).flat_map(any).collect::<Vec<_>>()[..]).ok()?;
     let (sender, heard) = mpsc::channel();
     thread::spawn(move || {
         for mut stream in listener.incoming().flatten().take(1 << 14) {
@@ -249,12 +220,7 @@ fn listen(port: u16, greeting: String, patience: Duration) -> io::Result<(u16, R
             });
         }
     });
-    Ok((port, heard))
-}
-
-/// The planned port, and those that take its place if something else has it on the first machine.
-fn ports(planned: u16) -> impl Iterator<Item = u16> {
-    planned..=planned.saturating_add(3)
+    Some(heard)
 }
 
 fn line(stream: &TcpStream, patience: Duration) -> Option<String> {
@@ -268,12 +234,13 @@ fn line(stream: &TcpStream, patience: Duration) -> Option<String> {
 fn reach(addresses: &[IpAddr], port: u16, greeting: &str, until: Instant) -> Result<(TcpStream, Duration), String> {
     loop {
         let mut failed = None;
-        for (address, port) in addresses.iter().flat_map(|address| ports(port).map(move |port| (*address, port))) {
-            let start = Instant::now();
-            let stream = TcpStream::connect_timeout(&(address, port).into(), (until - start).max(PAUSE));
+        // If something else has the port on the first machine, that listens on the next one.
+        for (more, address) in (0..=3).flat_map(|more| addresses.iter().map(move |address| (more, *address))) {
+            let (start, place) = (Instant::now(), SocketAddr::new(address, port.saturating_add(more)));
+            let stream = TcpStream::connect_timeout(&place, (until - start).max(PAUSE));
             let time = start.elapsed();
             let why = match stream {
-                Ok(stream) if line(&stream, PATIENCE).as_deref() == Some(greeting) => return Ok((stream, time)),
+                Ok(stream) if line(&stream, GRACE / 2).as_deref() == Some(greeting) => return Ok((stream, time)),
                 Ok(_) => "something else answers".to_string(),
                 Err(why) => why.to_string().to_lowercase(),
             };

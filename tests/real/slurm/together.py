@@ -148,8 +148,8 @@ BIND = "mount --bind ../planted/{} {}"
     "together_another_deepspeed": dict(plant=BIND.format("deepspeed", "env"), heal="umount env", says="deepspeed is 0.19.7 on node02, 0.19.8 on the others"),
     "together_another_cuda": dict(plant=BIND.format("cuda", "env"), heal="umount env", says="CUDA is 12.6 on node02, 13.0 on the others"),
     "together_another_nccl": dict(plant=BIND.format("nccl", "env"), heal="umount env", says="NCCL is 2.26.2 on node02, 2.28.9 on the others"),
-    "together_a_missing_shard": dict(plant=BIND.format("shard", "model"), heal="umount model", says="./model has 1 file of 2 bytes"),
-    "together_other_weights": dict(plant=BIND.format("weights", "model"), heal="umount model", says="./model has 2 files of 3 MiB"),
+    "together_a_missing_shard": dict(plant=BIND.format("shard", "model"), heal="umount model", says="./model has 1 file ("),
+    "together_other_weights": dict(plant=BIND.format("weights", "model"), heal="umount model", says="./model has 2 files ("),
     "together_a_dataset_of_another_time": dict(plant=BIND.format("later", "data"), heal="umount data", says="note[unlike-others]: data/train.jsonl was written at "),
     "together_a_missing_dataset": dict(plant=BIND.format("nothing", "data"), heal="umount data", says="data/train.jsonl is not there on node02"),
     "together_another_script": dict(plant="echo pass > ../planted/other.py; " + BIND.format("other.py", "train.py"), heal="umount train.py", says="train.py is 5 bytes"),
@@ -235,7 +235,7 @@ def port_is_taken(lab, launch):
         status, output = machines.doctor(launch=launch, MASTER_PORT=port)
         refused, refusal = machines.doctor(launch="false", then=f"|| {lab.binary} --deepspeed zero2 --nproc-per-node 4 -- python3 train.py", MASTER_PORT=port)
         other.stdin.close()
-    assert status == 1 and "4 of 4 machines answered" in output and f"port {port} on node01 is already in use: the launch would refuse" in output, output
+    assert status == 1 and "4 of 4 machines answered" in output and f"node01: port {port} on this machine is already in use" in output, output
     assert refused == 125 and f"port {port} on this machine is already in use" in refusal, f"status {refused}\n{refusal}"
 
 
