@@ -280,24 +280,14 @@ fn a_port_that_is_taken_is_told_and_all_go_on_to_the_next() {
 
 #[test]
 fn nobody_waits_for_a_first_machine_that_is_killed() {
-    let step = Step::new(3);
-    let mut first = begin(&mut step.doctor(0, &["--timeout", "600"]));
-    let mut second = step.doctor(1, &["--timeout", "600"]);
-    // The third one stands for all that have not answered yet.
-    let _third = step.connect();
-    // What the second one does with its connection is in its own view of the network.
-    let second = begin(&mut second);
-    let connected = || {
-        let table =
-            std::fs::read_to_string("/proc/net/tcp").unwrap() + &std::fs::read_to_string("/proc/net/tcp6").unwrap();
-        let port = format!(":{:04X} 01", step.port.parse::<u16>().unwrap());
-        table.matches(&port).count() >= 2
-    };
-    while !connected() {
-        std::thread::yield_now();
-    }
-    first.kill().unwrap();
-    first.wait().unwrap();
+    let step = Step::new(2);
+    let first = TcpListener::bind(format!("0.0.0.0:{}", step.port)).unwrap();
+    let second = begin(&mut step.doctor(1, &["--timeout", "600"]));
+    let (mut stream, _) = first.accept().unwrap();
+    stream.write_all(format!("{}\n", greeting()).as_bytes()).unwrap();
+    BufReader::new(&stream).read_line(&mut String::new()).unwrap();
+    // The kernel closes what a killed process had open.
+    drop((stream, first));
     let second = ended(second);
     assert!(second.stderr.contains("(it gives no answer)") && second.status == Some(1), "{second:?}");
 }
@@ -310,7 +300,18 @@ fn srun(sandbox: &mut Sandbox, more: &str) {
          SLURM_LOCALID=0 SLURMD_NODENAME=gpu0$((7 + i)) {more} \"$@\" <&3 & done\nwait\n"
     );
     executable(&sandbox.path("env/bin/srun"), &script);
-    sandbox.vars(&[("SLURM_JOB_ID", "7"), ("SLURM_JOB_NUM_NODES", "2"), ("SLURM_JOB_NODELIST", "gpu[07-08]")]);
+    in_shell(sandbox);
+}
+
+/// In the shell of a job of two machines.
+fn in_shell(sandbox: &mut Sandbox) {
+    sandbox.put("cwd/data.jsonl", "{}\n");
+    sandbox.vars(&[
+        ("SLURM_JOB_ID", "7"),
+        ("SLURM_JOB_NUM_NODES", "2"),
+        ("SLURM_JOB_NODELIST", "gpu[07-08]"),
+        ("SLURM_NODEID", "0"),
+    ]);
 }
 
 #[test]
@@ -334,7 +335,7 @@ fn a_machine_that_cannot_reach_the_first_answers_through_srun() {
 fn what_srun_prints_besides_is_passed_on() {
     let mut sandbox = Sandbox::new();
     executable(&sandbox.path("env/bin/srun"), "#!/bin/sh\necho drained; echo 'zlaunch-answer 0 {\"in'; exit 1\n");
-    sandbox.vars(&[("SLURM_JOB_ID", "7"), ("SLURM_JOB_NUM_NODES", "2"), ("SLURM_JOB_NODELIST", "gpu[07-08]")]);
+    in_shell(&mut sandbox);
     let run = sandbox.run(["doctor"].iter().chain(TRAIN));
     assert!(run.stdout.starts_with("drained\n0 of 2 machines answered in "), "{run:?}");
     assert!(run.stdout.contains("error[no-answer]: no answer from gpu07 and gpu08 within 1 s\n"), "{run:?}");
@@ -352,7 +353,7 @@ fn those_that_srun_started_end_with_the_one_that_asks() {
     );
     let (mut closed, held) = std::io::pipe().unwrap();
     let mut command = sandbox.command(["doctor", "--timeout", "600"].iter().chain(TRAIN));
-    let mut asks = start(command.current_dir(sandbox.path("work")).stdout(Stdio::null()).stderr(held));
+    let mut asks = start(command.current_dir(sandbox.path("cwd")).stdout(Stdio::null()).stderr(held));
     drop(command);
     while TcpStream::connect(format!("127.0.0.1:{port}")).is_err() {
         std::thread::yield_now();
@@ -367,12 +368,7 @@ fn those_that_srun_started_end_with_the_one_that_asks() {
 fn in_the_shell_of_a_job_srun_starts_it_on_every_machine() {
     let mut sandbox = Sandbox::new();
     sandbox.program("srun");
-    sandbox.vars(&[
-        ("SLURM_JOB_ID", "7"),
-        ("SLURM_JOB_NUM_NODES", "2"),
-        ("SLURM_JOB_NODELIST", "gpu[07-08]"),
-        ("SLURM_NODEID", "0"),
-    ]);
+    in_shell(&mut sandbox);
     let run = |options: &[&str]| {
         let run = sandbox.run(["doctor"].iter().chain(options));
         assert!(run.stdout.contains("no answer from gpu07 and gpu08") && run.status == Some(1), "{run:?}");

@@ -155,11 +155,12 @@ impl Examination<'_> {
     fn show(&self, mut answers: Vec<Value>, took: Duration) -> Result<u8, Vec<Problem>> {
         answers.sort_by_key(|answer| answer["index"].as_u64());
         let (same, mut problems) = compare(&answers);
-        let planned = || self.ranks()?.nnodes.as_ref().map(|nnodes| nnodes.value.into());
-        let machines = answers.first().and_then(|first| first["of"].as_u64()).or_else(planned).unwrap_or(1);
+        let first = answers.first();
         // By their names, where Slurm lists them.
-        let list = answers.first().and_then(|first| first["facts"]["variables.SLURM_STEP_NODELIST"].as_str());
+        let list = first.and_then(|first| first["facts"]["variables.SLURM_STEP_NODELIST"].as_str());
         let list = list.or_else(|| self.host.nonempty_var(vars::SLURM_JOB_NODELIST)).and_then(HostList::parse);
+        let listed_ones = list.as_ref().map_or(1, HostList::count);
+        let machines = first.and_then(|first| first["of"].as_u64()).unwrap_or(listed_ones);
         let name_at = |at| list.as_ref().and_then(|list| list.get(at)).unwrap_or(format!("machine {at}"));
         let silent = (0..machines.min(1 << 16)).filter(|at| answers.iter().all(|answer| answer["index"] != *at));
         let silent: Vec<String> = silent.map(name_at).collect();
