@@ -41,9 +41,9 @@ impl Tool for DoctorArgs {
         env unset_env format";
 
     fn read(self, mut reader: Reader) -> Requested {
-        let timeout = reader.one(self.timeout, values::number(1, 86400, "30")).map_or(10_u64, |given| given.value);
+        let timeout = reader.one(self.timeout, values::number(1, 86400, "30"));
+        let timeout = Duration::from_secs(timeout.map_or(10, |given| given.value));
         let launch = launch::read(self.launch, &mut reader);
-        let timeout = Duration::from_secs(timeout);
         launch::finish(launch, reader, move |launch, host| doctor(&launch, timeout, self.answer, host))
     }
 }

@@ -71,7 +71,7 @@ impl<'a> Examination<'a> {
     }
 
     pub fn sections(&self) -> Vec<(&'static str, Vec<DoctorRow>)> {
-        let mut sections = vec![
+        let sections = [
             ("machine", self.machine()),
             ("limits", self.limits()),
             ("python", self.python()),
@@ -79,8 +79,7 @@ impl<'a> Examination<'a> {
             ("folders", self.folders()),
             ("variables", self.variables()),
         ];
-        sections.retain(|(_, rows)| !rows.is_empty());
-        sections
+        sections.into_iter().filter(|(_, rows)| !rows.is_empty()).collect()
     }
 
     fn machine(&self) -> Vec<DoctorRow> {
@@ -129,9 +128,7 @@ impl<'a> Examination<'a> {
     }
 
     fn python(&self) -> Vec<DoctorRow> {
-        let Some(python) = &self.python else {
-            return vec![DoctorRow::fact("interpreter", None)];
-        };
+        let Some(python) = &self.python else { return vec![DoctorRow::fact("interpreter", None)] };
         let mut rows = vec![DoctorRow::fact("interpreter", Some(python.program.display().to_string()))];
         for name in trainer::packages().into_iter().chain(["flash-attn"]) {
             let missing = machine::missing_package(name, python, self.host).filter(|_| name != "transformers");
@@ -241,20 +238,13 @@ impl<'a> Examination<'a> {
         let missing = if path.is_dir() { "" } else { ", not there yet" };
         let shown = file_system.as_deref().unwrap_or("unknown file system");
         let text = Some(format!("{} ({shown}{missing})", path.display()));
-        match variable {
-            Some(variable) => {
-                let problem = machine::cache_on_nfs(name, &path, file_system.as_deref(), variable);
-                DoctorRow::checked(name, text, problem)
-            }
-            None => DoctorRow::fact(name, text),
-        }
+        let Some(variable) = variable else { return DoctorRow::fact(name, text) };
+        DoctorRow::checked(name, text, machine::cache_on_nfs(name, &path, file_system.as_deref(), variable))
     }
 
     fn variables(&self) -> Vec<DoctorRow> {
-        let mut rows = Vec::new();
-        if self.host.var_os(vars::CUDA_VISIBLE_DEVICES).is_none() {
-            rows.push(DoctorRow::fact(vars::CUDA_VISIBLE_DEVICES, Some("not set".to_string())));
-        }
+        let unset = || DoctorRow::fact(vars::CUDA_VISIBLE_DEVICES, Some("not set".to_string()));
+        let mut rows = Vec::from_iter(self.host.var_os(vars::CUDA_VISIBLE_DEVICES).is_none().then(unset));
         let is_shown = |name: &&str| {
             (vars::lists(SHOWN, name) || vars::lists(SHOWN_WHEN_SET, name)) && Sensitivity::of(name).is_none()
         };

@@ -100,12 +100,12 @@ impl Examination<'_> {
     fn meet(&self, mut own: Value, address: &str, port: &Sourced<u16>) -> Result<u8, Vec<Problem>> {
         let start = Instant::now();
         let left = || (start + self.asked.0).saturating_duration_since(Instant::now());
+        let clock = || SystemTime::UNIX_EPOCH.elapsed().map_or(0, |time| time.as_secs().cast_signed());
         let greeting = format!("zlaunch {:016x}", fnv1a(own["job"].to_string().as_bytes()));
         if own["index"] == 0 {
-            let heard = listen(port.value, format!("{greeting}\n"), self.asked.0).ok_or_else(|| {
-                let what = format!("{} cannot listen on port {}", name(&own), port.value);
-                Problem::error(Rule::Port, what).at(port).fix(give("--master-port", 29500))
-            })?;
+            let what = format!("{} cannot listen on port {}", name(&own), port.value);
+            let failed = || Problem::error(Rule::Port, what).at(port).fix(give("--master-port", 29500));
+            let heard = listen(port.value, format!("{greeting}\n"), self.asked.0).ok_or_else(failed)?;
             let (mut answers, mut streams) = (vec![own], Vec::new());
             while answers[0]["of"] != answers.len() {
                 let Ok((line, stream)) = heard.recv_timeout(left()) else { break };
@@ -159,8 +159,8 @@ impl Examination<'_> {
         // By their names, where Slurm lists them.
         let list = first.and_then(|first| first["facts"]["variables.SLURM_STEP_NODELIST"].as_str());
         let list = list.or_else(|| self.host.nonempty_var(vars::SLURM_JOB_NODELIST)).and_then(HostList::parse);
-        let listed_ones = list.as_ref().map_or(1, HostList::count);
-        let machines = first.and_then(|first| first["of"].as_u64()).unwrap_or(listed_ones);
+        let all = || list.as_ref().map_or(1, HostList::count);
+        let machines = first.and_then(|first| first["of"].as_u64()).unwrap_or_else(all);
         let name_at = |at| list.as_ref().and_then(|list| list.get(at)).unwrap_or(format!("machine {at}"));
         let silent = (0..machines.min(1 << 16)).filter(|at| answers.iter().all(|answer| answer["index"] != *at));
         let silent: Vec<String> = silent.map(name_at).collect();
@@ -173,9 +173,7 @@ impl Examination<'_> {
             let fix = give("--timeout", self.asked.0.as_secs() * 6).remark("if it is up and has zlaunch at this path");
             problems.insert(0, Problem::error(Rule::NoAnswer, what).fix(fix));
         }
-        for problem in &mut problems {
-            problem.be_strict(self.launch.strict);
-        }
+        problems.iter_mut().for_each(|problem| problem.be_strict(self.launch.strict));
         let (seconds, secrets) = (took.as_secs_f64(), Secrets::of(self.host));
         if self.launch.output.dry_run == Some(Format::Json) {
             let json = json!({
@@ -192,18 +190,11 @@ impl Examination<'_> {
     }
 }
 
-fn clock() -> i64 {
-    SystemTime::UNIX_EPOCH.elapsed().map_or(0, |time| time.as_secs().cast_signed())
-}
-
 /// Prints what the one that started `srun` wants to know. `srun` cuts long lines and mixes those of several machines.
 fn tell(answers: &[Value]) -> Result<u8, Vec<Problem>> {
-    let mut lines = String::new();
-    for answer in answers {
-        let text: Vec<char> = answer.to_string().chars().collect();
-        let parts = text.chunks(200).map(String::from_iter);
-        lines.extend(parts.map(|part| format!("{MARK}{} {part}\n", answers[0]["index"])));
-    }
+    let text: Vec<char> = answers.iter().map(Value::to_string).collect::<String>().chars().collect();
+    let parts = text.chunks(200).map(String::from_iter);
+    let lines: String = parts.map(|part| format!("{MARK}{} {part}\n", answers[0]["index"])).collect();
     out_bytes(lines.as_bytes())
 }
 

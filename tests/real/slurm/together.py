@@ -254,7 +254,7 @@ def by_hydra(lab, name):
     mpiexec = f"{wheels(name)}/bin/mpiexec.hydra -n 4 -ppn 1"
     status, output = Machines(lab).doctor(launch=mpiexec, NCCL_SOCKET_IFNAME="ib0")
     assert "4 of 4 machines answered in" in output and "no interface for NCCL_SOCKET_IFNAME=ib0 on node01, node02, node03 and node04" in output, output
-    assert status == 1 and output.count("machines answered") == 1, f"status {status}\n{output}"
+    assert status != 0 and output.count("machines answered") == 1, f"status {status}\n{output}"
 
 
 def pods(lab, machines, *options, ends=lambda pods: None, **more):
