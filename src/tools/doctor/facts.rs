@@ -121,10 +121,9 @@ fn gpus(seen: &Examination<'_>) -> Option<[(&'static str, Option<Value>); 4]> {
     let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split(", ").collect()).collect();
     let models: Vec<String> = rows.iter().map(|row| format!("{} MiB", row[..row.len().min(2)].join(" "))).collect();
     let most = |at: usize| rows.iter().filter_map(|row| row.get(at)?.trim().parse::<u64>().ok()).max();
-    let driver = rows.first().and_then(|row| row.get(2));
     Some([
         ("machine.GPUs", count_models(&models).map(Value::from)),
-        ("machine.driver", driver.map(|driver| (*driver).into())),
+        ("machine.driver", rows.first().and_then(|row| Some((*row.get(2)?).into()))),
         ("GPU.used", most(3).map(|used| (used << 20).into())),
         ("GPU.errors", most(4).map(Value::from)),
     ])

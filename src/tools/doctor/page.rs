@@ -92,9 +92,8 @@ impl<'h> DoctorReport<'h> {
     }
 
     pub fn json(&self) -> Value {
-        let problems: Vec<Problem> = self.rows().flat_map(|row| row.problems.clone()).collect();
-        let mut all =
-            json!({ "version": 1, "zlaunch": env!("CARGO_PKG_VERSION"), "diagnostics": diagnostics_json(&problems) });
+        let found = diagnostics_json(&self.rows().flat_map(|row| row.problems.clone()).collect::<Vec<_>>());
+        let mut all = json!({ "version": 1, "zlaunch": env!("CARGO_PKG_VERSION"), "diagnostics": found });
         for (title, rows) in &self.sections {
             let mut section = Map::new();
             for row in rows {

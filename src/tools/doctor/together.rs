@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
-use std::process::{self, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
@@ -54,8 +54,8 @@ impl Examination<'_> {
                 // A file server that does not answer could hold this process for ever.
                 alarm::set(u32::try_from(self.asked.0.as_secs()).unwrap_or(u32::MAX).saturating_add(2));
                 // The input begins with a line, and ends if the one that asks is gone.
-                let watch =
-                    || io::copy(&mut io::stdin(), &mut io::sink()).map(|read| (read > 0).then(|| process::exit(1)));
+                let end = || kill(Pid::this(), Signal::SIGTERM);
+                let watch = move || io::copy(&mut io::stdin(), &mut io::sink()).map(|read| (read > 0).then(end));
                 let _watch = self.asked.1.then(|| thread::spawn(watch));
                 self.meet(self.own(ranks, report), &address.value, port).map(Some)
             }
@@ -159,8 +159,8 @@ impl Examination<'_> {
         // By their names, where Slurm lists them.
         let list = first.and_then(|first| first["facts"]["variables.SLURM_STEP_NODELIST"].as_str());
         let list = list.or_else(|| self.host.nonempty_var(vars::SLURM_JOB_NODELIST)).and_then(HostList::parse);
-        let all = || list.as_ref().map_or(1, HostList::count);
-        let machines = first.and_then(|first| first["of"].as_u64()).unwrap_or_else(all);
+        let machines =
+            first.and_then(|first| first["of"].as_u64()).or_else(|| Some(list.as_ref()?.count())).unwrap_or(1);
         let name_at = |at| list.as_ref().and_then(|list| list.get(at)).unwrap_or(format!("machine {at}"));
         let silent = (0..machines.min(1 << 16)).filter(|at| answers.iter().all(|answer| answer["index"] != *at));
         let silent: Vec<String> = silent.map(name_at).collect();
@@ -173,7 +173,9 @@ impl Examination<'_> {
             let fix = give("--timeout", self.asked.0.as_secs() * 6).remark("if it is up and has zlaunch at this path");
             problems.insert(0, Problem::error(Rule::NoAnswer, what).fix(fix));
         }
-        problems.iter_mut().for_each(|problem| problem.be_strict(self.launch.strict));
+        for problem in &mut problems {
+            problem.be_strict(self.launch.strict);
+        }
         let (seconds, secrets) = (took.as_secs_f64(), Secrets::of(self.host));
         if self.launch.output.dry_run == Some(Format::Json) {
             let json = json!({
@@ -229,8 +231,7 @@ fn reach(addresses: &[IpAddr], port: u16, greeting: &str, until: Instant) -> Res
         // If something else has the port on the first machine, that listens on the next one.
         for (more, address) in (0..=3).flat_map(|more| addresses.iter().map(move |address| (more, *address))) {
             let (start, place) = (Instant::now(), SocketAddr::new(address, port.saturating_add(more)));
-            let stream = TcpStream::connect_timeout(&place, (until - start).max(PAUSE));
-            let time = start.elapsed();
+            let (stream, time) = (TcpStream::connect_timeout(&place, (until - start).max(PAUSE)), start.elapsed());
             let why = match stream {
                 Ok(stream) if line(&stream, GRACE / 2).as_deref() == Some(greeting) => return Ok((stream, time)),
                 Ok(_) => "something else answers".to_string(),
