@@ -14,6 +14,7 @@ use clap::Args;
 use super::output::show;
 use crate::base::layout::escape_controls;
 use crate::base::options::Given;
+use crate::base::vars;
 use crate::cli::launch::{self, LaunchArgs};
 use crate::cli::{Reader, Requested, Tool, values};
 use crate::host::machine::Machine;
@@ -28,6 +29,9 @@ pub use sections::Examination;
 pub(crate) struct DoctorArgs {
     #[arg(help_heading = "Machines")]
     timeout: Option<Given>,
+    // zlaunch gives it to those that it starts on the other machines.
+    #[arg(help_heading = "Machines", hide = true)]
+    answer: bool,
     #[command(flatten)]
     launch: LaunchArgs,
 }
@@ -37,18 +41,25 @@ impl Tool for DoctorArgs {
         env unset_env format";
 
     fn read(self, mut reader: Reader) -> Requested {
-        let timeout = reader.one(self.timeout, values::number(1, 86400, "30")).map_or(10, |given| given.value);
+        let timeout = reader.one(self.timeout, values::number(1, 86400, "30"));
+        let timeout = Duration::from_secs(timeout.map_or(10, |given| given.value));
         let launch = launch::read(self.launch, &mut reader);
-        launch::finish(launch, reader, move |launch, host| doctor(&launch, timeout, host))
+        launch::finish(launch, reader, move |launch, host| doctor(&launch, timeout, self.answer, host))
     }
 }
 
-fn doctor(launch: &Launch, timeout: u32, host: &Host) -> Result<u8, Vec<Problem>> {
+fn doctor(launch: &Launch, timeout: Duration, answers: bool, host: &Host) -> Result<u8, Vec<Problem>> {
     let machine = Machine::here();
-    let changed = host.with(&launch.environment.set, &launch.environment.unset);
-    let seen = Examination::new(launch, &changed, &machine);
+    let mut changed = host.with(&launch.environment.set, &launch.environment.unset);
+    // The launch comes in the next step of the job, where the ranks have another port to meet.
+    let step = host.nonempty_var(vars::SLURM_STEP_ID).and_then(|step| step.parse::<u64>().ok());
+    if let Some(step) = step.filter(|_| answers) {
+        changed.to_mut().env.insert(vars::SLURM_STEP_ID.into(), (step + 1).to_string().into());
+    }
+    let mut seen = Examination::new(launch, &changed, &machine);
+    seen.asked = (timeout, answers);
     let report = DoctorReport::new(host, seen.sections());
-    if let Some(status) = seen.together(&report, Duration::from_secs(timeout.into()))? {
+    if let Some(status) = seen.together(&report)? {
         return Ok(status);
     }
     // Text that is safe to print, with colours, or JSON.

@@ -57,20 +57,11 @@ fn carry_out(plan: &Plan, headline: Option<String>) -> Result<u8, Vec<Problem>> 
     Ok(exec::start(plan)?)
 }
 
-/// Problems of a command and its config that do not depend on zlaunch's own options.
-const OF_THE_COMMAND: &[Rule] = &[
-    Rule::Template,
-    Rule::Json,
-    Rule::NotFound,
-    Rule::ScriptMissing,
-    Rule::ModuleMissing,
-    Rule::PathMissing,
-    Rule::RunFile,
-    Rule::Argument,
-];
-
 /// The problems of the words, and those of the command behind them: all are told at once.
 pub fn all_problems(refused: Refused, host: &Host) -> Vec<Problem> {
+    use Rule::{Argument, Json, ModuleMissing, NotFound, PathMissing, RunFile, ScriptMissing, Template};
+    // They do not depend on zlaunch's own options.
+    const OF_IT: [Rule; 8] = [Template, Json, NotFound, ScriptMissing, ModuleMissing, PathMissing, RunFile, Argument];
     let Refused { mut problems, meant } = refused;
     let Some(mut launch) = meant.filter(|launch| !launch.command.is_empty()) else { return problems };
     let planned = launch.read_piped_config(host).map_err(Into::into).and_then(|()| Plan::new(&launch, host));
@@ -78,7 +69,7 @@ pub fn all_problems(refused: Refused, host: &Host) -> Vec<Problem> {
     found.retain(|problem| {
         // A template may be in a folder that is missing, which is known already.
         let is_known = problems.iter().any(|known| known.rule == problem.rule);
-        OF_THE_COMMAND.contains(&problem.rule) && problem.severity == Severity::Error && !is_known
+        OF_IT.contains(&problem.rule) && problem.severity == Severity::Error && !is_known
     });
     problems.extend(found);
     problems

@@ -1,10 +1,11 @@
 //! `zlaunch doctor` in a job of several machines. Here they are processes of this one, which meet over its own network.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
+use zlaunch::testing::bytes::fnv1a;
 
 use crate::sandbox::{Run, Sandbox, executable, free_port, start};
 
@@ -78,6 +79,7 @@ impl Step {
         let listener = TcpListener::bind(format!("0.0.0.0:{}", self.port)).unwrap();
         let child = begin(command);
         let (mut stream, _) = listener.accept().unwrap();
+        stream.write_all(format!("{}\n", greeting()).as_bytes()).unwrap();
         let mut line = String::new();
         BufReader::new(&stream).read_line(&mut line).unwrap();
         stream.write_all(b"0\n").unwrap();
@@ -94,6 +96,11 @@ impl Step {
             }
         }
     }
+}
+
+/// What the first machine of this job says to everybody.
+fn greeting() -> String {
+    format!("zlaunch {:016x}", fnv1a(br#"[null,"7",null,null]"#))
 }
 
 fn begin(command: &mut Command) -> Child {
@@ -153,7 +160,7 @@ fn a_machine_that_does_not_answer_is_named() {
     assert_eq!(json["machines"][0]["facts"]["python.deepspeed"], "0.19.8");
     // The other one says why it does not reach the first.
     let other = Run::of(&mut step.doctor(1, &["--timeout", "1"]));
-    let said = format!("error[no-answer]: gpu01 does not reach 0.0.0.0:{} (0.0.0.0: connection refused)\n", step.port);
+    let said = format!("error[no-answer]: gpu01 cannot reach 0.0.0.0:{} (0.0.0.0: connection refused): ", step.port);
     assert!(other.stderr.starts_with(&said) && other.stdout.is_empty() && other.status == Some(1), "{other:?}");
 }
 
@@ -191,7 +198,7 @@ fn only_this_job_is_listened_to() {
     stream
         .write_all(
             stranger(|answer| {
-                (answer["facts"]["python.transformers"], answer["facts"]["clock"]) = ("5.19.0".into(), i64::MIN.into());
+                (answer["facts"]["python.transformers"], answer["clock"]) = ("5.19.0".into(), i64::MIN.into());
             })
             .as_bytes(),
         )
@@ -255,37 +262,132 @@ fn a_page_about_256_machines_fits_a_screen() {
     assert!(first.stdout.contains("gpu01, gpu02, gpu03 and 252 more"), "{first:?}");
     assert!(first.stdout.lines().count() < 12 && first.stdout.len() < 2500, "{}", first.stdout);
     for stream in &others {
-        assert_eq!(BufReader::new(stream).lines().next().unwrap().unwrap(), "0");
+        let lines: Vec<String> = BufReader::new(stream).lines().take(2).map(Result::unwrap).collect();
+        assert_eq!(lines, [greeting().as_str(), "0"]);
     }
 }
 
 #[test]
-fn in_the_shell_of_a_job_srun_starts_it_on_every_machine() {
-    let mut sandbox = Sandbox::new();
-    sandbox.program("srun");
+fn a_port_that_is_taken_is_told_and_all_go_on_to_the_next() {
+    let step = Step::new(3);
+    let other = TcpListener::bind(format!("0.0.0.0:{}", step.port)).unwrap();
+    let runs = step.run(&[], |_, _| {});
+    let said = format!("error[unlike-others]: gpu00: port {} on this machine is already in use\n", step.port);
+    assert!(runs[0].stdout.starts_with("3 of 3 machines answered in ") && runs[0].stdout.contains(&said), "{runs:?}");
+    assert_eq!(runs.iter().map(|run| run.status).collect::<Vec<_>>(), [Some(1); 3]);
+    drop(other);
+}
+
+#[test]
+fn nobody_waits_for_a_first_machine_that_is_killed() {
+    let step = Step::new(2);
+    let first = TcpListener::bind(format!("0.0.0.0:{}", step.port)).unwrap();
+    let second = begin(&mut step.doctor(1, &["--timeout", "600"]));
+    let (mut stream, _) = first.accept().unwrap();
+    stream.write_all(format!("{}\n", greeting()).as_bytes()).unwrap();
+    BufReader::new(&stream).read_line(&mut String::new()).unwrap();
+    // The kernel closes what a killed process had open.
+    drop((stream, first));
+    let second = ended(second);
+    assert!(second.stderr.contains("(it gives no answer)") && second.status == Some(1), "{second:?}");
+}
+
+/// An `srun` that starts two tasks here. `$i` is the number of each, and `more` are settings of its own.
+fn srun(sandbox: &mut Sandbox, more: &str) {
+    let script = format!(
+        "#!/bin/sh\nwhile [ \"${{1#-}}\" != \"$1\" ]; do shift; done\nexec 3<&0\nfor i in 0 1; do env SLURM_STEP_ID=0 \
+         SLURM_STEP_NUM_NODES=2 SLURM_STEP_NODELIST='gpu[07-08]' SLURM_STEP_TASKS_PER_NODE='1(x2)' SLURM_NODEID=$i \
+         SLURM_LOCALID=0 SLURMD_NODENAME=gpu0$((7 + i)) {more} \"$@\" <&3 & done\nwait\n"
+    );
+    executable(&sandbox.path("env/bin/srun"), &script);
+    in_shell(sandbox);
+}
+
+/// In the shell of a job of two machines.
+fn in_shell(sandbox: &mut Sandbox) {
+    sandbox.put("cwd/data.jsonl", "{}\n");
     sandbox.vars(&[
         ("SLURM_JOB_ID", "7"),
         ("SLURM_JOB_NUM_NODES", "2"),
         ("SLURM_JOB_NODELIST", "gpu[07-08]"),
         ("SLURM_NODEID", "0"),
     ]);
+}
+
+#[test]
+fn a_machine_that_cannot_reach_the_first_answers_through_srun() {
+    let mut sandbox = Sandbox::new();
+    let (port, _kept) = free_port();
+    // Nobody is there.
+    srun(&mut sandbox, &format!("MASTER_PORT={port} MASTER_ADDR=$((240 * i)).0.0.$i NCCL_DEBUG=$i"));
+    let run = sandbox.run(["doctor", "--timeout", "1"].iter().chain(TRAIN));
+    assert!(run.stdout.starts_with("2 of 2 machines answered in "), "{run:?}");
+    for line in [
+        &format!("error[no-answer]: gpu08 cannot reach 240.0.0.1:{port} (240.0.0.1: "),
+        "warning[unlike-others]: NCCL_DEBUG is 1 on gpu08, 0 on gpu07: ",
+    ] {
+        assert!(run.stdout.contains(line), "{line}\n{run:?}");
+    }
+    assert_eq!(run.status, Some(1));
+}
+
+#[test]
+fn what_srun_prints_besides_is_passed_on() {
+    let mut sandbox = Sandbox::new();
+    executable(&sandbox.path("env/bin/srun"), "#!/bin/sh\necho drained; echo 'zlaunch-answer 0 {\"in'; exit 1\n");
+    in_shell(&mut sandbox);
+    let run = sandbox.run(["doctor"].iter().chain(TRAIN));
+    assert!(run.stdout.starts_with("drained\n0 of 2 machines answered in "), "{run:?}");
+    assert!(run.stdout.contains("error[no-answer]: no answer from gpu07 and gpu08 within 1 s\n"), "{run:?}");
+    assert_eq!(run.status, Some(1));
+}
+
+#[test]
+fn those_that_srun_started_end_with_the_one_that_asks() {
+    let mut sandbox = Sandbox::new();
+    let (port, _kept) = free_port();
+    // The second one never starts, so the first one waits for it. The last process that holds the pipe closes it.
+    srun(
+        &mut sandbox,
+        &format!("MASTER_PORT={port} MASTER_ADDR=0.0.0.0 sh -c '[ $SLURM_NODEID = 1 ] || exec \"$@\"' sh"),
+    );
+    let (mut closed, held) = std::io::pipe().unwrap();
+    let mut command = sandbox.command(["doctor", "--timeout", "600"].iter().chain(TRAIN));
+    let mut asks = start(command.current_dir(sandbox.path("cwd")).stdout(Stdio::null()).stderr(held));
+    drop(command);
+    while TcpStream::connect(format!("127.0.0.1:{port}")).is_err() {
+        std::thread::yield_now();
+    }
+    asks.kill().unwrap();
+    asks.wait().unwrap();
+    let mut said = String::new();
+    closed.read_to_string(&mut said).unwrap();
+}
+
+#[test]
+fn in_the_shell_of_a_job_srun_starts_it_on_every_machine() {
+    let mut sandbox = Sandbox::new();
+    sandbox.program("srun");
+    in_shell(&mut sandbox);
     let run = |options: &[&str]| {
-        sandbox.run(["doctor"].iter().chain(options)).succeeded_silently();
+        let run = sandbox.run(["doctor"].iter().chain(options));
+        assert!(run.stdout.contains("no answer from gpu07 and gpu08") && run.status == Some(1), "{run:?}");
         let words: Vec<String> = sandbox.recorded().into_iter().map(|word| word.into_string().unwrap()).collect();
         words.join(" ")
     };
-    let flags = "srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --kill-on-bad-exit=1 --export=ALL --kill-on-bad-exit=0 --quit-on-interrupt --wait=3 ";
+    let flags = "srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --kill-on-bad-exit=1 --export=ALL --quiet --input=all --kill-on-bad-exit=0 --quit-on-interrupt --wait=10 ";
     let words = run(&["--timeout", "5", "--format", "json", "--deepspeed", "zero2", "--", "python", "train.py"]);
     assert!(
         words.contains(flags)
-            && words.ends_with("zlaunch doctor --timeout 5 --format json --deepspeed zero2 -- python train.py"),
+            && words
+                .ends_with("zlaunch doctor --answer --timeout 5 --format json --deepspeed zero2 -- python train.py"),
         "{words}"
     );
-    assert!(run(&["--nproc-per-node=2"]).ends_with("zlaunch doctor --nproc-per-node=2 --"));
+    assert!(run(&["--nproc-per-node=2"]).ends_with("zlaunch doctor --answer --nproc-per-node=2 --"));
     let words = run(&["--deepspeed", "zero2", "--", "srun", "-n", "4", "python", "train.py"]);
     assert!(
-        words.contains("srun -n 4 --kill-on-bad-exit=0 --quit-on-interrupt --wait=0 ")
-            && words.ends_with("zlaunch doctor --deepspeed zero2 -- python train.py"),
+        words.contains("srun -n 4 --quiet --input=all ")
+            && words.ends_with("zlaunch doctor --answer --deepspeed zero2 -- python train.py"),
         "{words}"
     );
 }

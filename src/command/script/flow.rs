@@ -236,9 +236,7 @@ impl<'a> ArgumentFlow<'a> {
 
     /// `HfArgumentParser → TrainingArguments`
     pub(crate) fn in_words(&self) -> String {
-        let Some(read) = self.reader_name() else {
-            return format!("{}: no argument parsing found", self.name());
-        };
+        let Some(read) = self.reader_name() else { return format!("{}: no argument parsing found", self.name()) };
         let made = self.made.first().map(|call| self.tokens[call.start - 2].text);
         let class = made.or_else(|| self.parsed().next().map(|(name, _)| name));
         class.map_or_else(|| read.to_string(), |class| format!("{read} → {class}"))

@@ -129,9 +129,7 @@ fn global_batch(context: &FillContext) -> Answer {
         return Err(Unfilled::deferred("the launcher leaves the number of ranks open"));
     };
     let product = i128::from(world.value) * i128::from(micro.value) * i128::from(steps.value);
-    let Ok(product) = i64::try_from(product) else {
-        return Err(Unfilled::deferred("the product is too large"));
-    };
+    let Ok(product) = i64::try_from(product) else { return Err(Unfilled::deferred("the product is too large")) };
     let nodes = context.topology.nnodes.as_ref().map_or(1, |nodes| nodes.value);
     let ranks = match &context.topology.nproc_per_node {
         Some(nproc) if nodes > 1 => format!("{nodes} × {}", nproc.value),

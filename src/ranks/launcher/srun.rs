@@ -22,14 +22,8 @@ const SWITCHES: &str = "bcast compress contiguous debugger-test disable-status e
 const SHORT_SWITCHES: &[u8] = b"EHIkKlOQsuvXZhV";
 
 /// Limits for each task of the job. If one task replaces several on a machine, it needs what all of them had.
-const PER_TASK: &[&str] = &[
-    vars::SLURM_GPUS_PER_TASK,
-    vars::SLURM_TRES_PER_TASK,
-    "SLURM_TRES_BIND",
-    "SLURM_GPU_BIND",
-    "SLURM_CPUS_PER_TASK",
-    "SRUN_CPUS_PER_TASK",
-];
+const PER_TASK: &str = "SLURM_GPUS_PER_TASK SLURM_TRES_PER_TASK SLURM_TRES_BIND SLURM_GPU_BIND SLURM_CPUS_PER_TASK \
+    SRUN_CPUS_PER_TASK";
 
 pub struct SrunPrefix<'a> {
     flags: &'a [OsString],
@@ -130,5 +124,5 @@ pub(crate) fn per_task_variables(host: &Host) -> Vec<String> {
     if several_tasks(host).is_none() {
         return Vec::new();
     }
-    PER_TASK.iter().filter(|name| host.var_os(name).is_some()).map(|name| (*name).to_string()).collect()
+    PER_TASK.split(' ').filter(|name| host.var_os(name).is_some()).map(str::to_string).collect()
 }

@@ -61,16 +61,17 @@ fn compare_fact(row: Row, fact: &str, answers: &[Value]) -> Result<Option<String
     if groups.is_empty() {
         return Ok(None);
     }
-    let is_own = cells.contains_key("own");
-    let values: Vec<String> = groups.iter().take(if is_own { 1 } else { 99 }).map(|(value, _)| text(value)).collect();
+    let is = |name: &str| cells.contains_key(name);
+    let values: Vec<String> = groups.iter().take(if is("own") { 1 } else { 99 }).map(|group| text(group.0)).collect();
     let machines: Vec<String> = groups.into_iter().flat_map(|(_, machines)| machines).collect();
-    let is_everywhere = is_own && machines.len() == answers.len();
+    let is_everywhere = is("own") && machines.len() == answers.len();
     let says = if is_everywhere { "{value}" } else { cell("says").unwrap_or("{name} is {value} on {machines}") };
     let what = says.replace("{machines}", &listed(&machines)).replace("{name}", cell("called").unwrap_or(short));
     let what = what.replace("{value}", &listed(&values)) + &usual + cell("means").unwrap_or_default();
     let (what, help) = what.split_once('\n').unwrap_or((&what, cell("help").unwrap_or_default()));
-    let severity = Severity::error_if(cells.contains_key("error"));
-    Err(Problem { severity, ..Problem::error(Rule::UnlikeOthers, what).fix(help) })
+    let severity = if is("note") { Severity::Note } else { Severity::error_if(is("error")) };
+    let rule = if is("no-answer") { Rule::NoAnswer } else { Rule::UnlikeOthers };
+    Err(Problem { severity, ..Problem::error(rule, what).fix(help) })
 }
 
 pub(super) fn name(answer: &Value) -> String {

@@ -1,19 +1,25 @@
 //! What a machine tells the first one about itself and this launch: its own report, and what matters to all of them.
 
-use std::fs::{self, File};
-use std::io::Read;
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::net::IpAddr;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::SystemTime;
 
 use serde_json::{Map, Value};
 
 use super::sections::{Examination, count_models};
 use crate::base::bytes::fnv1a;
+use crate::base::layout::plural;
 use crate::base::vars;
 use crate::command::python::Python;
 use crate::host::{can_be_written, names_in};
+use crate::plan::record::timestamp;
 use crate::ranks::topology::rendezvous::resolve;
+
+/// Bytes that are read of a file.
+const WHOLE: u64 = 1 << 20;
 
 /// `report`: the machine's own, as JSON.
 pub(super) fn all(seen: &Examination<'_>, report: &Value) -> Map<String, Value> {
@@ -37,6 +43,10 @@ pub(super) fn all(seen: &Examination<'_>, report: &Value) -> Map<String, Value> 
     add("python.version", python.and_then(Python::own_version).map(Value::from));
     let nccl = |major| python?.version_text(&format!("nvidia-nccl-cu{major}"));
     add("python.NCCL", [13, 12].into_iter().find_map(nccl).map(Value::from));
+    let torch = python.and_then(|python| fs::read_to_string(python.file("torch/version.py")?).ok()).unwrap_or_default();
+    // `cuda: Optional[str] = '13.0'`
+    let cuda = torch.lines().find(|line| line.starts_with("cuda: ")).and_then(|line| line.split('\'').nth(1));
+    add("python.CUDA", cuda.map(Value::from));
     let config = seen.plan.as_ref().and_then(|plan| plan.as_ref().ok()?.config.as_ref());
     add("config", config.map(|config| format!("{:016x}", fnv1a(config.text.as_bytes())).into()));
     add("ranks", seen.ranks().and_then(|ranks| Some(ranks.nproc_per_node.as_ref()?.value.into())));
@@ -60,23 +70,48 @@ pub(super) fn all(seen: &Examination<'_>, report: &Value) -> Map<String, Value> 
     for word in words.map(|word| word.split_once('=').map_or(word, |(_, value)| value)) {
         let path = host.absolute(Path::new(word));
         // A bare word such as `sft` may be the name of a folder by chance.
-        let Some(found) = fs::metadata(&path).ok().filter(|it| it.is_file() || word.contains('/')) else { continue };
-        // The size, and a number that tells most files apart by their first MiB.
-        let mut bytes = Vec::new();
-        let mut read = || File::open(&path).and_then(|file| file.take(1 << 20).read_to_end(&mut bytes));
-        let content = match found.is_file().then(&mut read) {
-            None => "a folder".to_string(),
-            Some(Ok(_)) => format!("{} bytes ({:08x})", found.len(), fnv1a(&bytes) >> 32),
-            Some(Err(_)) => "not readable".to_string(),
-        };
-        add(&format!("file.{word}"), Some(content.into()).filter(|_| output.as_deref() != Some(word)));
+        let is_meant = |found: &Metadata| found.is_file() || word.contains('/') && output.as_deref() != Some(word);
+        let Some(found) = fs::metadata(&path).ok().filter(is_meant) else { continue };
+        let otherwise = || if found.is_dir() { "a folder" } else { "not readable" }.to_string();
+        add(&format!("file.{word}"), Some(content(&path, &found).unwrap_or_else(|_| otherwise()).into()));
+        add(&format!("folder.{word}"), files_in(&path).map(Value::from));
+        let time = settled(&found).filter(|_| found.is_file() && found.len() > WHOLE);
+        add(&format!("time.{word}"), time.map(|time| timestamp(time).into()));
     }
-    facts.extend(gpus(seen).unwrap_or_default());
+    gpus(seen).into_iter().flatten().for_each(|(name, value)| add(name, value));
     facts
 }
 
+/// Its size and a number that tells files apart: by all of a small one, by 16 parts of a larger one.
+fn content(path: &Path, found: &Metadata) -> io::Result<String> {
+    let (mut file, mut bytes, part) = (File::open(path)?, Vec::new(), WHOLE / 16);
+    for at in 0..16 {
+        file.seek(SeekFrom::Start(found.len().saturating_sub(part).saturating_mul(at) / 15))?;
+        file.by_ref().take(part).read_to_end(&mut bytes)?;
+    }
+    Ok(format!("{} bytes ({:08x})", found.len(), fnv1a(&bytes) >> 32))
+}
+
+/// What is in a folder; `None` if it is none, if something in it changes, or if that is too much.
+fn files_in(folder: &Path) -> Option<String> {
+    let mut names: Vec<String> = names_in(folder).filter(|name| !name.starts_with('.')).take(1000).collect();
+    names.sort();
+    let described = names.iter().map(|name| {
+        let path = folder.join(name);
+        let found = fs::metadata(&path).ok().filter(|found| settled(found).is_some())?;
+        Some(format!("{name}: {}\n", content(&path, &found).unwrap_or_default()))
+    });
+    let list: String = described.collect::<Option<_>>().filter(|_| (1..1000).contains(&names.len()))?;
+    Some(format!("{} ({:08x})", plural(names.len() as u64, "file", "s"), fnv1a(list.as_bytes()) >> 32))
+}
+
+/// The time of what nobody writes, if a file server had the time to tell all machines of it.
+fn settled(found: &Metadata) -> Option<SystemTime> {
+    found.modified().ok().filter(|time| time.elapsed().is_ok_and(|age| age.as_secs() > 120))
+}
+
 /// What only the driver knows, of the GPUs that this launch uses.
-fn gpus(seen: &Examination<'_>) -> Option<Map<String, Value>> {
+fn gpus(seen: &Examination<'_>) -> Option<[(&'static str, Option<Value>); 4]> {
     let query = "--query-gpu=name,memory.total,driver_version,memory.used,ecc.errors.uncorrected.volatile.total";
     let visible = seen.host.var(vars::CUDA_VISIBLE_DEVICES);
     let mut command = Command::new(seen.host.find_program("nvidia-smi".as_ref()).filter(|_| visible != Some(""))?);
@@ -86,14 +121,12 @@ fn gpus(seen: &Examination<'_>) -> Option<Map<String, Value>> {
     let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split(", ").collect()).collect();
     let models: Vec<String> = rows.iter().map(|row| format!("{} MiB", row[..row.len().min(2)].join(" "))).collect();
     let most = |at: usize| rows.iter().filter_map(|row| row.get(at)?.trim().parse::<u64>().ok()).max();
-    let driver = rows.first().and_then(|row| row.get(2));
-    let facts = [
+    Some([
         ("machine.GPUs", count_models(&models).map(Value::from)),
-        ("machine.driver", driver.map(|driver| (*driver).into())),
+        ("machine.driver", rows.first().and_then(|row| Some((*row.get(2)?).into()))),
         ("GPU.used", most(3).map(|used| (used << 20).into())),
         ("GPU.errors", most(4).map(Value::from)),
-    ];
-    Some(facts.into_iter().filter_map(|(name, value)| Some((name.to_string(), value?))).collect())
+    ])
 }
 
 /// Where this machine looks for the first one.

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::base::layout::{Line, TextTable, plural};
 use crate::host::Host;
+use crate::plan::diagnostics_json;
 use crate::report::secrets::Secrets;
 use crate::report::{Problem, Severity};
 use crate::tools::output::painted;
@@ -58,7 +59,7 @@ impl<'h> DoctorReport<'h> {
         self.sections.iter().flat_map(|(_, rows)| rows)
     }
 
-    pub(super) fn clean(&self, text: &str) -> String {
+    fn clean(&self, text: &str) -> String {
         let text = self.secrets.hide_in_text(text);
         match self.home.as_ref().and_then(|home| home.to_str()) {
             Some(home) => text.replace(home, "~"),
@@ -91,31 +92,28 @@ impl<'h> DoctorReport<'h> {
     }
 
     pub fn json(&self) -> Value {
-        let mut all = json!({ "version": 1, "zlaunch": env!("CARGO_PKG_VERSION") });
+        let found = diagnostics_json(&self.rows().flat_map(|row| row.problems.clone()).collect::<Vec<_>>());
+        let mut all = json!({ "version": 1, "zlaunch": env!("CARGO_PKG_VERSION"), "diagnostics": found });
         for (title, rows) in &self.sections {
             let mut section = Map::new();
             for row in rows {
-                let value = row.value.as_ref().map_or(Value::Null, |value| self.clean(value).into());
-                // Several rows can have the same name, one per diagnostic of the plan; those are all listed below.
-                section.entry(row.name.replace(' ', "_")).or_insert(value);
+                // Several rows can have the same name, one per diagnostic of the plan; those are all listed above.
+                section.entry(row.name.replace(' ', "_")).or_insert(json!(row.value));
             }
             all[*title] = Value::Object(section);
         }
-        let mut diagnostics = Vec::new();
-        for row in self.rows() {
-            diagnostics.extend(row.problems.iter().map(|problem| {
-                json!({
-                    "rule": problem.rule.name(),
-                    "severity": problem.severity.to_string(),
-                    "about": row.name,
-                    "message": self.clean(&problem.what),
-                    "where": problem.places.iter().map(|place| self.clean(&place.to_string())).collect::<Vec<_>>(),
-                    "help": self.clean(&problem.help()),
-                })
-            }));
+        self.clean_json(all)
+    }
+
+    pub(super) fn clean_json(&self, value: Value) -> Value {
+        match value {
+            Value::String(text) => self.clean(&text).into(),
+            Value::Array(items) => items.into_iter().map(|item| self.clean_json(item)).collect(),
+            Value::Object(entries) => {
+                entries.into_iter().map(|(key, it)| (self.clean(&key), self.clean_json(it))).collect()
+            }
+            value => value,
         }
-        all["diagnostics"] = diagnostics.into();
-        all
     }
 }
 

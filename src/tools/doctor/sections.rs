@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::page::DoctorRow;
 use crate::base::size::size;
@@ -26,7 +27,7 @@ use crate::request::Launch;
 /// Variables that are shown besides those of every plan, as `vars::lists` reads them.
 const SHOWN: &str = "NCCL_ TORCH_NCCL_ CUDA_HOME DEEPSPEED_TIMEOUT HF_HUB_OFFLINE PYTHONNOUSERSITE \
     TORCH_DISTRIBUTED_DEBUG DS_ENV_FILE HF_HOME MODELSCOPE_CACHE NNODES NODE_RANK NPROC_PER_NODE TORCH_EXTENSIONS_DIR \
-    TRITON_CACHE_DIR SLURM_JOB_NUM_NODES SLURM_TASKS_PER_NODE SLURM_GPUS_ON_NODE USE_HF";
+    TRITON_CACHE_DIR SLURM_JOB_NUM_NODES SLURM_STEP_NODELIST SLURM_TASKS_PER_NODE SLURM_GPUS_ON_NODE USE_HF";
 
 pub struct Examination<'a> {
     pub(super) launch: &'a Launch,
@@ -36,6 +37,8 @@ pub struct Examination<'a> {
     pub(super) python: Option<Python>,
     /// The arguments of the trainer, with those of a run file.
     pub(super) args: Args,
+    /// Where there are several machines: how long they may take, and whether our own `srun` reads what this one prints.
+    pub(super) asked: (Duration, bool),
     /// The ranks, if there is no plan that has them.
     topology: Option<Result<Topology, Vec<Problem>>>,
     wants: Wants,
@@ -63,11 +66,12 @@ impl<'a> Examination<'a> {
         let python = python.or_else(|| Python::on_path(host));
         let has_plan = matches!(plan, Some(Ok(_)));
         let topology = (!has_plan).then(|| Topology::decide(&launch.topology, &launch.hosts, true, host));
-        Examination { launch, host, machine, plan, python, args, topology, wants, compiles, offloaded }
+        let asked = (Duration::ZERO, false);
+        Examination { launch, host, machine, plan, python, args, asked, topology, wants, compiles, offloaded }
     }
 
     pub fn sections(&self) -> Vec<(&'static str, Vec<DoctorRow>)> {
-        let mut sections = vec![
+        let sections = [
             ("machine", self.machine()),
             ("limits", self.limits()),
             ("python", self.python()),
@@ -75,8 +79,7 @@ impl<'a> Examination<'a> {
             ("folders", self.folders()),
             ("variables", self.variables()),
         ];
-        sections.retain(|(_, rows)| !rows.is_empty());
-        sections
+        sections.into_iter().filter(|(_, rows)| !rows.is_empty()).collect()
     }
 
     fn machine(&self) -> Vec<DoctorRow> {
@@ -125,9 +128,7 @@ impl<'a> Examination<'a> {
     }
 
     fn python(&self) -> Vec<DoctorRow> {
-        let Some(python) = &self.python else {
-            return vec![DoctorRow::fact("interpreter", None)];
-        };
+        let Some(python) = &self.python else { return vec![DoctorRow::fact("interpreter", None)] };
         let mut rows = vec![DoctorRow::fact("interpreter", Some(python.program.display().to_string()))];
         for name in trainer::packages().into_iter().chain(["flash-attn"]) {
             let missing = machine::missing_package(name, python, self.host).filter(|_| name != "transformers");
@@ -237,20 +238,13 @@ impl<'a> Examination<'a> {
         let missing = if path.is_dir() { "" } else { ", not there yet" };
         let shown = file_system.as_deref().unwrap_or("unknown file system");
         let text = Some(format!("{} ({shown}{missing})", path.display()));
-        match variable {
-            Some(variable) => {
-                let problem = machine::cache_on_nfs(name, &path, file_system.as_deref(), variable);
-                DoctorRow::checked(name, text, problem)
-            }
-            None => DoctorRow::fact(name, text),
-        }
+        let Some(variable) = variable else { return DoctorRow::fact(name, text) };
+        DoctorRow::checked(name, text, machine::cache_on_nfs(name, &path, file_system.as_deref(), variable))
     }
 
     fn variables(&self) -> Vec<DoctorRow> {
-        let mut rows = Vec::new();
-        if self.host.var_os(vars::CUDA_VISIBLE_DEVICES).is_none() {
-            rows.push(DoctorRow::fact(vars::CUDA_VISIBLE_DEVICES, Some("not set".to_string())));
-        }
+        let unset = || DoctorRow::fact(vars::CUDA_VISIBLE_DEVICES, Some("not set".to_string()));
+        let mut rows = Vec::from_iter(self.host.var_os(vars::CUDA_VISIBLE_DEVICES).is_none().then(unset));
         let is_shown = |name: &&str| {
             (vars::lists(SHOWN, name) || vars::lists(SHOWN_WHEN_SET, name)) && Sensitivity::of(name).is_none()
         };

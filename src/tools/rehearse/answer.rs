@@ -232,10 +232,8 @@ impl Answer {
         let failed = |event: &&Value| event["ended_by"] != "end" && event["ended_by"] != self.ended_by();
         for event in self.all("values").filter(failed) {
             let why = text(&event["why"]);
-            problems.push(noted(format!(
-                "only shapes were tried from here on: {}",
-                why.lines().next().unwrap_or_default()
-            )));
+            let first = why.lines().next().unwrap_or_default();
+            problems.push(noted(format!("only shapes were tried from here on: {first}")));
         }
         problems.extend(self.stop());
         problems
