@@ -37,6 +37,7 @@ import time
 import traceback
 import types
 import warnings
+import zipfile
 
 START = time.time()
 EXECUTE = os.execve
@@ -115,7 +116,7 @@ class Miniature:
         self.process = None  # its id, in the process that has started it
         self.is_here = False
         self.is_shrunk = self.builds = False
-        self.goes_on = False  # after a step, to an evaluation and a checkpoint
+        self.goes_on = False  # past the next forward pass, to an evaluation and a checkpoint
         self.vocabulary = 1
 
     def start(self):
@@ -644,7 +645,7 @@ def hook_modeling(module):
     import torch
 
     model_class = module.PreTrainedModel
-    from_config, resize = model_class._from_config.__func__, model_class.resize_token_embeddings
+    from_config, load, resize = model_class._from_config.__func__, model_class.from_pretrained.__func__, model_class.resize_token_embeddings
 
     def _from_config(cls, config, **options):
         MINIATURE.start()
@@ -688,12 +689,14 @@ def hook_modeling(module):
         quantization = quantization or next(({name: True, "quant_method": "bitsandbytes"} for name in ("load_in_4bit", "load_in_8bit") if options.get(name)), None)
         if quantization is not None:
             check_quantizer(module, quantization)
-        name = "dtype" if re.search(r'pop\("dtype"', inspect.getsource(from_config)) else "torch_dtype"
-        model = cls._from_config(config, **{name: dtype}, **more)
+        name_of_dtype = "dtype" if re.search(r'pop\("dtype"', inspect.getsource(from_config)) else "torch_dtype"
+        model = cls._from_config(config, **{name_of_dtype: dtype}, **more)
         model.name_or_path = model.config._name_or_path = str(path)
         if quantization is not None:
             mark_quantized(model, quantization)
-        note_missing_weights(path)
+        if not MINIATURE.is_here:
+            known = ("cache_dir", "revision", "token", "subfolder", "local_files_only", "variant", "use_safetensors", "ignore_mismatched_sizes", "key_mapping", "attn_implementation")
+            compare_weights(module, functools.partial(load, cls, path, **{name: options[name] for name in known if name in options}, **{name_of_dtype: dtype}), model, quantization is not None)
         model.eval()
         no_news = {"missing_keys": [], "unexpected_keys": [], "mismatched_keys": [], "error_msgs": []}
         return (model, no_news) if options.get("output_loading_info") else model
@@ -777,9 +780,92 @@ def shrink_rope(rope):
             rope[name] = value[:8]
 
 
-def note_missing_weights(path):
-    if path and os.path.isdir(path) and not any(name.endswith((".safetensors", ".bin", ".pt", ".gguf")) for name in os.listdir(path)):
-        REPORT.tell("note", text=f"the weights of {path} are not here yet")
+class OnDisk(Exception):
+    """A file that the trainer will read is not what it has to be."""
+
+
+def compare_weights(module, load, model, is_quantized):
+    """transformers itself finds the files of the weights and compares them with the model, but gets their headers for their contents."""
+    import torch
+
+    class Seen(BaseException):
+        pass
+
+    model_class, path = module.PreTrainedModel, load.args[1]
+    if not hasattr(module, "_get_resolved_checkpoint_files") or not path:
+        return  # Another version reads them as it finds them.
+    config, own, is_partitioned = copy.deepcopy(model.config), model_class.__dict__["_load_pretrained_model"], module.is_deepspeed_zero3_enabled
+    fit, others = getattr(type(model), "_load_pretrained_model"), []
+    if is_quantized and hasattr(config, "quantization_config"):
+        del config.quantization_config
+
+    def with_headers(built, state_dict, checkpoint_files, *more, **options):
+        headers = {}
+        for file in checkpoint_files:
+            headers.update(header_of(module, file))
+        if is_quantized:
+            raise Seen  # The names and shapes of its weights are others.
+        result = fit(built, headers, checkpoint_files, *more, **options)
+        others.extend(getattr(result[0], "mismatched_keys", ()))
+        return result
+
+    model_class._load_pretrained_model, module.is_deepspeed_zero3_enabled = staticmethod(with_headers), lambda: False
+    try:
+        with torch.device("meta"):
+            news = load(config=config, device_map={"": "meta"}, output_loading_info=True)[1]
+        missing = sorted(news["missing_keys"])
+        if missing:
+            REPORT.tell("note", text=f"{len(missing)} parameters are not in the weights of {path} and start with random values: {', '.join(missing[:3])}{', …' if len(missing) > 3 else ''}")
+    except Seen:
+        pass
+    except (OnDisk, Exception) as error:
+        if not has_weights(path):
+            REPORT.tell("note", text=f"the weights of {path} are not here yet")
+        elif others or isinstance(error, RuntimeError) and "size mismatch" in str(error):
+            found = "".join(f"\n{name}: {tuple(on_disk)} on disk, {tuple(built)} in the model" for name, on_disk, built in sorted(others))
+            raise OnDisk(f"the weights in {path} do not fit its config.json: {error}{found}") from error
+        elif isinstance(error, (OnDisk, OSError)):
+            raise
+        else:
+            REPORT.tell("note", text=f"the weights of {path} could not be compared with the model: {type(error).__name__}: {str(error)[:300]}")
+        return
+    finally:
+        model_class._load_pretrained_model, module.is_deepspeed_zero3_enabled = own, is_partitioned
+    REPORT.tell("weights", path=str(path))
+
+
+def has_weights(path):
+    return os.path.isdir(path) and any(name.endswith((".safetensors", ".bin", ".pt", ".gguf")) for name in os.listdir(path))
+
+
+def header_of(module, file):
+    """Names and shapes of the weights in a file, of which safetensors and torch say themselves whether it is whole."""
+    import torch
+
+    if not os.path.exists(file):
+        raise OnDisk(f"{file} is not there, and the index of the weights names it")
+    with open(file, "rb") as opened:
+        start = opened.read(32)
+    try:
+        with torch_files_as_headers(torch):
+            return module.load_state_dict(str(file), map_location="meta")
+    except Exception as error:
+        if start.startswith(b"version https://git-lfs"):
+            raise OnDisk(f"{file} is a pointer of git-lfs, and not the weights: {type(error).__name__}: {error}") from error
+        if type(error).__name__ == "SafetensorError" or "PytorchStreamReader" in str(error):
+            raise OnDisk(f"{file} is not whole ({os.path.getsize(file)} bytes): {type(error).__name__}: {error}") from error
+        raise
+
+
+@contextlib.contextmanager
+def torch_files_as_headers(torch):
+    """What torch loads has shapes and no values, unless the file is of a kind that has to be read."""
+    load = torch.load
+    torch.load = functools.wraps(load)(lambda file, *args, **options: load(file, **{**options, "map_location": "meta", "mmap": zipfile.is_zipfile(file)}))
+    try:
+        yield
+    finally:
+        torch.load = load
 
 
 def check_quantizer(module, quantization):
@@ -943,8 +1029,42 @@ def hook_deepspeed(module):
 
         _configure_bf16_optimizer = _configure_fp16_optimizer
 
-        def load_checkpoint(self, folder=None, *_, **__):
-            return folder, {}
+        def load_checkpoint(self, *args, **options):
+            """As the real one reads it, without values, up to the partitions of the optimizer."""
+            from deepspeed.utils import groups
+
+            groups.mpu, optimizer = self.mpu, self.optimizer
+            self.dp_world_size, self.mp_world_size = groups._get_data_parallel_world_size(), groups._get_model_parallel_world_size()
+            self.seq_dp_world_size = groups._get_sequence_data_parallel_world_size()
+            self.checkpoint_mp_rank, self.training_dataloader, self.random_ltd_scheduler = 0, None, None
+            self._configure_checkpointing(*[None] * (len(inspect.signature(self._configure_checkpointing).parameters)))
+            self.optimizer = types.SimpleNamespace(dp_process_group=groups._get_data_parallel_group(), load_state_dict=lambda *_, **__: None)
+            try:
+                with torch_files_as_headers(torch):
+                    result = super().load_checkpoint(*args, **options)
+                REPORT.tell("resumed")
+                return result
+            except AttributeError as error:  # It asks for more than this one has.
+                REPORT.tell("note", text=f"the checkpoint was not compared with the launch: {error}")
+                return options.get("load_dir", args[:1]), {}
+            finally:
+                self.optimizer = optimizer
+
+        def load_module_state_dict(self, checkpoint, strict=True, **_):
+            """ZeRO-3 saves parts of the parameters, and their shapes beside them."""
+            shapes = {name: shape for group in checkpoint.get("param_shapes") or () for name, shape in group.items()}
+            shapes.update(checkpoint.get("frozen_param_shapes") or {})
+            own = self.module.state_dict()
+            saved = {name: torch.empty(shapes.get(name, own[name].shape if name in own else it.shape), device="meta") if self.zero_optimization_partition_weights() else it
+                     for name, it in checkpoint["module"].items()}
+            self.module.load_state_dict(saved, strict=strict)
+            groups = self.basic_optimizer.param_groups if self.basic_optimizer is not None else []
+            trained = sum(it.numel() for group in groups for it in group["params"] if it.requires_grad)
+            before = sum(shape.numel() for group in checkpoint.get("param_shapes") or () for shape in group.values())
+            if before and trained and before != trained:
+                raise OnDisk(f"the checkpoint has the optimizer's states for {before} parameters, and this launch trains {trained}")
+
+        _get_zero_param_shapes = lambda self: []
 
         def is_gradient_accumulation_boundary(self):
             return True
@@ -1020,9 +1140,11 @@ def hook_deepspeed(module):
         """Says what has been done, and ends after a step."""
         if hasattr(engine.step, "__wrapped__"):
             return
-        methods, start = {name: getattr(engine, name) for name in ("forward", "backward", "step")}, time.process_time()
+        methods, start = {name: getattr(engine, name) for name in ("forward", "backward", "step", "save_checkpoint")}, time.process_time()
 
         def forward(self, *args, **options):
+            if self.global_steps and not MINIATURE.goes_on:
+                end("the first step")
             result = methods["forward"](self, *args, **options)
             REPORT.reach("forward")
             return result
@@ -1039,11 +1161,18 @@ def hook_deepspeed(module):
             result = methods["step"](self, *args, **options)
             if self.global_steps > before:
                 REPORT.reach("optimizer step")
-                if not MINIATURE.goes_on or before:
+                if before:
                     end("the first step")
             return result
 
-        for watched in (forward, backward, step):
+        def save_checkpoint(self, *args, **options):
+            result = methods["save_checkpoint"](self, *args, **options)
+            REPORT.reach("checkpoint")
+            return result
+
+        if MINIATURE.is_shrunk:
+            engine.load_checkpoint = lambda self, load_dir, *_, **__: (load_dir, {})
+        for watched in (forward, backward, step, save_checkpoint):
             setattr(engine, watched.__name__, functools.wraps(methods[watched.__name__])(watched))
 
     class Checked(Exception):
@@ -1372,6 +1501,8 @@ def judge(error):
         path = os.path.abspath(error.filename)
         if os.path.lexists(SPEC.written + (path if isinstance(error, FileExistsError) else os.path.dirname(path))):
             return "unsure"
+    if isinstance(error, (OnDisk, zipfile.BadZipFile)) or re.search(r"Error\(s\) in loading state_dict|PytorchStreamReader", said) and not MINIATURE.is_shrunk:
+        return "refused"
     frames = frames_of(error)
     if isinstance(error, (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError)):
         # What asks for files goes through functions of this file.
@@ -1412,6 +1543,7 @@ def judge_values(error, said, last, is_raised):
     if "initialize" not in REPORT.passed:
         return "shapes"
     is_meant = isinstance(error, ImportError) or is_raised and isinstance(error, (TypeError, ValueError)) or "unexpected keyword argument" in said
+    is_meant |= is_raised and isinstance(error, AssertionError) and str(error) != "" and last.filename.endswith("/deepspeed/runtime/engine.py")
     if OF_THE_PROCESSOR.search(said) or re.search("/deepspeed/|/torch/distributed/", last.filename) and not is_meant:
         return "limit"  # The engine is not on a GPU, has no other ranks and no operators.
     if isinstance(error, NotImplementedError) or isinstance(error, AttributeError) and "/site-packages/" in last.filename:
@@ -1480,7 +1612,7 @@ def ending():
     except BaseException as error:
         traceback.print_exc()
         told = next((it for it in chain_of(error) if str(it)), error)
-        return judge(error), {"type": type(error).__name__, "message": str(error) or str(told), "where": where(error)}
+        return judge(error), {"type": None if isinstance(error, OnDisk) else type(error).__name__, "message": str(error) or str(told), "where": where(error)}
     return "end", {"why": "itself"}
 
 
