@@ -2,6 +2,7 @@
 
     python make_launches.py ROOT FOLDER     (ROOT has `model` and `data.jsonl`)
 """
+import importlib.util
 import json
 import shutil
 import sys
@@ -136,6 +137,37 @@ def models(model, folder):
     (copied("no_tokenizer") / "tokenizer.json").unlink()
 
 
+def vision(model, folder):
+    """A tiny Qwen2-VL with its processor, and pictures. Without torchvision there is none."""
+    from PIL import Image
+    from transformers import AutoTokenizer, Qwen2VLConfig, Qwen2VLForConditionalGeneration, Qwen2VLImageProcessor, Qwen2VLProcessor
+
+    place, tokenizer = folder / "vision", AutoTokenizer.from_pretrained(model)
+    special = ["<|vision_start|>", "<|vision_end|>", "<|vision_pad|>", "<|image_pad|>", "<|video_pad|>"]
+    tokenizer.add_special_tokens({"additional_special_tokens": special})
+    ids = dict(zip(("vision_start_token_id", "vision_end_token_id", "vision_token_id", "image_token_id", "video_token_id"), tokenizer.convert_tokens_to_ids(special)))
+    text = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": len(tokenizer),
+            "rope_scaling": {"type": "mrope", "rope_type": "default", "mrope_section": [4, 2, 2]}}
+    tower = {"depth": 2, "embed_dim": 64, "hidden_size": 64, "num_heads": 4, "mlp_ratio": 2}
+    Qwen2VLForConditionalGeneration(Qwen2VLConfig(text_config=text, vision_config=tower, **ids)).save_pretrained(place)
+    pictures = Qwen2VLImageProcessor(min_pixels=56 * 56, max_pixels=56 * 56)
+    try:
+        from transformers import Qwen2VLVideoProcessor
+        processor = Qwen2VLProcessor(pictures, tokenizer, Qwen2VLVideoProcessor())
+    except ImportError:
+        processor = Qwen2VLProcessor(pictures, tokenizer)
+    processor.save_pretrained(place)
+    Image.new("RGB", (64, 64), "red").save(folder / "red.png")
+    talk = [{"role": "user", "content": "<image>what is it"}, {"role": "assistant", "content": "red"}]
+    write(folder / "pictures.jsonl", [{"messages": talk, "images": ["red.png"]}] * 20)
+    write(folder / "no_pictures.jsonl", [{"messages": talk, "images": ["gone.png"]}] * 20)
+    file = folder / "factory/dataset_info.json"
+    info = json.loads(file.read_text())
+    for name in ("pictures", "no_pictures"):
+        info[name] = {**info["tiny"], "file_name": f"../{name}.jsonl", "columns": {"messages": "messages", "images": "images"}}
+    file.write_text(json.dumps(info))
+
+
 def main():
     root, folder = map(Path, sys.argv[1:])
     (folder / "lm.py").write_text(SCRIPT)
@@ -143,6 +175,8 @@ def main():
     shutil.copy(Path(__file__).parent / "train_hf.py", folder / "train.py")
     data(folder)
     models((root / "model").resolve(), folder)
+    if importlib.util.find_spec("torchvision"):
+        vision((root / "model").resolve(), folder)
 
 
 if __name__ == "__main__":

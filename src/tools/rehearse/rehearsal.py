@@ -18,6 +18,7 @@ import contextlib
 import copy
 import errno
 import functools
+import importlib
 import importlib.abc
 import inspect
 import io
@@ -695,7 +696,7 @@ def hook_modeling(module):
         if quantization is not None:
             mark_quantized(model, quantization)
         if not MINIATURE.is_here:
-            known = ("cache_dir", "revision", "token", "subfolder", "local_files_only", "variant", "use_safetensors", "ignore_mismatched_sizes", "key_mapping", "attn_implementation")
+            known = ("cache_dir", "revision", "token", "subfolder", "variant", "use_safetensors", "ignore_mismatched_sizes", "key_mapping", "attn_implementation")
             compare_weights(module, functools.partial(load, cls, path, **{name: options[name] for name in known if name in options}, **{name_of_dtype: dtype}), model, quantization is not None)
         model.eval()
         no_news = {"missing_keys": [], "unexpected_keys": [], "mismatched_keys": [], "error_msgs": []}
@@ -794,7 +795,9 @@ def compare_weights(module, load, model, is_quantized):
     model_class, path = module.PreTrainedModel, load.args[1]
     if not hasattr(module, "_get_resolved_checkpoint_files") or not path:
         return  # Another version reads them as it finds them.
-    config, own, is_partitioned = copy.deepcopy(model.config), model_class.__dict__["_load_pretrained_model"], module.is_deepspeed_zero3_enabled
+    asked, config, own = dict(ASKED), copy.deepcopy(model.config), model_class.__dict__["_load_pretrained_model"]
+    deepspeed = importlib.import_module("transformers.integrations.deepspeed")
+    given = deepspeed._hf_deepspeed_config_weak_ref
     fit, others = getattr(type(model), "_load_pretrained_model"), []
     if is_quantized and hasattr(config, "quantization_config"):
         del config.quantization_config
@@ -809,10 +812,11 @@ def compare_weights(module, load, model, is_quantized):
         others.extend(getattr(result[0], "mismatched_keys", ()))
         return result
 
-    model_class._load_pretrained_model, module.is_deepspeed_zero3_enabled = staticmethod(with_headers), lambda: False
+    # ZeRO-3 would have the same weights, in parts.
+    model_class._load_pretrained_model, deepspeed._hf_deepspeed_config_weak_ref = staticmethod(with_headers), None
     try:
         with torch.device("meta"):
-            news = load(config=config, device_map={"": "meta"}, output_loading_info=True)[1]
+            news = load(config=config, device_map={"": "meta"}, output_loading_info=True, local_files_only=True)[1]
         missing = sorted(news["missing_keys"])
         if missing:
             REPORT.tell("note", text=f"{len(missing)} parameters are not in the weights of {path} and start with random values: {', '.join(missing[:3])}{', …' if len(missing) > 3 else ''}")
@@ -820,7 +824,8 @@ def compare_weights(module, load, model, is_quantized):
         pass
     except (OnDisk, Exception) as error:
         if not has_weights(path):
-            REPORT.tell("note", text=f"the weights of {path} are not here yet")
+            if os.path.isdir(path):
+                REPORT.tell("note", text=f"the weights of {path} are not here yet")
         elif others or isinstance(error, RuntimeError) and "size mismatch" in str(error):
             found = "".join(f"\n{name}: {tuple(on_disk)} on disk, {tuple(built)} in the model" for name, on_disk, built in sorted(others))
             raise OnDisk(f"the weights in {path} do not fit its config.json: {error}{found}") from error
@@ -830,7 +835,9 @@ def compare_weights(module, load, model, is_quantized):
             REPORT.tell("note", text=f"the weights of {path} could not be compared with the model: {type(error).__name__}: {str(error)[:300]}")
         return
     finally:
-        model_class._load_pretrained_model, module.is_deepspeed_zero3_enabled = own, is_partitioned
+        model_class._load_pretrained_model, deepspeed._hf_deepspeed_config_weak_ref = own, given
+        ASKED.clear()
+        ASKED.update(asked)  # The network was not asked for by the trainer.
     REPORT.tell("weights", path=str(path))
 
 
@@ -937,6 +944,16 @@ def hook_training_args(module):
     arguments.__post_init__ = __post_init__
 
 
+def compare_tokenizer(trainer):
+    """Whether a batch has a token that the model does not know is seen in the step; the first batch need not have it."""
+    with contextlib.suppress(Exception):
+        tokenizer = getattr(trainer, "processing_class", None) or getattr(trainer, "tokenizer", None)
+        tokens = getattr(tokenizer, "tokenizer", tokenizer).get_vocab()
+        token, rows = max(tokens, key=tokens.get), trainer.model.get_input_embeddings().weight.shape[0]
+        if tokens[token] >= rows:
+            REPORT.tell("note", text=f"the tokenizer has tokens up to {tokens[token]} ({token}), and the embedding of the model has {rows} rows: a text with such a token ends the training")
+
+
 def hook_trainer(module):
     trainer = module.Trainer
     init = trainer.__init__
@@ -948,6 +965,8 @@ def hook_trainer(module):
         handler = getattr(self, "callback_handler", None)
         if handler is not None:
             handler.callbacks = [it for it in handler.callbacks if not type(it).__module__.startswith("transformers.integrations")]
+        if not MINIATURE.is_here:
+            compare_tokenizer(self)
         REPORT.reach("trainer", of=type(self).__name__)
 
     trainer.__init__ = __init__
@@ -968,7 +987,21 @@ def hook_trainer(module):
         after_step(self, *args, **options)
         for name in ["evaluation"] * evaluates + ["checkpoint"] * saves:
             REPORT.reach(name)
+        if saves:
+            read_again(self)
         end("the first step")
+
+    def read_again(self):
+        """As a launch does that is resumed. ZeRO-3 reads a checkpoint only into an engine that is new."""
+        folder, engine = os.path.join(self.args.output_dir, f"checkpoint-{self.state.global_step}"), self.model_wrapped
+        if not hasattr(engine, "load_checkpoint") or engine.zero_optimization_partition_weights() or not os.path.isdir(folder):
+            return
+        try:
+            engine.load_checkpoint(folder, load_module_strict=not hasattr(self.model, "peft_config"))
+            self._load_rng_state(folder)
+            REPORT.reach("checkpoint read again")
+        except Exception as error:
+            REPORT.tell("unread", text=f"the checkpoint that it saves could not be read again: {type(error).__name__}: {str(error)[:300]}")
 
     trainer._maybe_log_save_evaluate = log_save_evaluate
     MINIATURE.goes_on = True
@@ -1018,17 +1051,6 @@ def hook_deepspeed(module):
         def eval(self):
             return self.train(False)
 
-        def _configure_zero_optimizer(self, optimizer):
-            # Groups without parameters are gone, and ZeRO begins with the first one.
-            assert optimizer is None or optimizer.param_groups, "no parameter of the model is trained, and ZeRO ends with `IndexError: list index out of range`"
-            own(super()._configure_zero_optimizer, optimizer)
-            return optimizer
-
-        def _configure_fp16_optimizer(self, optimizer, *_):
-            return optimizer
-
-        _configure_bf16_optimizer = _configure_fp16_optimizer
-
         def load_checkpoint(self, *args, **options):
             """As the real one reads it, without values, up to the partitions of the optimizer."""
             from deepspeed.utils import groups
@@ -1044,6 +1066,10 @@ def hook_deepspeed(module):
                     result = super().load_checkpoint(*args, **options)
                 REPORT.tell("resumed")
                 return result
+            except AssertionError as error:
+                if str(error):
+                    raise
+                raise OnDisk(f"{next(iter(args), None)} has no files that ZeRO stage {self.zero_optimization_stage()} would read: AssertionError in {frames_of(error)[-1].name}") from error
             except AttributeError as error:  # It asks for more than this one has.
                 REPORT.tell("note", text=f"the checkpoint was not compared with the launch: {error}")
                 return options.get("load_dir", args[:1]), {}
@@ -1092,20 +1118,14 @@ def hook_deepspeed(module):
         if MINIATURE.is_here:
             return real_engine(args=args, model=model, optimizer=optimizer, model_parameters=model_parameters, training_data=training_data, lr_scheduler=lr_scheduler,
                                mpu=mpu, dist_init_required=dist_init_required, collate_fn=collate_fn, config=copy.deepcopy(config if config is not None else config_params), **more)
+        # The optimizer itself is made and used by the miniature.
         engine = RehearsedEngine(model, read, optimizer, lr_scheduler, mpu)
-        own(engine._do_sanity_check)
         groups = list(model_parameters) if model_parameters is not None else parameters
-        if optimizer is not None or read.optimizer_name is not None:
-            own(engine._configure_optimizer, optimizer, groups)
-        elif read.zero_enabled:
-            engine._configure_zero_optimizer(None)
-        basic = engine.basic_optimizer
-        if basic is None and isinstance(optimizer, torch.optim.Optimizer):
-            basic = optimizer
-        elif basic is None and optimizer is not None:
-            basic = optimizer(groups)
-        elif basic is None and read.optimizer_name is not None:
+        basic = optimizer(groups) if callable(optimizer) and not hasattr(optimizer, "param_groups") else optimizer
+        if basic is None and read.optimizer_name is not None:
             basic = torch.optim.SGD(groups, lr=(read.optimizer_params or {}).get("lr", 1e-3), momentum=0.9)
+        is_idle = basic is not None and not any(it.requires_grad for group in basic.param_groups for it in group["params"])
+        assert not read.zero_enabled or not is_idle, "no parameter of the model is trained, and ZeRO ends with `IndexError: list index out of range`"
         engine.optimizer = engine.basic_optimizer = basic
         if lr_scheduler is None:
             lr_scheduler = engine._scheduler_from_config(basic) if basic is not None else None
@@ -1129,8 +1149,6 @@ def hook_deepspeed(module):
                 return SPEC.nproc_per_node
 
         set_accelerator(Processor())
-        for partitioned, init in inits.items():
-            partitioned.__init__ = init
         module.zero.GatheredParameters = gathered
         result = own_initialize(**given)
         watch(type(result[0]))
@@ -1140,10 +1158,10 @@ def hook_deepspeed(module):
         """Says what has been done, and ends after a step."""
         if hasattr(engine.step, "__wrapped__"):
             return
-        methods, start = {name: getattr(engine, name) for name in ("forward", "backward", "step", "save_checkpoint")}, time.process_time()
+        methods, start = {name: getattr(engine, name) for name in ("forward", "backward", "step", "save_checkpoint", "load_checkpoint")}, time.process_time()
 
         def forward(self, *args, **options):
-            if self.global_steps and not MINIATURE.goes_on:
+            if "optimizer step" in REPORT.passed and not MINIATURE.goes_on:
                 end("the first step")
             result = methods["forward"](self, *args, **options)
             REPORT.reach("forward")
@@ -1160,9 +1178,9 @@ def hook_deepspeed(module):
             before = self.global_steps
             result = methods["step"](self, *args, **options)
             if self.global_steps > before:
-                REPORT.reach("optimizer step")
-                if before:
+                if "optimizer step" in REPORT.passed:
                     end("the first step")
+                REPORT.reach("optimizer step")
             return result
 
         def save_checkpoint(self, *args, **options):
@@ -1170,24 +1188,12 @@ def hook_deepspeed(module):
             REPORT.reach("checkpoint")
             return result
 
-        if MINIATURE.is_shrunk:
-            engine.load_checkpoint = lambda self, load_dir, *_, **__: (load_dir, {})
-        for watched in (forward, backward, step, save_checkpoint):
+        def load_checkpoint(self, load_dir, *args, **options):
+            # One of the true size does not fit.
+            return methods["load_checkpoint"](self, load_dir, *args, **options) if "checkpoint" in REPORT.passed or not MINIATURE.is_shrunk else (load_dir, {})
+
+        for watched in (forward, backward, step, save_checkpoint, load_checkpoint):
             setattr(engine, watched.__name__, functools.wraps(methods[watched.__name__])(watched))
-
-    class Checked(Exception):
-        """The real engine has looked at everything, and would now make the partitions of ZeRO."""
-
-    def stop(*_, **__):
-        raise Checked
-
-    def own(part, *args):
-        """A part of the real engine. Where that asks for more than this one has, the rest of it is left out."""
-        try:
-            part(*args)
-        except Exception as error:
-            if not isinstance(error, (Checked, AttributeError)) and judge(error) == "refused":
-                raise
 
     class Init(contextlib.ContextDecorator):
         """zero.Init: DeepSpeed reads the config already here, and the weights are not made."""
@@ -1207,11 +1213,6 @@ def hook_deepspeed(module):
         def __exit__(self, *error):
             return self.device.__exit__(*error)
 
-    from deepspeed.runtime.zero import parameter_offload, stage3, stage_1_and_2
-
-    inits = {it: it.__init__ for it in (stage_1_and_2.DeepSpeedZeroOptimizer, stage3.DeepSpeedZeroOptimizer_Stage3, parameter_offload.DeepSpeedZeRoOffload)}
-    for partitioned in inits:
-        partitioned.__init__ = stop
     outer, own_initialize, gathered = module, module.initialize, module.zero.GatheredParameters
     module.initialize = initialize
     module.zero.Init = Init
@@ -1465,8 +1466,9 @@ OF_THE_NETWORK = re.compile(r"a rehearsal has no network|offline mode|couldn't c
                             r"Name or service not known|Connection(Error| refused)|LocalEntryNotFound|OfflineModeIsEnabled|Cannot reach|Network is unreachable|[Kk]ernels hub has no")
 # The sandbox stops a write in one of these ways, and another program that it stops only fails.
 OF_THE_SANDBOX = re.compile(r"Read-only file system|readonly database|unable to open database file|Invalid cross-device link|File too large|^CalledProcessError", re.M)
+OF_FILES = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError)
 # Their innermost frame tells nothing: they are raised by Python itself, and are as real as a `raise`.
-RAISED_BY_PYTHON = (ImportError, FileNotFoundError, IsADirectoryError, NotADirectoryError, KeyError, TypeError, ValueError, SyntaxError, NameError, ZeroDivisionError, IndexError, AttributeError)
+RAISED_BY_PYTHON = (*OF_FILES, ImportError, KeyError, TypeError, ValueError, SyntaxError, NameError, ZeroDivisionError, IndexError, AttributeError)
 
 
 def chain_of(error):
@@ -1504,7 +1506,7 @@ def judge(error):
     if isinstance(error, (OnDisk, zipfile.BadZipFile)) or re.search(r"Error\(s\) in loading state_dict|PytorchStreamReader", said) and not MINIATURE.is_shrunk:
         return "refused"
     frames = frames_of(error)
-    if isinstance(error, (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError)):
+    if isinstance(error, OF_FILES):
         # What asks for files goes through functions of this file.
         frames = [frame for frame in frames if frame.filename != __file__] or frames
     if MINIATURE.is_here:
@@ -1526,7 +1528,7 @@ def judge(error):
     if REPORT.reached in ("initialize", "step"):
         # Shapes are known here, values are not. What the code of a model or trainer raises about its arguments is real.
         is_argument = isinstance(error, TypeError) and re.search("unexpected keyword argument|required positional argument", said)
-        return "refused" if is_argument or is_raised and not REPORT.guessed and not in_torch else "unsure"
+        return "refused" if is_argument or isinstance(error, OF_FILES) or is_raised and not REPORT.guessed and not in_torch else "unsure"
     # A call of ours may not be how this version is called, unless it hands on what it was given.
     is_ours = isinstance(error, TypeError) and any(frame.filename == __file__ and frame.name not in ("__init__", "__post_init__") for frame in frames[-4:])
     if is_ours or isinstance(error, NotImplementedError) or in_torch and isinstance(error, RuntimeError):
@@ -1542,8 +1544,9 @@ def judge_values(error, said, last, is_raised):
     """In the miniature. Before `initialize` the true model has had its say."""
     if "initialize" not in REPORT.passed:
         return "shapes"
-    is_meant = isinstance(error, ImportError) or is_raised and isinstance(error, (TypeError, ValueError)) or "unexpected keyword argument" in said
-    is_meant |= is_raised and isinstance(error, AssertionError) and str(error) != "" and last.filename.endswith("/deepspeed/runtime/engine.py")
+    is_meant = isinstance(error, (ImportError, *OF_FILES)) or is_raised and isinstance(error, (TypeError, ValueError)) or "unexpected keyword argument" in said
+    if is_raised and str(error) and last.filename.endswith("/deepspeed/runtime/engine.py") and "not supported" not in said:
+        return "refused"  # It has looked at the config, the optimizer or the loss.
     if OF_THE_PROCESSOR.search(said) or re.search("/deepspeed/|/torch/distributed/", last.filename) and not is_meant:
         return "limit"  # The engine is not on a GPU, has no other ranks and no operators.
     if isinstance(error, NotImplementedError) or isinstance(error, AttributeError) and "/site-packages/" in last.filename:
@@ -1560,7 +1563,10 @@ def agree(event, more):
     if MINIATURE.is_here or MINIATURE.process is None or is_over:
         return event, more
     told = MINIATURE.answer(max(30, time.time() - START))
-    done = [it["event"] for it in told if it["event"] in ("forward", "backward", "optimizer step", "evaluation", "checkpoint")]
+    done = [it["event"] for it in told if it["event"] in ("forward", "backward", "optimizer step", "evaluation", "checkpoint", "checkpoint read again")]
+    for it in told:
+        if it["event"] == "unread":
+            REPORT.tell("note", text=it["text"])
     other = dict(told[-1]) if told else {"event": "shapes", "why": "the first step took too long, or too much memory"}
     name = other.pop("event")
     REPORT.tell("values", done=list(dict.fromkeys(done)), ended_by=name, why=other.get("why") or other.get("message"))
