@@ -74,7 +74,6 @@ class Report:
         os.dup2(2, 1)
         self.process = os.getpid()
         self.reached, self.passed = "start", set()
-        self.initialized = 0
         self.guessed = False  # which elements a mask chooses, and so a shape
 
     def tell(self, event, **more):
@@ -695,7 +694,7 @@ def hook_modeling(module):
         model.name_or_path = model.config._name_or_path = str(path)
         if quantization is not None:
             mark_quantized(model, quantization)
-        if not MINIATURE.is_here:
+        if path and not MINIATURE.is_here and not options.get("gguf_file") and options.get("state_dict") is None:
             known = ("cache_dir", "revision", "token", "subfolder", "variant", "use_safetensors", "ignore_mismatched_sizes", "key_mapping", "attn_implementation")
             compare_weights(module, functools.partial(load, cls, path, **{name: options[name] for name in known if name in options}, **{name_of_dtype: dtype}), model, quantization is not None)
         model.eval()
@@ -789,12 +788,9 @@ def compare_weights(module, load, model, is_quantized):
     """transformers itself finds the files of the weights and compares them with the model, but gets their headers for their contents."""
     import torch
 
-    class Seen(BaseException):
-        pass
-
     model_class, path = module.PreTrainedModel, load.args[1]
-    if not hasattr(module, "_get_resolved_checkpoint_files") or not path:
-        return  # Another version reads them as it finds them.
+    if not hasattr(module, "_get_resolved_checkpoint_files"):
+        return  # An older version reads them otherwise.
     asked, config, own = dict(ASKED), copy.deepcopy(model.config), model_class.__dict__["_load_pretrained_model"]
     deepspeed = importlib.import_module("transformers.integrations.deepspeed")
     given = deepspeed._hf_deepspeed_config_weak_ref
@@ -807,7 +803,7 @@ def compare_weights(module, load, model, is_quantized):
         for file in checkpoint_files:
             headers.update(header_of(module, file))
         if is_quantized:
-            raise Seen  # The names and shapes of its weights are others.
+            end("the headers")  # The names and shapes of its weights are others.
         result = fit(built, headers, checkpoint_files, *more, **options)
         others.extend(getattr(result[0], "mismatched_keys", ()))
         return result
@@ -820,7 +816,7 @@ def compare_weights(module, load, model, is_quantized):
         missing = sorted(news["missing_keys"])
         if missing:
             REPORT.tell("note", text=f"{len(missing)} parameters are not in the weights of {path} and start with random values: {', '.join(missing[:3])}{', …' if len(missing) > 3 else ''}")
-    except Seen:
+    except Arrived:
         pass
     except (OnDisk, Exception) as error:
         if not has_weights(path):
@@ -1016,16 +1012,16 @@ def hook_deepspeed(module):
     class RehearsedEngine(DeepSpeedEngine):
         """Answers from the config as the real one; runs the forward pass on shapes, and nothing else."""
 
-        def __init__(self, model, config, optimizer, lr_scheduler, mpu):
+        def __init__(self, model, config, optimizer, mpu):
             torch.nn.Module.__init__(self)
             self.module, self._config, self.config, self.mpu = model, config, config._param_dict, mpu
-            self.client_optimizer, self.client_lr_scheduler = optimizer, lr_scheduler
+            self.optimizer = self.basic_optimizer = optimizer
+            self.training_dataloader = None
             self.device, self.local_rank, self.global_rank, self.world_size = torch.device("cuda", 0), 0, 0, SPEC.world_size
             self.global_steps = self.global_samples = self.micro_steps = self.skipped_steps = 0
             self.pipeline_parallelism = self.has_moe_layers = False
             self.loaded_checkpoint_mp_world_size = self.loaded_checkpoint_dp_world_size = None
             self.losses, self._is_compiled, self.dist_backend = 0.0, False, "nccl"
-            self.optimizer = self.basic_optimizer = None
 
         def __getattr__(self, name):
             try:
@@ -1042,7 +1038,7 @@ def hook_deepspeed(module):
             end("the first step")
 
         step = backward
-        destroy = __del__ = save_checkpoint = save_16bit_model = compile = lambda self, *_, **__: None
+        destroy = __del__ = save_checkpoint = save_16bit_model = compile = _configure_python_gc = lambda self, *_, **__: None
 
         def train(self, mode=True):
             self.module.train(mode)
@@ -1058,7 +1054,7 @@ def hook_deepspeed(module):
             groups.mpu, optimizer = self.mpu, self.optimizer
             self.dp_world_size, self.mp_world_size = groups._get_data_parallel_world_size(), groups._get_model_parallel_world_size()
             self.seq_dp_world_size = groups._get_sequence_data_parallel_world_size()
-            self.checkpoint_mp_rank, self.training_dataloader, self.random_ltd_scheduler = 0, None, None
+            self.checkpoint_mp_rank, self.random_ltd_scheduler = 0, None
             self._configure_checkpointing(*[None] * (len(inspect.signature(self._configure_checkpointing).parameters)))
             self.optimizer = types.SimpleNamespace(dp_process_group=groups._get_data_parallel_group(), load_state_dict=lambda *_, **__: None)
             try:
@@ -1095,50 +1091,46 @@ def hook_deepspeed(module):
         def is_gradient_accumulation_boundary(self):
             return True
 
-    def initialize(args=None, model=None, optimizer=None, model_parameters=None, training_data=None, lr_scheduler=None, distributed_port=29500, mpu=None, dist_init_required=None,
-                   collate_fn=None, config=None, mesh_param=None, config_params=None, **more):
-        # As DeepSpeed's own begins.
-        assert model is not None, "deepspeed.initialize requires a model"
-        if sum(p.numel() for p in model.parameters()) < LARGEST and not any(p.is_meta for p in model.parameters()):
-            MINIATURE.start()  # No model was made by transformers; this one has values.
-        given = config if config is not None else config_params
-        named = getattr(args, "deepspeed_config", None)
-        if named is not None:
-            assert given is None, "Not sure how to proceed, we were given deepspeed configs in the deepspeed arguments and deepspeed.initialize() function call"
-            given = named
-        assert given is not None, "DeepSpeed requires --deepspeed_config to specify configuration file"
-        if not module.comm.is_initialized():
-            module.init_distributed(dist_init_required=dist_init_required)
-        read = module.DeepSpeedConfig(given, mpu)
-        getattr(module, "set_optimizer_flags", lambda *_: None)(read, model)
+    def initialize(*args, **options):
+        """DeepSpeed's own, but for what it takes for an engine."""
+        engines = {name: getattr(module, name) for name in ("DeepSpeedEngine", "DeepSpeedHybridEngine", "PipelineEngine", "DualPipeVEngine") if hasattr(module, name)}
+        vars(module).update((name, functools.partial(make, engine)) for name, engine in engines.items())
+        try:
+            return own_initialize(*args, **options)
+        finally:
+            vars(module).update(engines)
+
+    def make(engine, model=None, optimizer=None, model_parameters=None, training_data=None, lr_scheduler=None, mpu=None, collate_fn=None, config_class=None, **more):
         parameters = list(model.parameters())
-        REPORT.initialized += 1
-        REPORT.reach("initialize", config=read._param_dict, model=type(model).__name__, parameters=sum(p.numel() for p in parameters),
-                     trainable=sum(p.numel() for p in parameters if p.requires_grad), compared=(optimizer is not None or read.optimizer_name is not None) and not MINIATURE.is_shrunk)
+        if sum(p.numel() for p in parameters) < LARGEST and not any(p.is_meta for p in parameters):
+            MINIATURE.start()  # No model was made by transformers; this one has values.
+        REPORT.reach("initialize", config=config_class._param_dict, model=type(model).__name__, parameters=sum(p.numel() for p in parameters),
+                     trainable=sum(p.numel() for p in parameters if p.requires_grad), compared=(optimizer is not None or config_class.optimizer_name is not None) and not MINIATURE.is_shrunk)
         if MINIATURE.is_here:
-            return real_engine(args=args, model=model, optimizer=optimizer, model_parameters=model_parameters, training_data=training_data, lr_scheduler=lr_scheduler,
-                               mpu=mpu, dist_init_required=dist_init_required, collate_fn=collate_fn, config=copy.deepcopy(config if config is not None else config_params), **more)
+            compute_here()
+            made = engine(model=model, optimizer=optimizer, model_parameters=model_parameters, training_data=training_data, lr_scheduler=lr_scheduler, mpu=mpu, collate_fn=collate_fn,
+                          config_class=config_class, **more)
+            watch(type(made))
+            return made
         # The optimizer itself is made and used by the miniature.
-        engine = RehearsedEngine(model, read, optimizer, lr_scheduler, mpu)
         groups = list(model_parameters) if model_parameters is not None else parameters
         basic = optimizer(groups) if callable(optimizer) and not hasattr(optimizer, "param_groups") else optimizer
-        if basic is None and read.optimizer_name is not None:
-            basic = torch.optim.SGD(groups, lr=(read.optimizer_params or {}).get("lr", 1e-3), momentum=0.9)
+        if basic is None and config_class.optimizer_name is not None:
+            basic = torch.optim.SGD(groups, lr=(config_class.optimizer_params or {}).get("lr", 1e-3), momentum=0.9)
         is_idle = basic is not None and not any(it.requires_grad for group in basic.param_groups for it in group["params"])
-        assert not read.zero_enabled or not is_idle, "no parameter of the model is trained, and ZeRO ends with `IndexError: list index out of range`"
-        engine.optimizer = engine.basic_optimizer = basic
+        assert not config_class.zero_enabled or not is_idle, "no parameter of the model is trained, and ZeRO ends with `IndexError: list index out of range`"
+        made = RehearsedEngine(model, config_class, basic, mpu)
         if lr_scheduler is None:
-            lr_scheduler = engine._scheduler_from_config(basic) if basic is not None else None
+            lr_scheduler = made._scheduler_from_config(basic) if basic is not None else None
         elif callable(lr_scheduler) and not hasattr(lr_scheduler, "step"):
             lr_scheduler = lr_scheduler(basic)
-        engine.lr_scheduler = lr_scheduler
-        loader = None
+        made.lr_scheduler = lr_scheduler
         if training_data is not None:
-            loader = torch.utils.data.DataLoader(training_data, batch_size=read.train_micro_batch_size_per_gpu, collate_fn=collate_fn)
-        return engine, basic, loader, lr_scheduler
+            made.training_dataloader = torch.utils.data.DataLoader(training_data, batch_size=config_class.train_micro_batch_size_per_gpu, collate_fn=collate_fn)
+        return made
 
-    def real_engine(**given):
-        """DeepSpeed's own, on the CPU. Every rank has what this one has."""
+    def compute_here():
+        """DeepSpeed is on the CPU. Every rank has what this one has."""
         from deepspeed.accelerator import cpu_accelerator, set_accelerator
 
         class Processor(cpu_accelerator.CPU_Accelerator):
@@ -1150,9 +1142,6 @@ def hook_deepspeed(module):
 
         set_accelerator(Processor())
         module.zero.GatheredParameters = gathered
-        result = own_initialize(**given)
-        watch(type(result[0]))
-        return result
 
     def watch(engine):
         """Says what has been done, and ends after a step."""
