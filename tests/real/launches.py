@@ -15,11 +15,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from harness import HERE, Arguments, Checks, kept, port_was_taken, torch_aborted_at_exit
+from harness import HERE, Arguments, Checks, environment, kept, port_was_taken, torch_aborted_at_exit
 from lab import Warm, put, put_model, variables
 from rehearse import rehearse
 from truth_lab import reason
-from harness import environment
 
 LIMIT = 150
 ENVIRONMENTS = {"main": "", "older": "older", "llamafactory": "llamafactory"}
@@ -146,63 +145,58 @@ class Place:
         return [str(self.binary), *first, *own, "--format", "json", "--", *base.program, *words]
 
 
-def judge(place, base, row, count, listed):
+def judge(place, base, row, count):
+    """Whether a launch that works is refused, and what is to be told of it otherwise."""
     ranks = 2 if row.startswith("2 ranks ") else 1
     words = base.words(row.removeprefix("2 ranks "))
+    if place.name == "older":
+        words = [word.replace("--tuner_type", "--train_type") for word in words]  # Its name before ms-swift 4.
     found = place.truth(base, words, ranks)
+    # As on a machine with GPUs.
     given = {name: value for name, value in place.variables.items() if name not in ("DS_ACCELERATOR", "CUDA_VISIBLE_DEVICES")}
     status, rehearsal, said, took = rehearse(place.asked(base, words, ranks, "rehearse"), place.root, given)
-    by = "check" if rehearsal is None else "rehearse"
-    answer = {0: rehearsal and rehearsal["verdict"], 1: f"refused by {by}"}.get(status, "not sure")
-    steps = bool(rehearsal) and "backward" in rehearsal["covered"]
-    kind = "works" if found["works"] else "fails"
-    count.update({kind: 1, f"{kind}: {answer}": 1, "works: takes its step": found["works"] and status == 0 and steps, "seconds": took})
+    events, covered = (rehearsal["events"], rehearsal["covered"]) if rehearsal else ([], [])
+    answer = {0: rehearsal and rehearsal["verdict"], 1: f"refused by {'rehearse' if rehearsal else 'check'}"}.get(status, "not sure")
+    kind, steps = "works" if found["works"] else "fails", status == 0 and "backward" in covered
+    count.update({kind: 1, f"{kind}, {answer}": 1, "works, takes its step": found["works"] and steps, "seconds": took})
+    if steps if found["works"] else status == 1:
+        return False, None
     why = [it["message"] for it in said if it["severity"] == "error"] or rehearsal and [rehearsal["ended_by"], rehearsal["message"], (rehearsal["where"] or [None])[:2]]
-    notes = [it["text"] for it in (rehearsal or {"events": []})["events"] if it["event"] == "note"] + [it.get("why") for it in (rehearsal or {"events": []})["events"] if it["event"] == "values"]
-    shown = f"{shlex.join([*base.program, *words])}\n    alone: {found['reason'] or 'works'}\n    {answer}: {why} {rehearsal and rehearsal['covered']} {notes}"
-    is_wrong = status != 0 or not steps if found["works"] else status != 1
-    if is_wrong:
-        listed.append(f"{kind}, {answer}: {place.name}/{base.name}: {shown}")
-    return f"works, and is {answer}\n    {shown}" if found["works"] and status == 1 else None
+    notes = [it.get("text") or it.get("why") for it in events if it["event"] in ("note", "values")]
+    told = f"{kind}, {answer}: {place.name}: {shlex.join([*base.program, *words])}\n    alone: {found['reason'] or 'works'}\n    {why} {covered} {notes}"
+    return found["works"] and status == 1, told
 
 
 def main():
     parser = Arguments(__doc__, "bin", "names")
     parser.add_argument("--only", action="append", choices=list(ENVIRONMENTS), help="only this environment (default: all)")
     parser.add_argument("--base", action="append", help="only this base command (default: all)")
-    parser.add_argument("--rows", type=int, help="only the first N rows of each")
     options = parser.parse_args()
     checks, counts, listed = Checks(options.names), collections.defaultdict(collections.Counter), []
     bases, configs = table()
     with tempfile.TemporaryDirectory(prefix="zlaunch-launches-", ignore_cleanup_errors=True) as root:
         for name in options.only or ENVIRONMENTS:
-            place = None
-            for base in bases.values():
-                if name not in base.environments or options.base and base.name not in options.base:
-                    continue
-                for number, row in list(enumerate(base.rows))[:options.rows]:
-                    called = f"{name}/{base.name}/{number}"
-                    if not checks.wants(called):
-                        continue
-                    place = place or Place(options.bin, name, Path(root), configs)
-                    place.prepare(base)
-                    started = time.monotonic()
-                    checks.judge(called, judge(place, base, row, counts[f"{name} {base.name}"], listed))
-                    print(f"{called} {row} ({time.monotonic() - started:.0f} s){': ' + listed[-1] if listed and f'{name}/{base.name}: ' in listed[-1] and listed[-1] not in shown_before else ''}", flush=True)
-                    shown_before.update(listed)
+            wanted = [(base, number) for base in bases.values() if name in base.environments and (not options.base or base.name in options.base)
+                      for number in range(len(base.rows)) if checks.wants(f"{name}/{base.name}/{number}")]
+            place = Place(options.bin, name, Path(root), configs) if wanted else None
+            for base, number in wanted:
+                place.prepare(base)
+                started = time.monotonic()
+                is_false, told = judge(place, base, base.rows[number], counts[f"{name} {base.name}"])
+                listed += filter(None, [told])
+                print(f"{name}/{base.name}/{number} {base.rows[number]} ({time.monotonic() - started:.0f} s){f': {told}' if told else ''}", flush=True)
+                checks.judge(f"{name}/{base.name}/{number}", told if is_false else None)
             for warm in place.warm.values() if place else ():
                 warm.stop()
-    for name, count in sorted(counts.items()):
-        print(f"{name}: " + ", ".join(f"{value:.0f} {key}" for key, value in count.items() if value))
     total = sum(counts.values(), collections.Counter())
-    print("in all: " + ", ".join(f"{value:.0f} {key}" for key, value in total.items() if value), *listed, sep="\n  ")
-    found = total["fails: refused by check"] + total["fails: refused by rehearse"]
+    for name, count in [*sorted(counts.items()), ("in all", total)]:
+        print(f"{name}: " + ", ".join(f"{value:.0f} {key}" for key, value in count.items() if value))
+    print(*listed, sep="\n")
+    found, steps = total["fails, refused by check"] + total["fails, refused by rehearse"], total["works, takes its step"]
     checks.judge("95 % of those that fail are refused", f"{found} of {total['fails']}" if found < 0.95 * total["fails"] else None)
-    checks.judge("95 % of those that work take their step", f"{total['works: takes its step']} of {total['works']}" if total["works: takes its step"] < 0.95 * total["works"] else None)
+    checks.judge("95 % of those that work take their step", f"{steps} of {total['works']}" if steps < 0.95 * total["works"] else None)
     checks.finish()
 
-
-shown_before = set()
 
 if __name__ == "__main__":
     main()
