@@ -71,7 +71,7 @@ def data(folder):
     write(folder / "votes.jsonl", [{"messages": talk, "label": n % 2 == 0} for n in range(20)])
     write(folder / "pairs/train.jsonl", [{"prompt": "one and one", "chosen": "two", "rejected": "three"}] * 20)
     write(folder / "votes/train.jsonl", [{"prompt": "one and one", "completion": "two", "label": n % 2 == 0} for n in range(20)])
-    write(folder / "prompts/train.jsonl", [{"prompt": "one and one"}] * 20)
+    write(folder / "prompts/train.jsonl", [{"prompt": talk[:1]}] * 20)
     write(folder / "preferred/train.jsonl", [{"chosen": talk, "rejected": [talk[0], {"role": "assistant", "content": "three"}]}] * 20)
     write(folder / "texts/train.jsonl", [{"text": f"what is {n}"} for n in range(20)])
     write(folder / "no_text/train.jsonl", [{"body": "one"}] * 20)
