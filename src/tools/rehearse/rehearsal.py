@@ -41,7 +41,7 @@ import warnings
 import zipfile
 
 START = time.time()
-EXECUTE = os.execve
+EXECUTE, STAT = os.execve, os.stat
 ASKED = {}  # the frames that were there when the network was asked for, and their lines
 
 
@@ -1477,6 +1477,12 @@ def where(error):
     return [{"file": frame.filename, "line": frame.lineno, "function": frame.name} for frame in reversed(frames[-5:])]
 
 
+def was_there(path):
+    with contextlib.suppress(OSError, ValueError):
+        return bool(STAT(path))
+    return False
+
+
 def judge(error):
     """`refused`: the trainer itself says no. `network`, `limit`: the pretence is why it fails. `unsure`: it may be."""
     said = "\n".join(f"{type(it).__name__}: {it}" for it in chain_of(error))
@@ -1488,9 +1494,10 @@ def judge(error):
     if isinstance(error, (MemoryError, RecursionError, PermissionError)) or OF_THE_SANDBOX.search(said):
         return "unsure"
     if isinstance(error, OSError) and isinstance(error.filename, str):
-        # Of what was written here. What cannot be made because of a file that was there before is real.
+        # Of what was written here. What is missing in a folder that was there before, or cannot be made because of a file that was, is real.
         path = os.path.abspath(error.filename)
-        if os.path.lexists(SPEC.written + (path if isinstance(error, FileExistsError) else os.path.dirname(path))):
+        place = path if isinstance(error, FileExistsError) else os.path.dirname(path)
+        if os.path.lexists(SPEC.written + place) and not was_there(place):
             return "unsure"
     if isinstance(error, (OnDisk, zipfile.BadZipFile)) or re.search(r"Error\(s\) in loading state_dict|PytorchStreamReader", said) and not MINIATURE.is_shrunk:
         return "refused"
