@@ -84,6 +84,22 @@ fn it_arrives_with_the_planned_config() {
 }
 
 #[test]
+fn what_was_looked_at_on_disk_is_covered() {
+    let told = r#"{"event": "weights"}
+{"event": "resumed"}
+{"event": "step"}
+{"event": "refused", "type": null, "message": "m/model.safetensors is a pointer of git-lfs, and not the weights", "where": []}"#;
+    let run = rehearsed(&telling(told), &[]);
+    assert_eq!(run.status, Some(1), "{run:?}");
+    for said in [
+        "covered    full-size shapes, weights on disk, checkpoint to resume from\n",
+        "rejected this launch: m/model.safetensors is a pointer of git-lfs, and not the weights\n  help: git lfs install && git lfs pull",
+    ] {
+        assert!(run.stdout.contains(said), "{said}: {}", run.stdout);
+    }
+}
+
+#[test]
 fn a_key_that_arrives_with_another_value_is_shown() {
     let ended = "\n{\"event\": \"end\", \"why\": \"the first step\"}";
     let run = rehearsed(&telling(&(initialized("{}") + ended)), &[]);

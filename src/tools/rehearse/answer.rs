@@ -18,6 +18,9 @@ use crate::tools::explain;
 
 const ENDINGS: &str = include_str!("endings.txt");
 
+/// The events about large files, of which only names and shapes are read.
+const READ: &str = "weights | weights on disk\nresumed | checkpoint to resume from";
+
 const LONGEST: usize = 12;
 
 pub(super) struct Answer {
@@ -170,11 +173,12 @@ impl Answer {
         plain::<4>(ENDINGS).find(|[name, ..]| *name == ended_by).unwrap_or(["", "not sure", "3", ""])
     }
 
-    /// The shapes of the whole model, and what was done with values by a small one.
+    /// The shapes of the whole model, what was done with values by a small one, and what was looked at on disk.
     fn covered(&self) -> Vec<String> {
         let shapes = self.all("step").take(1).map(|_| "full-size shapes".to_string());
         let done = self.all("values").flat_map(|event| event["done"].as_array().into_iter().flatten());
-        shapes.chain(done.map(text)).collect()
+        let read = plain::<2>(READ).filter(|[event, _]| self.all(event).next().is_some());
+        shapes.chain(done.map(text)).chain(read.map(|[_, name]| name.to_string())).collect()
     }
 
     fn rows(&self) -> impl Iterator<Item = (&'static str, String)> {
@@ -192,13 +196,14 @@ impl Answer {
             1 => Some(config.to_string()),
             calls => Some(format!("{config}, {calls} times")),
         };
+        let unread = if self.all("weights").next().is_some() { "" } else { "; not the weights on disk" };
         let rows = [
             ("arguments", class("arguments")),
             ("model", self.model()),
             ("dataset", (!sizes.is_empty()).then(|| sizes.join(", "))),
             ("trainer", class("trainer")),
             ("DeepSpeed", calls),
-            ("covered", (!self.covered().is_empty()).then(|| self.covered().join(", ") + "; not the weights on disk")),
+            ("covered", (!self.covered().is_empty()).then(|| self.covered().join(", ") + unread)),
             ("memory", self.memory.clone()),
         ];
         rows.into_iter().filter_map(|(name, text)| Some((name, text?)))
@@ -261,9 +266,14 @@ impl Answer {
                 // A key or variable in the message that `explain` knows.
                 let is_word = |c: char| c.is_ascii_alphanumeric() || "_.".contains(c);
                 let mut words = message.split(|c| !is_word(c)).filter(|word| word.contains('_'));
-                match words.find(|word| explain::entries().any(|entry| entry.all_names().any(|name| name == *word))) {
-                    Some(key) => problem.fix(run(format!("zlaunch explain {key}"))),
-                    None => problem,
+                let key = words.find(|word| explain::entries().any(|it| it.all_names().any(|name| name == *word)));
+                // Better, what is known about the message.
+                let mut log = explain::Log::default();
+                let _ = log.read("", message.as_bytes());
+                match (log.found.first().and_then(|found| found.entry.field("advice")), key) {
+                    (Some(advice), _) => problem.fix(advice),
+                    (None, Some(key)) => problem.fix(run(format!("zlaunch explain {key}"))),
+                    (None, None) => problem,
                 }
             }
             "network" => noted(what).fix(give("--online", "")),

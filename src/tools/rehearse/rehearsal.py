@@ -18,6 +18,7 @@ import contextlib
 import copy
 import errno
 import functools
+import importlib
 import importlib.abc
 import inspect
 import io
@@ -37,9 +38,10 @@ import time
 import traceback
 import types
 import warnings
+import zipfile
 
 START = time.time()
-EXECUTE = os.execve
+EXECUTE, STAT = os.execve, os.stat
 ASKED = {}  # the frames that were there when the network was asked for, and their lines
 
 
@@ -72,7 +74,6 @@ class Report:
         os.dup2(2, 1)
         self.process = os.getpid()
         self.reached, self.passed = "start", set()
-        self.initialized = 0
         self.guessed = False  # which elements a mask chooses, and so a shape
 
     def tell(self, event, **more):
@@ -115,7 +116,7 @@ class Miniature:
         self.process = None  # its id, in the process that has started it
         self.is_here = False
         self.is_shrunk = self.builds = False
-        self.goes_on = False  # after a step, to an evaluation and a checkpoint
+        self.goes_on = False  # past the next forward pass, to an evaluation and a checkpoint
         self.vocabulary = 1
 
     def start(self):
@@ -644,7 +645,7 @@ def hook_modeling(module):
     import torch
 
     model_class = module.PreTrainedModel
-    from_config, resize = model_class._from_config.__func__, model_class.resize_token_embeddings
+    from_config, load, resize = model_class._from_config.__func__, model_class.from_pretrained.__func__, model_class.resize_token_embeddings
 
     def _from_config(cls, config, **options):
         MINIATURE.start()
@@ -688,12 +689,14 @@ def hook_modeling(module):
         quantization = quantization or next(({name: True, "quant_method": "bitsandbytes"} for name in ("load_in_4bit", "load_in_8bit") if options.get(name)), None)
         if quantization is not None:
             check_quantizer(module, quantization)
-        name = "dtype" if re.search(r'pop\("dtype"', inspect.getsource(from_config)) else "torch_dtype"
-        model = cls._from_config(config, **{name: dtype}, **more)
+        name_of_dtype = "dtype" if re.search(r'pop\("dtype"', inspect.getsource(from_config)) else "torch_dtype"
+        model = cls._from_config(config, **{name_of_dtype: dtype}, **more)
         model.name_or_path = model.config._name_or_path = str(path)
         if quantization is not None:
             mark_quantized(model, quantization)
-        note_missing_weights(path)
+        if path and not MINIATURE.is_here and not options.get("gguf_file") and options.get("state_dict") is None:
+            known = ("cache_dir", "revision", "token", "subfolder", "variant", "use_safetensors", "ignore_mismatched_sizes", "key_mapping", "attn_implementation")
+            compare_weights(module, functools.partial(load, cls, path, **{name: options[name] for name in known if name in options}, **{name_of_dtype: dtype}), model, quantization is not None)
         model.eval()
         no_news = {"missing_keys": [], "unexpected_keys": [], "mismatched_keys": [], "error_msgs": []}
         return (model, no_news) if options.get("output_loading_info") else model
@@ -777,9 +780,95 @@ def shrink_rope(rope):
             rope[name] = value[:8]
 
 
-def note_missing_weights(path):
-    if path and os.path.isdir(path) and not any(name.endswith((".safetensors", ".bin", ".pt", ".gguf")) for name in os.listdir(path)):
-        REPORT.tell("note", text=f"the weights of {path} are not here yet")
+class OnDisk(Exception):
+    """A file that the trainer will read is not what it has to be."""
+
+
+def compare_weights(module, load, model, is_quantized):
+    """transformers itself finds the files of the weights and compares them with the model, but gets their headers for their contents."""
+    import torch
+
+    model_class, path = module.PreTrainedModel, load.args[1]
+    if not hasattr(module, "_get_resolved_checkpoint_files"):
+        return  # An older version reads them otherwise.
+    asked, config, own = dict(ASKED), copy.deepcopy(model.config), model_class.__dict__["_load_pretrained_model"]
+    deepspeed = importlib.import_module("transformers.integrations.deepspeed")
+    given = deepspeed._hf_deepspeed_config_weak_ref
+    fit, others = getattr(type(model), "_load_pretrained_model"), []
+    if is_quantized and hasattr(config, "quantization_config"):
+        del config.quantization_config
+
+    def with_headers(built, state_dict, checkpoint_files, *more, **options):
+        headers = {}
+        for file in checkpoint_files:
+            headers.update(header_of(module, file))
+        if is_quantized:
+            end("the headers")  # The names and shapes of its weights are others.
+        result = fit(built, headers, checkpoint_files, *more, **options)
+        others.extend(getattr(result[0], "mismatched_keys", ()))
+        return result
+
+    # ZeRO-3 would have the same weights, in parts.
+    model_class._load_pretrained_model, deepspeed._hf_deepspeed_config_weak_ref = staticmethod(with_headers), None
+    try:
+        with torch.device("meta"):
+            news = load(config=config, device_map={"": "meta"}, output_loading_info=True, local_files_only=True)[1]
+        missing = sorted(news["missing_keys"])
+        if missing:
+            REPORT.tell("note", text=f"{len(missing)} parameters are not in the weights of {path} and start with random values: {', '.join(missing[:3])}{', …' if len(missing) > 3 else ''}")
+    except Arrived:
+        pass
+    except (OnDisk, Exception) as error:
+        if not has_weights(path):
+            if os.path.isdir(path):
+                REPORT.tell("note", text=f"the weights of {path} are not here yet")
+        elif others or isinstance(error, RuntimeError) and "size mismatch" in str(error):
+            found = "".join(f"\n{name}: {tuple(on_disk)} on disk, {tuple(built)} in the model" for name, on_disk, built in sorted(others))
+            raise OnDisk(f"the weights in {path} do not fit its config.json: {error}{found}") from error
+        elif isinstance(error, (OnDisk, OSError)):
+            raise
+        else:
+            REPORT.tell("note", text=f"the weights of {path} could not be compared with the model: {type(error).__name__}: {str(error)[:300]}")
+        return
+    finally:
+        model_class._load_pretrained_model, deepspeed._hf_deepspeed_config_weak_ref = own, given
+        ASKED.clear()
+        ASKED.update(asked)  # The network was not asked for by the trainer.
+    REPORT.tell("weights", path=str(path))
+
+
+def has_weights(path):
+    return os.path.isdir(path) and any(name.endswith((".safetensors", ".bin", ".pt", ".gguf")) for name in os.listdir(path))
+
+
+def header_of(module, file):
+    """Names and shapes of the weights in a file, of which safetensors and torch say themselves whether it is whole."""
+    import torch
+
+    if not os.path.exists(file):
+        raise OnDisk(f"{file} is not there, and the index of the weights names it")
+    with open(file, "rb") as opened:
+        start = opened.read(32)
+    try:
+        with torch_files_as_headers(torch):
+            return module.load_state_dict(str(file), map_location="meta")
+    except Exception as error:
+        if start.startswith(b"version https://git-lfs"):
+            raise OnDisk(f"{file} is a pointer of git-lfs, and not the weights: {type(error).__name__}: {error}") from error
+        if type(error).__name__ == "SafetensorError" or "PytorchStreamReader" in str(error):
+            raise OnDisk(f"{file} is not whole ({os.path.getsize(file)} bytes): {type(error).__name__}: {error}") from error
+        raise
+
+
+@contextlib.contextmanager
+def torch_files_as_headers(torch):
+    """What torch loads has shapes and no values, unless the file is of a kind that has to be read."""
+    load = torch.load
+    torch.load = functools.wraps(load)(lambda file, *args, **options: load(file, **{**options, "map_location": "meta", "mmap": zipfile.is_zipfile(file)}))
+    try:
+        yield
+    finally:
+        torch.load = load
 
 
 def check_quantizer(module, quantization):
@@ -851,6 +940,16 @@ def hook_training_args(module):
     arguments.__post_init__ = __post_init__
 
 
+def compare_tokenizer(trainer):
+    """Whether a batch has a token that the model does not know is seen in the step; the first batch need not have it."""
+    with contextlib.suppress(Exception):
+        tokenizer = getattr(trainer, "processing_class", None) or getattr(trainer, "tokenizer", None)
+        tokens = getattr(tokenizer, "tokenizer", tokenizer).get_vocab()
+        token, rows = max(tokens, key=tokens.get), trainer.model.get_input_embeddings().weight.shape[0]
+        if tokens[token] >= rows:
+            REPORT.tell("note", text=f"the tokenizer has tokens up to {tokens[token]} ({token}), and the embedding of the model has {rows} rows: a text with such a token ends the training")
+
+
 def hook_trainer(module):
     trainer = module.Trainer
     init = trainer.__init__
@@ -862,6 +961,8 @@ def hook_trainer(module):
         handler = getattr(self, "callback_handler", None)
         if handler is not None:
             handler.callbacks = [it for it in handler.callbacks if not type(it).__module__.startswith("transformers.integrations")]
+        if not MINIATURE.is_here:
+            compare_tokenizer(self)
         REPORT.reach("trainer", of=type(self).__name__)
 
     trainer.__init__ = __init__
@@ -882,7 +983,21 @@ def hook_trainer(module):
         after_step(self, *args, **options)
         for name in ["evaluation"] * evaluates + ["checkpoint"] * saves:
             REPORT.reach(name)
+        if saves:
+            read_again(self)
         end("the first step")
+
+    def read_again(self):
+        """As a launch does that is resumed. ZeRO-3 reads a checkpoint only into an engine that is new."""
+        folder, engine = os.path.join(self.args.output_dir, f"checkpoint-{self.state.global_step}"), self.model_wrapped
+        if not hasattr(engine, "load_checkpoint") or engine.zero_optimization_partition_weights() or not os.path.isdir(folder):
+            return
+        try:
+            engine.load_checkpoint(folder, load_module_strict=not hasattr(self.model, "peft_config"))
+            self._load_rng_state(folder)
+            REPORT.reach("checkpoint read again")
+        except Exception as error:
+            REPORT.tell("unread", text=f"the checkpoint that it saves could not be read again: {type(error).__name__}: {str(error)[:300]}")
 
     trainer._maybe_log_save_evaluate = log_save_evaluate
     MINIATURE.goes_on = True
@@ -897,16 +1012,16 @@ def hook_deepspeed(module):
     class RehearsedEngine(DeepSpeedEngine):
         """Answers from the config as the real one; runs the forward pass on shapes, and nothing else."""
 
-        def __init__(self, model, config, optimizer, lr_scheduler, mpu):
+        def __init__(self, model, config, optimizer, mpu):
             torch.nn.Module.__init__(self)
             self.module, self._config, self.config, self.mpu = model, config, config._param_dict, mpu
-            self.client_optimizer, self.client_lr_scheduler = optimizer, lr_scheduler
+            self.optimizer = self.basic_optimizer = optimizer
+            self.training_dataloader = None
             self.device, self.local_rank, self.global_rank, self.world_size = torch.device("cuda", 0), 0, 0, SPEC.world_size
             self.global_steps = self.global_samples = self.micro_steps = self.skipped_steps = 0
             self.pipeline_parallelism = self.has_moe_layers = False
             self.loaded_checkpoint_mp_world_size = self.loaded_checkpoint_dp_world_size = None
             self.losses, self._is_compiled, self.dist_backend = 0.0, False, "nccl"
-            self.optimizer = self.basic_optimizer = None
 
         def __getattr__(self, name):
             try:
@@ -923,7 +1038,7 @@ def hook_deepspeed(module):
             end("the first step")
 
         step = backward
-        destroy = __del__ = save_checkpoint = save_16bit_model = compile = lambda self, *_, **__: None
+        destroy = __del__ = save_checkpoint = save_16bit_model = compile = _configure_python_gc = lambda self, *_, **__: None
 
         def train(self, mode=True):
             self.module.train(mode)
@@ -932,73 +1047,90 @@ def hook_deepspeed(module):
         def eval(self):
             return self.train(False)
 
-        def _configure_zero_optimizer(self, optimizer):
-            # Groups without parameters are gone, and ZeRO begins with the first one.
-            assert optimizer is None or optimizer.param_groups, "no parameter of the model is trained, and ZeRO ends with `IndexError: list index out of range`"
-            own(super()._configure_zero_optimizer, optimizer)
-            return optimizer
+        def load_checkpoint(self, *args, **options):
+            """As the real one reads it, without values, up to the partitions of the optimizer."""
+            from deepspeed.utils import groups
 
-        def _configure_fp16_optimizer(self, optimizer, *_):
-            return optimizer
+            groups.mpu, optimizer = self.mpu, self.optimizer
+            self.dp_world_size, self.mp_world_size = groups._get_data_parallel_world_size(), groups._get_model_parallel_world_size()
+            self.seq_dp_world_size = groups._get_sequence_data_parallel_world_size()
+            self.checkpoint_mp_rank, self.random_ltd_scheduler = 0, None
+            self._configure_checkpointing(*[None] * (len(inspect.signature(self._configure_checkpointing).parameters)))
+            self.optimizer = types.SimpleNamespace(dp_process_group=groups._get_data_parallel_group(), load_state_dict=lambda *_, **__: None)
+            try:
+                with torch_files_as_headers(torch):
+                    result = super().load_checkpoint(*args, **options)
+                REPORT.tell("resumed")
+                return result
+            except AssertionError as error:
+                if str(error):
+                    raise
+                raise OnDisk(f"{next(iter(args), None)} has no files that ZeRO stage {self.zero_optimization_stage()} would read: AssertionError in {frames_of(error)[-1].name}") from error
+            except AttributeError as error:  # It asks for more than this one has.
+                REPORT.tell("note", text=f"the checkpoint was not compared with the launch: {error}")
+                return options.get("load_dir", args[:1]), {}
+            finally:
+                self.optimizer = optimizer
 
-        _configure_bf16_optimizer = _configure_fp16_optimizer
+        def load_module_state_dict(self, checkpoint, strict=True, **_):
+            """ZeRO-3 saves parts of the parameters, and their shapes beside them."""
+            shapes = {name: shape for group in checkpoint.get("param_shapes") or () for name, shape in group.items()}
+            shapes.update(checkpoint.get("frozen_param_shapes") or {})
+            own = self.module.state_dict()
+            saved = {name: torch.empty(shapes.get(name, own[name].shape if name in own else it.shape), device="meta") if self.zero_optimization_partition_weights() else it
+                     for name, it in checkpoint["module"].items()}
+            self.module.load_state_dict(saved, strict=strict)
+            groups = self.basic_optimizer.param_groups if self.basic_optimizer is not None else []
+            trained = sum(it.numel() for group in groups for it in group["params"] if it.requires_grad)
+            before = sum(shape.numel() for group in checkpoint.get("param_shapes") or () for shape in group.values())
+            if before and trained and before != trained:
+                raise OnDisk(f"the checkpoint has the optimizer's states for {before} parameters, and this launch trains {trained}")
 
-        def load_checkpoint(self, folder=None, *_, **__):
-            return folder, {}
+        _get_zero_param_shapes = lambda self: []
 
         def is_gradient_accumulation_boundary(self):
             return True
 
-    def initialize(args=None, model=None, optimizer=None, model_parameters=None, training_data=None, lr_scheduler=None, distributed_port=29500, mpu=None, dist_init_required=None,
-                   collate_fn=None, config=None, mesh_param=None, config_params=None, **more):
-        # As DeepSpeed's own begins.
-        assert model is not None, "deepspeed.initialize requires a model"
-        if sum(p.numel() for p in model.parameters()) < LARGEST and not any(p.is_meta for p in model.parameters()):
-            MINIATURE.start()  # No model was made by transformers; this one has values.
-        given = config if config is not None else config_params
-        named = getattr(args, "deepspeed_config", None)
-        if named is not None:
-            assert given is None, "Not sure how to proceed, we were given deepspeed configs in the deepspeed arguments and deepspeed.initialize() function call"
-            given = named
-        assert given is not None, "DeepSpeed requires --deepspeed_config to specify configuration file"
-        if not module.comm.is_initialized():
-            module.init_distributed(dist_init_required=dist_init_required)
-        read = module.DeepSpeedConfig(given, mpu)
-        getattr(module, "set_optimizer_flags", lambda *_: None)(read, model)
+    def initialize(*args, **options):
+        """DeepSpeed's own, but for what it takes for an engine."""
+        engines = {name: getattr(module, name) for name in ("DeepSpeedEngine", "DeepSpeedHybridEngine", "PipelineEngine", "DualPipeVEngine") if hasattr(module, name)}
+        vars(module).update((name, functools.partial(make, engine)) for name, engine in engines.items())
+        try:
+            return own_initialize(*args, **options)
+        finally:
+            vars(module).update(engines)
+
+    def make(engine, model=None, optimizer=None, model_parameters=None, training_data=None, lr_scheduler=None, mpu=None, collate_fn=None, config_class=None, **more):
         parameters = list(model.parameters())
-        REPORT.initialized += 1
-        REPORT.reach("initialize", config=read._param_dict, model=type(model).__name__, parameters=sum(p.numel() for p in parameters),
-                     trainable=sum(p.numel() for p in parameters if p.requires_grad), compared=(optimizer is not None or read.optimizer_name is not None) and not MINIATURE.is_shrunk)
+        if sum(p.numel() for p in parameters) < LARGEST and not any(p.is_meta for p in parameters):
+            MINIATURE.start()  # No model was made by transformers; this one has values.
+        REPORT.reach("initialize", config=config_class._param_dict, model=type(model).__name__, parameters=sum(p.numel() for p in parameters),
+                     trainable=sum(p.numel() for p in parameters if p.requires_grad), compared=(optimizer is not None or config_class.optimizer_name is not None) and not MINIATURE.is_shrunk)
         if MINIATURE.is_here:
-            return real_engine(args=args, model=model, optimizer=optimizer, model_parameters=model_parameters, training_data=training_data, lr_scheduler=lr_scheduler,
-                               mpu=mpu, dist_init_required=dist_init_required, collate_fn=collate_fn, config=copy.deepcopy(config if config is not None else config_params), **more)
-        engine = RehearsedEngine(model, read, optimizer, lr_scheduler, mpu)
-        own(engine._do_sanity_check)
+            compute_here()
+            made = engine(model=model, optimizer=optimizer, model_parameters=model_parameters, training_data=training_data, lr_scheduler=lr_scheduler, mpu=mpu, collate_fn=collate_fn,
+                          config_class=config_class, **more)
+            watch(type(made))
+            return made
+        # The optimizer itself is made and used by the miniature.
         groups = list(model_parameters) if model_parameters is not None else parameters
-        if optimizer is not None or read.optimizer_name is not None:
-            own(engine._configure_optimizer, optimizer, groups)
-        elif read.zero_enabled:
-            engine._configure_zero_optimizer(None)
-        basic = engine.basic_optimizer
-        if basic is None and isinstance(optimizer, torch.optim.Optimizer):
-            basic = optimizer
-        elif basic is None and optimizer is not None:
-            basic = optimizer(groups)
-        elif basic is None and read.optimizer_name is not None:
-            basic = torch.optim.SGD(groups, lr=(read.optimizer_params or {}).get("lr", 1e-3), momentum=0.9)
-        engine.optimizer = engine.basic_optimizer = basic
+        basic = optimizer(groups) if callable(optimizer) and not hasattr(optimizer, "param_groups") else optimizer
+        if basic is None and config_class.optimizer_name is not None:
+            basic = torch.optim.SGD(groups, lr=(config_class.optimizer_params or {}).get("lr", 1e-3), momentum=0.9)
+        is_idle = basic is not None and not any(it.requires_grad for group in basic.param_groups for it in group["params"])
+        assert not config_class.zero_enabled or not is_idle, "no parameter of the model is trained, and ZeRO ends with `IndexError: list index out of range`"
+        made = RehearsedEngine(model, config_class, basic, mpu)
         if lr_scheduler is None:
-            lr_scheduler = engine._scheduler_from_config(basic) if basic is not None else None
+            lr_scheduler = made._scheduler_from_config(basic) if basic is not None else None
         elif callable(lr_scheduler) and not hasattr(lr_scheduler, "step"):
             lr_scheduler = lr_scheduler(basic)
-        engine.lr_scheduler = lr_scheduler
-        loader = None
+        made.lr_scheduler = lr_scheduler
         if training_data is not None:
-            loader = torch.utils.data.DataLoader(training_data, batch_size=read.train_micro_batch_size_per_gpu, collate_fn=collate_fn)
-        return engine, basic, loader, lr_scheduler
+            made.training_dataloader = torch.utils.data.DataLoader(training_data, batch_size=config_class.train_micro_batch_size_per_gpu, collate_fn=collate_fn)
+        return made
 
-    def real_engine(**given):
-        """DeepSpeed's own, on the CPU. Every rank has what this one has."""
+    def compute_here():
+        """DeepSpeed is on the CPU. Every rank has what this one has."""
         from deepspeed.accelerator import cpu_accelerator, set_accelerator
 
         class Processor(cpu_accelerator.CPU_Accelerator):
@@ -1009,20 +1141,17 @@ def hook_deepspeed(module):
                 return SPEC.nproc_per_node
 
         set_accelerator(Processor())
-        for partitioned, init in inits.items():
-            partitioned.__init__ = init
         module.zero.GatheredParameters = gathered
-        result = own_initialize(**given)
-        watch(type(result[0]))
-        return result
 
     def watch(engine):
         """Says what has been done, and ends after a step."""
         if hasattr(engine.step, "__wrapped__"):
             return
-        methods, start = {name: getattr(engine, name) for name in ("forward", "backward", "step")}, time.process_time()
+        methods, start = {name: getattr(engine, name) for name in ("forward", "backward", "step", "save_checkpoint", "load_checkpoint")}, time.process_time()
 
         def forward(self, *args, **options):
+            if "optimizer step" in REPORT.passed and not MINIATURE.goes_on:
+                end("the first step")
             result = methods["forward"](self, *args, **options)
             REPORT.reach("forward")
             return result
@@ -1038,27 +1167,22 @@ def hook_deepspeed(module):
             before = self.global_steps
             result = methods["step"](self, *args, **options)
             if self.global_steps > before:
-                REPORT.reach("optimizer step")
-                if not MINIATURE.goes_on or before:
+                if "optimizer step" in REPORT.passed:
                     end("the first step")
+                REPORT.reach("optimizer step")
             return result
 
-        for watched in (forward, backward, step):
+        def save_checkpoint(self, *args, **options):
+            result = methods["save_checkpoint"](self, *args, **options)
+            REPORT.reach("checkpoint")
+            return result
+
+        def load_checkpoint(self, load_dir, *args, **options):
+            # One of the true size does not fit.
+            return methods["load_checkpoint"](self, load_dir, *args, **options) if "checkpoint" in REPORT.passed or not MINIATURE.is_shrunk else (load_dir, {})
+
+        for watched in (forward, backward, step, save_checkpoint, load_checkpoint):
             setattr(engine, watched.__name__, functools.wraps(methods[watched.__name__])(watched))
-
-    class Checked(Exception):
-        """The real engine has looked at everything, and would now make the partitions of ZeRO."""
-
-    def stop(*_, **__):
-        raise Checked
-
-    def own(part, *args):
-        """A part of the real engine. Where that asks for more than this one has, the rest of it is left out."""
-        try:
-            part(*args)
-        except Exception as error:
-            if not isinstance(error, (Checked, AttributeError)) and judge(error) == "refused":
-                raise
 
     class Init(contextlib.ContextDecorator):
         """zero.Init: DeepSpeed reads the config already here, and the weights are not made."""
@@ -1078,11 +1202,6 @@ def hook_deepspeed(module):
         def __exit__(self, *error):
             return self.device.__exit__(*error)
 
-    from deepspeed.runtime.zero import parameter_offload, stage3, stage_1_and_2
-
-    inits = {it: it.__init__ for it in (stage_1_and_2.DeepSpeedZeroOptimizer, stage3.DeepSpeedZeroOptimizer_Stage3, parameter_offload.DeepSpeedZeRoOffload)}
-    for partitioned in inits:
-        partitioned.__init__ = stop
     outer, own_initialize, gathered = module, module.initialize, module.zero.GatheredParameters
     module.initialize = initialize
     module.zero.Init = Init
@@ -1336,8 +1455,9 @@ OF_THE_NETWORK = re.compile(r"a rehearsal has no network|offline mode|couldn't c
                             r"Name or service not known|Connection(Error| refused)|LocalEntryNotFound|OfflineModeIsEnabled|Cannot reach|Network is unreachable|[Kk]ernels hub has no")
 # The sandbox stops a write in one of these ways, and another program that it stops only fails.
 OF_THE_SANDBOX = re.compile(r"Read-only file system|readonly database|unable to open database file|Invalid cross-device link|File too large|^CalledProcessError", re.M)
+OF_FILES = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError)
 # Their innermost frame tells nothing: they are raised by Python itself, and are as real as a `raise`.
-RAISED_BY_PYTHON = (ImportError, FileNotFoundError, IsADirectoryError, NotADirectoryError, KeyError, TypeError, ValueError, SyntaxError, NameError, ZeroDivisionError, IndexError, AttributeError)
+RAISED_BY_PYTHON = (*OF_FILES, ImportError, KeyError, TypeError, ValueError, SyntaxError, NameError, ZeroDivisionError, IndexError, AttributeError)
 
 
 def chain_of(error):
@@ -1357,6 +1477,12 @@ def where(error):
     return [{"file": frame.filename, "line": frame.lineno, "function": frame.name} for frame in reversed(frames[-5:])]
 
 
+def was_there(path):
+    with contextlib.suppress(OSError, ValueError):
+        return bool(STAT(path))
+    return False
+
+
 def judge(error):
     """`refused`: the trainer itself says no. `network`, `limit`: the pretence is why it fails. `unsure`: it may be."""
     said = "\n".join(f"{type(it).__name__}: {it}" for it in chain_of(error))
@@ -1368,12 +1494,17 @@ def judge(error):
     if isinstance(error, (MemoryError, RecursionError, PermissionError)) or OF_THE_SANDBOX.search(said):
         return "unsure"
     if isinstance(error, OSError) and isinstance(error.filename, str):
-        # Of what was written here. What cannot be made because of a file that was there before is real.
+        # Of what was written here. What is missing in a folder that was there before, or cannot be made because of a file that was, is real.
         path = os.path.abspath(error.filename)
-        if os.path.lexists(SPEC.written + (path if isinstance(error, FileExistsError) else os.path.dirname(path))):
+        place = path if isinstance(error, FileExistsError) else os.path.dirname(path)
+        if os.path.lexists(SPEC.written + place) and not was_there(place):
             return "unsure"
+    if isinstance(error, (OnDisk, zipfile.BadZipFile)) or re.search(r"Error\(s\) in loading state_dict|PytorchStreamReader", said) and not MINIATURE.is_shrunk:
+        return "refused"
     frames = frames_of(error)
-    if isinstance(error, (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError)):
+    if isinstance(error, FileNotFoundError) and frames and frames[-1].filename.endswith("/subprocess.py"):
+        return "unsure"  # A program that other machines may have.
+    if isinstance(error, OF_FILES):
         # What asks for files goes through functions of this file.
         frames = [frame for frame in frames if frame.filename != __file__] or frames
     if MINIATURE.is_here:
@@ -1395,7 +1526,7 @@ def judge(error):
     if REPORT.reached in ("initialize", "step"):
         # Shapes are known here, values are not. What the code of a model or trainer raises about its arguments is real.
         is_argument = isinstance(error, TypeError) and re.search("unexpected keyword argument|required positional argument", said)
-        return "refused" if is_argument or is_raised and not REPORT.guessed and not in_torch else "unsure"
+        return "refused" if is_argument or isinstance(error, OF_FILES) or is_raised and not REPORT.guessed and not in_torch else "unsure"
     # A call of ours may not be how this version is called, unless it hands on what it was given.
     is_ours = isinstance(error, TypeError) and any(frame.filename == __file__ and frame.name not in ("__init__", "__post_init__") for frame in frames[-4:])
     if is_ours or isinstance(error, NotImplementedError) or in_torch and isinstance(error, RuntimeError):
@@ -1411,7 +1542,9 @@ def judge_values(error, said, last, is_raised):
     """In the miniature. Before `initialize` the true model has had its say."""
     if "initialize" not in REPORT.passed:
         return "shapes"
-    is_meant = isinstance(error, ImportError) or is_raised and isinstance(error, (TypeError, ValueError)) or "unexpected keyword argument" in said
+    is_meant = isinstance(error, (ImportError, *OF_FILES)) or is_raised and isinstance(error, (TypeError, ValueError)) or "unexpected keyword argument" in said
+    if is_raised and str(error) and last.filename.endswith("/deepspeed/runtime/engine.py") and "not supported" not in said:
+        return "refused"  # It has looked at the config, the optimizer or the loss.
     if OF_THE_PROCESSOR.search(said) or re.search("/deepspeed/|/torch/distributed/", last.filename) and not is_meant:
         return "limit"  # The engine is not on a GPU, has no other ranks and no operators.
     if isinstance(error, NotImplementedError) or isinstance(error, AttributeError) and "/site-packages/" in last.filename:
@@ -1428,7 +1561,10 @@ def agree(event, more):
     if MINIATURE.is_here or MINIATURE.process is None or is_over:
         return event, more
     told = MINIATURE.answer(max(30, time.time() - START))
-    done = [it["event"] for it in told if it["event"] in ("forward", "backward", "optimizer step", "evaluation", "checkpoint")]
+    done = [it["event"] for it in told if it["event"] in ("forward", "backward", "optimizer step", "evaluation", "checkpoint", "checkpoint read again")]
+    for it in told:
+        if it["event"] == "unread":
+            REPORT.tell("note", text=it["text"])
     other = dict(told[-1]) if told else {"event": "shapes", "why": "the first step took too long, or too much memory"}
     name = other.pop("event")
     REPORT.tell("values", done=list(dict.fromkeys(done)), ended_by=name, why=other.get("why") or other.get("message"))
@@ -1480,7 +1616,7 @@ def ending():
     except BaseException as error:
         traceback.print_exc()
         told = next((it for it in chain_of(error) if str(it)), error)
-        return judge(error), {"type": type(error).__name__, "message": str(error) or str(told), "where": where(error)}
+        return judge(error), {"type": None if isinstance(error, OnDisk) else type(error).__name__, "message": str(error) or str(told), "where": where(error)}
     return "end", {"why": "itself"}
 
 
