@@ -31,7 +31,7 @@ pub(crate) use explanation::fate;
 use explanation::{Explanation, Versions};
 use glossary::Topic;
 pub use glossary::{GlossaryEntry, entries};
-pub use log::Log;
+pub use log::{Found, Log};
 
 #[derive(Args)]
 pub(crate) struct ExplainArgs {
@@ -69,26 +69,34 @@ fn run(words: &[String], launch: &Launch, host: &Host) -> Result<u8, Vec<Problem
             files.try_for_each(|(name, file)| log.read(name, BufReader::new(fs::File::open(file)?)))
         }
         Err(unknown) => match log.read("message", word.as_bytes()) {
-            Ok(()) if log.found.is_empty() => return Err(unknown.into()),
+            Ok(()) if log.found.iter().all(Found::is_unknown) => return Err(unknown.into()),
             read => read,
         },
     };
     read.map_err(|why| reading::unreadable_file(Path::new(&word), &why))?;
-    let [first, others @ ..] = &log.found[..] else {
+    if log.found.is_empty() {
         err("there is no error that zlaunch knows\n");
-        return Ok(1);
-    };
+    }
     let mut folders = files.iter().filter_map(|file| file.parent()).chain([&*host.cwd]);
     let plan = if launch.command.is_empty() {
         folders.find_map(|folder| Some(record::read(folder).ok()?["plan"].clone()))
     } else {
         Plan::new(launch, host).map_err(|found| report::report(&found, &secrets)).ok().map(|plan| plan.json())
     };
-    let mut meant = explanations(first.entry.name(), search, host, language).into_iter();
-    let page = meant.find(|it| matches!(it.topic, Topic::Rule | Topic::Failure));
-    let page = page.map(|it| it.found(first, &log, &plan.unwrap_or_default(), &secrets, language));
+    let plan = plan.unwrap_or_default();
+    let page = |found: &Found| {
+        let mut meant = explanations(found.entry.name(), search, host, language).into_iter();
+        let page = meant.find(|it| matches!(it.topic, Topic::Rule | Topic::Failure));
+        let page = page.unwrap_or_else(|| Explanation::of_entry(&found.entry, language, &Versions::of(host)));
+        page.found(found, &log, &plan, &secrets, language).render(language, width())
+    };
+    // What an unknown error led to may be known.
+    let in_full = log.found.iter().position(|found| !found.is_unknown());
+    let (shown, others) = log.found.split_at(in_full.map_or(log.found.len(), |at| at + 1));
     let also = others.iter().map(|found| format!("also in the log: {} ({})\n", found.entry.name(), found.place));
-    show(&page.iter().map(|page| page.render(language, width())).chain(also.take(MOST_IN_FULL)).collect::<String>())
+    let also: String = also.take(MOST_IN_FULL).collect();
+    show(&(shown.iter().map(page).collect::<Vec<_>>().join("\n") + &also))?;
+    Ok(u8::from(in_full.is_none()))
 }
 
 fn width() -> usize {
