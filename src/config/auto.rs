@@ -156,7 +156,8 @@ fn mismatch(rule: &AutoRule, value: &Value, place: Place, computed: &FilledValue
     let FilledValue { value: wanted, from, .. } = computed;
     let defaults: Vec<&TrainerDefault> = computed.arguments.iter().filter_map(Source::trainer_default).collect();
     let typed = as_typed(value, &place);
-    let differs = format!("`{key}` is {typed} in the config, but the trainer");
+    let is_typed = format!("`{key}` is {typed} in the config");
+    let differs = format!("{is_typed}, but the trainer");
     let names: Vec<String> = defaults.iter().map(|default| format!("--{}", default.argument)).collect();
     let not_given = format!("{} {} not set", names.join(" and "), if names.len() == 1 { "is" } else { "are" });
     let found =
@@ -165,9 +166,10 @@ fn mismatch(rule: &AutoRule, value: &Value, place: Place, computed: &FilledValue
                 let unless = format!("unless the script changes that ({doubt})");
                 Problem::warning(Rule::DoubtfulMismatch, format!("{differs} computes {wanted} from {doc}, {unless}"))
             }
-            _ if defaults.is_empty() => {
-                Problem::error(Rule::Mismatch, format!("{differs} computes {wanted} from {doc}"))
-            }
+            _ if defaults.is_empty() => match &computed.arguments[..] {
+                [one] => Problem::error(Rule::Mismatch, format!("{is_typed}, but `{one}` makes it {wanted}")),
+                _ => Problem::error(Rule::Mismatch, format!("{differs} computes {wanted} from {doc}")),
+            },
             (_, None) => Problem::error(Rule::Mismatch, format!("{differs} defaults to {wanted} ({not_given})")),
             (_, Some(unless)) => {
                 let what = format!("{differs} defaults to {wanted} unless {unless} ({not_given})");
@@ -178,27 +180,27 @@ fn mismatch(rule: &AutoRule, value: &Value, place: Place, computed: &FilledValue
         [one] => Place::from(one),
         _ => Place::from(from),
     };
-    found.at(place).at(argument).fix(mismatch_fixes(key, value, &typed, wanted, &defaults))
+    found.at(place).at(argument).fix(mismatch_fixes(key, value, &typed, computed))
 }
 
-fn mismatch_fixes(key: &str, value: &Value, typed: &str, wanted: &Value, defaults: &[&TrainerDefault]) -> Fixes {
-    let text = value.as_str().and_then(|text| serde_json::from_str::<Value>(text.trim()).ok());
-    let unquoted = text.filter(Value::is_number);
-    if let Some(number) = unquoted.as_ref().filter(|number| *number == wanted) {
-        return set_json(key, number).remark("write numbers without quotes").safe().or(set(key, "auto"));
+fn mismatch_fixes(key: &str, value: &Value, typed: &str, computed: &FilledValue) -> Fixes {
+    let text = value.as_str().and_then(|text| serde_json::from_str::<Value>(&text.trim().to_lowercase()).ok());
+    let unquoted = text.filter(|value| value.is_number() || value.is_boolean());
+    if let Some(plain) = unquoted.as_ref().filter(|plain| **plain == computed.value) {
+        return set_json(key, plain).remark(format!("{typed} is a string")).safe().or(set(key, "auto"));
     }
     let is_taken = unquoted.is_some() || !value.is_array() && !value.is_string();
-    let other = match defaults {
+    let argument = match &computed.arguments[..] {
         // A product or a list has other parts too.
-        [TrainerDefault { argument, unless: None, .. }] if key != "train_batch_size" && is_taken => {
-            let argument = give(format!("--{argument}"), typed.trim_matches('"'));
-            match &unquoted {
-                Some(number) => set_json(key, number).and(argument).remark("the second for the trainer"),
-                None => argument.remark("for the trainer"),
-            }
-            .into()
-        }
-        _ => Fixes::from("make the two equal"),
+        _ if key == "train_batch_size" || !is_taken => None,
+        [Source::TrainerDefault(default)] if default.unless.is_none() => Some(format!("--{}", default.argument)),
+        [Source::Argument(name)] if name.starts_with("--") && !name.contains(' ') => Some(name.clone()),
+        _ => None,
+    };
+    let other = match (argument.map(|argument| give(argument, typed.trim_matches('"'))), &unquoted) {
+        (Some(argument), Some(number)) => set_json(key, number).and(argument).remark("the second for the trainer"),
+        (Some(argument), None) => argument.remark("for the trainer"),
+        (None, _) => set_json(key, &computed.value),
     };
     set(key, "auto").or(other)
 }
