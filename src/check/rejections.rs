@@ -47,9 +47,14 @@ pub(super) const RULES: &[Check] = &[
         if missing.peek().is_none() {
             return;
         }
-        let Some(Reading { parser, .. }) = reading(subject) else { return };
+        let Some(Reading { parser, words, .. }) = reading(subject) else { return };
         let versions = parser.versions(subject.job.python.as_ref());
-        let is_left_out = |name: &str| parser.is_left_out(name, subject.job.args.words());
+        // A misspelt option, and a run file given as one, are reported where they stand.
+        let unknown = parser.rejected(&words, &versions).into_iter().filter(|it| it.why == Rejection::Unknown);
+        let unknown: Vec<_> = unknown.map(|it| it.option.trim_start_matches('-').replace('-', "_")).collect();
+        let stands_for = |given: &str| suggestion(given, &parser, &versions);
+        let is_given = |name: &str| unknown.iter().any(|it| it == "config" || stands_for(it).as_deref() == Some(name));
+        let is_left_out = |name: &str| parser.is_left_out(name, subject.job.args.words()) && !is_given(name);
         for refusal in missing.filter(|refusal| versions.certain() && refusal.holds(subject, is_left_out)) {
             let name = refusal.needed().unwrap_or_default();
             let name = if parser.mapping { name.to_string() } else { format!("--{name}") };
@@ -180,14 +185,14 @@ fn report_rejection(
         // The words reach the trainer unchanged, and it decides.
         Rejection::Leftover(words) => {
             let (word, whole) = (&words[1], words.join(" "));
-            let what = format!("the trainer refuses `{word}`: `{option}` takes one value");
+            let what = format!("the trainer may refuse `{word}`: `{option}` takes one value");
             let (name, value) = word.split_once('=').unwrap_or((word, ""));
             let (place, fix) = if reading.parser.has(name, versions) {
                 (Place::from(word), rename_option(word, format!("--{name} {value}").trim_end()))
             } else if value.is_empty() {
                 (Place::option(option, &whole), give(option, &whole))
             } else {
-                (Place::from(word), drop_word(word))
+                (Place::from(word), drop_word(word).remark("a variable goes before zlaunch"))
             };
             (Problem::error(Rule::Argument, what).at(place).fix(fix), false)
         }

@@ -152,11 +152,11 @@ fn interpreter(command: &ParsedCommand, host: &Host) -> (Option<Python>, Option<
 pub(crate) fn not_found(word: &OsStr, host: &Host) -> Problem {
     let name = word.to_string_lossy();
     if name.contains('/') {
-        return no_such_program(&name, host.absolute(Path::new(word)).exists());
+        return no_such_program(&name, &host.absolute(Path::new(word)));
     }
     let folders = host.var_os(vars::PATH).map(std::env::split_paths).into_iter().flatten();
     if let Some(file) = folders.map(|folder| folder.join(word)).find(|file| file.is_file() && !is_shim(file)) {
-        return no_such_program(&file.to_string_lossy(), true);
+        return no_such_program(&file.to_string_lossy(), &file);
     }
     let package = match &*name {
         "torchrun" => Some("torch"),
@@ -166,8 +166,9 @@ pub(crate) fn not_found(word: &OsStr, host: &Host) -> Problem {
     let activate = format!("activate the environment that has `{name}`");
     // The program of a trainer or a launcher that a misspelt name is close to.
     let consoles = ALL.iter().flat_map(|trainer| trainer.launch.consoles).copied();
-    let known = consoles.chain(["torchrun", "deepspeed", "accelerate", "python"]);
-    let help = match (report::nearest(&name, known).filter(|near| *near != name), package) {
+    let python3 = host.find_program("python3".as_ref()).map(|_| "python3");
+    let known = consoles.chain(["torchrun", "deepspeed", "accelerate", "python"]).chain(python3);
+    let help = match (report::nearest(&name, known.filter(|known| *known != name)), package) {
         (Some(near), _) => meant(near).into(),
         (None, Some(package)) => Fixes::from(activate).or(run(format!("pip install {package}"))),
         (None, None) => Fixes::from(activate),
@@ -179,12 +180,13 @@ pub(crate) fn not_found(word: &OsStr, host: &Host) -> Problem {
     Problem::error(Rule::NotFound, format!("`{name}` is not on PATH")).at(place).fix(help).status(NOT_FOUND)
 }
 
-fn no_such_program(path: &str, exists: bool) -> Problem {
-    if exists {
+fn no_such_program(path: &str, file: &Path) -> Problem {
+    if file.exists() {
         return Problem::error(Rule::NotFound, format!("`{path}` is not a file that can be executed"))
             .at(path)
             .fix(run(format!("chmod +x {path}")).remark("check the path; a script must be executable"))
             .status(NOT_EXECUTABLE);
     }
-    Problem::error(Rule::NotFound, format!("`{path}` does not exist")).at(path).fix("check the path").status(NOT_FOUND)
+    let problem = Problem::error(Rule::NotFound, format!("`{path}` does not exist")).at(path);
+    problem.fix(report::reading::path_advice(file)).status(NOT_FOUND)
 }

@@ -13,7 +13,7 @@ use crate::base::json;
 use crate::base::python_value::number;
 use crate::base::source::{Source, TrainerDefault};
 use crate::command::job::Trainer;
-use crate::report::fix::{Fixes, give, set, set_json, unset};
+use crate::report::fix::{Fix, Fixes, give, set, set_json, unset};
 use crate::report::{Place, Problem, Rule, Severity, When};
 
 pub(crate) use context::{FillContext, hidden_size};
@@ -73,17 +73,16 @@ pub(crate) fn resolve(context: &FillContext, place: impl Fn(&str) -> Place) -> (
     let by_nobody_else = fills_alone(trainer);
     if by_nobody_else {
         let Resolved { left, config, .. } = &mut resolved;
-        left.retain_mut(|open| {
-            let kept = take_out(config, open, trainer);
-            if !kept {
-                let LeftAuto { key, why } = &*open;
-                let what = format!("`{key}` is \"auto\", which plain DeepSpeed does not fill in: {why}");
-                let example = RULES.iter().find(|rule| rule.key == key).and_then(|rule| rule.plain).unwrap_or("VALUE");
-                let found = Problem::error(Rule::Auto, what).at(place(key)).fix(set(key, example));
-                problems.push(found.when(noticed(key, context)));
-            }
-            kept
-        });
+        let open: Vec<LeftAuto> = left.extract_if(.., |open| !take_out(config, open, trainer)).collect();
+        let plain = |key: &str| RULES.iter().find(|rule| rule.key == key).and_then(|rule| rule.plain);
+        let sets = open.iter().map(|LeftAuto { key, .. }| set(key, plain(key).unwrap_or("VALUE")));
+        // One fix for all of them, with the first.
+        let mut all = sets.clone().reduce(Fix::and);
+        for (LeftAuto { key, why }, fix) in open.iter().zip(sets) {
+            let what = format!("`{key}` is \"auto\", which plain DeepSpeed does not fill in: {why}");
+            let found = Problem::error(Rule::Auto, what).at(place(key)).fix(all.take().unwrap_or(fix));
+            problems.push(found.when(noticed(key, context)));
+        }
     }
     for key in json::leaves(&resolved.config, is_auto) {
         let in_table = RULES.iter().any(|rule| rule.key == key);
@@ -156,8 +155,8 @@ fn mismatch(rule: &AutoRule, value: &Value, place: Place, computed: &FilledValue
     let FilledValue { value: wanted, from, .. } = computed;
     let defaults: Vec<&TrainerDefault> = computed.arguments.iter().filter_map(Source::trainer_default).collect();
     let typed = as_typed(value, &place);
-    let is_typed = format!("`{key}` is {typed} in the config");
-    let differs = format!("{is_typed}, but the trainer");
+    let is_typed = format!("`{key}` is {typed} in the config, but");
+    let differs = format!("{is_typed} the trainer");
     let names: Vec<String> = defaults.iter().map(|default| format!("--{}", default.argument)).collect();
     let not_given = format!("{} {} not set", names.join(" and "), if names.len() == 1 { "is" } else { "are" });
     let found =
@@ -167,7 +166,7 @@ fn mismatch(rule: &AutoRule, value: &Value, place: Place, computed: &FilledValue
                 Problem::warning(Rule::DoubtfulMismatch, format!("{differs} computes {wanted} from {doc}, {unless}"))
             }
             _ if defaults.is_empty() => match &computed.arguments[..] {
-                [one] => Problem::error(Rule::Mismatch, format!("{is_typed}, but `{one}` makes it {wanted}")),
+                [one] => Problem::error(Rule::Mismatch, format!("{is_typed} `{one}` makes it {wanted}")),
                 _ => Problem::error(Rule::Mismatch, format!("{differs} computes {wanted} from {doc}")),
             },
             (_, None) => Problem::error(Rule::Mismatch, format!("{differs} defaults to {wanted} ({not_given})")),

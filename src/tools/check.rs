@@ -101,25 +101,19 @@ fn rests_on(launch: &Launch, plan: Option<&Plan>, job: &Job, host: &Host) -> Str
         return format!("checked: whether `{}` can be started; not checked: what it does", job.target.name());
     }
     let (mut checked, mut unchecked) = (Vec::new(), vec!["the dataset", "the weights"]);
+    let is_found = |spec| template::resolve(spec, &launch.search, host).is_ok();
     let has_config = || plan.is_some_and(|plan| plan.config.is_some());
-    match launch.deepspeed.as_ref().map(|spec| template::resolve(spec, &launch.search, host)) {
-        Some(Err(_)) => unchecked.insert(0, "the config"),
-        None if !has_config() => (),
-        _ => checked.push(format!("the config against {}", deepspeed_in_words(job.python.as_ref()))),
+    if launch.deepspeed.as_ref().map_or_else(has_config, is_found) {
+        checked.push(format!("the config against {}", deepspeed_in_words(job.python.as_ref())));
     }
     let by_script = || job.flow().is_some_and(|flow| flow.parser().is_some());
     let is_read = matches!(job.trainer.arguments.parser, ArgumentParser::Recorded { .. }) || by_script();
     match job.trainer.distribution.filter(|_| is_read) {
         Some(package) => {
-            let version = job.version_text().unwrap_or_default();
+            let version = job.version_text().unwrap_or_else(|| "(all known versions)".to_string());
             let stand_in = parser::stand_in(package, &version).filter(|_| job.version().is_some());
             let how = stand_in.map(|how| format!(" ({how})")).unwrap_or_default();
-            let whose = if version.is_empty() {
-                format!("all known versions of {package}")
-            } else {
-                format!("{package} {version}")
-            };
-            checked.push(format!("the arguments against {whose}{how}"));
+            checked.push(format!("the arguments against {package} {version}{how}"));
         }
         None => unchecked.push("the arguments"),
     }

@@ -56,4 +56,5 @@ fn doctor(launch: &Launch, timeout: u32, host: &Host) -> Result<u8, Vec<Problem>
         Some(Format::Json) => escape_controls(&format!("{:#}\n", report.json())),
         _ => page::coloured(&report.text(terminal::width())),
     })
+    .map(|_| u8::from(report.rows().any(|row| row.mark() == "bad")))
 }

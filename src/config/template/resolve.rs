@@ -108,9 +108,8 @@ fn first_link(spec: &Sourced<String>, search: &Search, host: &Host) -> Result<(L
             None if word.starts_with("~/") => {
                 give_as(&spec.from, word).remark("the shell expands `~` only at the start of a word").into()
             }
-            None => Fixes::from(
-                "check the path (it is relative to the current folder); `zlaunch templates` lists the templates",
-            ),
+            None if word.contains("://") => Fixes::from("download it first: zlaunch reads files"),
+            None => reading::path_advice(&path).into(),
         };
         return Err(Problem::error(Rule::Template, format!("the config `{word}` does not exist")).at(spec).fix(help));
     }
@@ -126,6 +125,9 @@ fn first_link(spec: &Sourced<String>, search: &Search, host: &Host) -> Result<(L
                 .fix(give("--deepspeed", new));
             return Ok((Link { name: new.to_string(), origin, at: Some(at) }, vec![note]));
         }
+    }
+    if path.is_dir() {
+        return Err(Problem { what: format!("`{word}` is a folder, not a config"), ..search.unknown(spec) });
     }
     // The trainers accept any path, also one without a slash or an ending.
     if path.is_file() { Ok((Link::file(path, search), Vec::new())) } else { Err(search.unknown(spec)) }

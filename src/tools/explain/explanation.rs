@@ -125,10 +125,8 @@ impl Explanation {
 
     /// Where it is in a log, which ranks did not come so far, and what to change in this launch.
     pub(super) fn found(self, found: &Found, log: &Log, plan: &Value, secrets: &Secrets, language: Language) -> Self {
-        let list = |ranks: &BTreeSet<u32>| {
-            let numbers = ranks.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
-            format!("{} {numbers}", if ranks.len() == 1 { "rank" } else { "ranks" })
-        };
+        let numbers = |ranks: &BTreeSet<u32>| ranks.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+        let list = |all: &BTreeSet<u32>| format!("rank{} {}", if all.len() == 1 { "" } else { "s" }, numbers(all));
         let missing: BTreeSet<u32> = (0..log.ranks).filter(|rank| !found.ranks.contains(rank)).collect();
         let told = found.entry.field("missing").filter(|_| (1..found.ranks.len()).contains(&missing.len()));
         let on = if found.ranks.is_empty() { String::new() } else { format!(", {}", list(&found.ranks)) };

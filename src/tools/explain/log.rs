@@ -16,17 +16,11 @@ const SHOWN: usize = 400;
 
 #[derive(Default)]
 pub struct Log {
-    /// In the order of the log, but causes before what follows from them.
+    /// In the order of the log, but causes before what follows from them, and both before what is unknown.
     pub found: Vec<Found>,
     /// One more than the highest rank.
     pub ranks: u32,
 }
-
-/// What ended the run, where no row knows it.
-const UNKNOWN: GlossaryEntry = GlossaryEntry {
-    names: "unknown error",
-    body: "find: \nen: zlaunch has no explanation for this error.\nzh: zlaunch 没有这个报错的解释。",
-};
 
 /// A row of `failures.txt`, and where it is first found.
 pub struct Found {
@@ -44,11 +38,7 @@ impl Log {
             log.by_ref().take(CHUNK).read_to_end(&mut text)?;
             log.by_ref().take(CHUNK).read_until(b'\n', &mut text)?;
             if text.len() == start {
-                // Before what follows from it, but not beside a cause that is known.
-                let is_consequence = |found: &Found| found.entry.field("follows").is_some();
-                let is_explained = self.found.iter().any(|found| !found.is_unknown() && !is_consequence(found));
-                self.found.retain(|found| !(is_explained && found.is_unknown()));
-                self.found.sort_by_key(is_consequence);
+                self.found.sort_by_key(|found| ["unlike", "follows"].map(|field| found.entry.field(field).is_some()));
                 return Ok(());
             }
             self.search(&text, start, name, &mut number);
@@ -68,14 +58,17 @@ impl Log {
             self.ranks = self.ranks.max(rank.map_or(0, |rank| rank + 1));
             let of_rank = |line: &&[u8]| self::rank(line) == rank;
             let above = || lines(above).rev().skip(1).filter(of_rank);
-            // `find: A … B`: these parts of the line, in this order. `traceback: A | B`: the same rank's has one of these.
+            // `find: A … B`: these parts of the line, in this order. `traceback: A | B`: the same rank has one of these above it;
+            // `unlike: A | B`: the line has none.
             let after = |at: usize, part: &str| Some(at + memmem::find(&line[at..], part.as_bytes())? + part.len());
             let is_said = |find: &str| find.split(" … ").try_fold(0, after).is_some();
             let traceback = || above().take_while(|line| !contains(line, "Traceback (most recent")).chain([line]);
             let names = |places: &str| traceback().any(|line| places.split(" | ").any(|place| contains(line, place)));
-            let fits = |row: &GlossaryEntry, find: &str| is_said(find) && row.field("traceback").is_none_or(names);
-            let known = rows.iter().find(|(row, find)| fits(row, find)).map(|(row, _)| *row);
-            let Some(entry) = known.or_else(|| is_error(&said(line)).then_some(UNKNOWN)) else { continue };
+            let is_unlike = |parts: &str| parts.split(" | ").all(|part| !contains(line, part));
+            let fits = |row: &GlossaryEntry, find: &str| {
+                is_said(find) && row.field("traceback").is_none_or(names) && row.field("unlike").is_none_or(is_unlike)
+            };
+            let Some((entry, _)) = rows.iter().find(|(row, find)| fits(row, find)).copied() else { continue };
             let key = entry.field("above").and_then(|_| above().next());
             let (start, most) = entry.field("below").map_or(("- ", 8), |_| ("", 2));
             let list = lines(below).skip(1).filter(of_rank).take_while(|line| said(line).starts_with(start));
@@ -84,28 +77,12 @@ impl Log {
             let new = Found { entry, place, lines, ranks: rank.into_iter().collect() };
             match self.found.iter_mut().find(|found| found.entry.names == entry.names) {
                 // Of several exceptions, the last one ended the run.
-                Some(found) if found.is_unknown() && found.lines != new.lines => *found = new,
+                Some(found) if entry.field("unlike").is_some() && found.lines != new.lines => *found = new,
                 Some(found) => found.ranks.extend(rank),
                 None => self.found.push(new),
             }
         }
     }
-}
-
-impl Found {
-    pub fn is_unknown(&self) -> bool {
-        self.entry.names == UNKNOWN.names
-    }
-}
-
-/// `package.SomeError: why` of Python and `train.py: error: why` of argparse, but not what a launcher says of its ranks.
-fn is_error(said: &str) -> bool {
-    let path = said.split(": ").next().unwrap_or_default().trim_end_matches(':');
-    let class = path.rsplit('.').next().filter(|class| class.starts_with(|c: char| c.is_ascii_uppercase()));
-    let is_exception = |class: &str| ["Error", "Exception", "Interrupt"].iter().any(|end| class.ends_with(end));
-    let is_launchers = |class: &str| ["ChildFailedError", "SignalException", "CalledProcessError"].contains(&class);
-    let is_class = |class: &str| !path.contains(' ') && is_exception(class) && !is_launchers(class);
-    class.is_some_and(is_class) || said.contains(".py: error: ")
 }
 
 fn contains(text: &[u8], part: &str) -> bool {
@@ -130,13 +107,6 @@ fn rank(line: &[u8]) -> Option<u32> {
 fn said(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(&line[..line.len().min(SHOWN)]);
     let text = anstream::adapter::strip_str(&text).to_string();
-    let is_label = |(label, _): &(&str, &str)| {
-        label.starts_with("[rank") || label.starts_with("[default") || label.trim().parse::<u32>().is_ok()
-    };
-    let labelled = text.split_once("]:").filter(is_label).or_else(|| text.split_once(": ").filter(is_label));
-    let said = labelled.map_or(&*text, |(_, said)| said);
-    match said.rsplit_once(' ').filter(|_| line.len() > SHOWN) {
-        Some((whole_words, _)) => format!("{} …", whole_words.trim()),
-        None => said.trim().to_string(),
-    }
+    let said = text.split_once("]: ").filter(|(label, _)| label.starts_with("[rank")).map_or(&*text, |(_, said)| said);
+    said.trim().to_string() + if line.len() > SHOWN { "…" } else { "" }
 }
