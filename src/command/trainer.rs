@@ -152,11 +152,11 @@ fn interpreter(command: &ParsedCommand, host: &Host) -> (Option<Python>, Option<
 pub(crate) fn not_found(word: &OsStr, host: &Host) -> Problem {
     let name = word.to_string_lossy();
     if name.contains('/') {
-        return no_such_program(&name, &host.absolute(Path::new(word)));
+        return no_such_program(&name, host.absolute(Path::new(word)).exists());
     }
     let folders = host.var_os(vars::PATH).map(std::env::split_paths).into_iter().flatten();
     if let Some(file) = folders.map(|folder| folder.join(word)).find(|file| file.is_file() && !is_shim(file)) {
-        return no_such_program(&file.to_string_lossy(), &file);
+        return no_such_program(&file.to_string_lossy(), true);
     }
     let package = match &*name {
         "torchrun" => Some("torch"),
@@ -180,13 +180,12 @@ pub(crate) fn not_found(word: &OsStr, host: &Host) -> Problem {
     Problem::error(Rule::NotFound, format!("`{name}` is not on PATH")).at(place).fix(help).status(NOT_FOUND)
 }
 
-fn no_such_program(path: &str, file: &Path) -> Problem {
-    if file.exists() {
+fn no_such_program(path: &str, exists: bool) -> Problem {
+    if exists {
         return Problem::error(Rule::NotFound, format!("`{path}` is not a file that can be executed"))
             .at(path)
             .fix(run(format!("chmod +x {path}")).remark("check the path; a script must be executable"))
             .status(NOT_EXECUTABLE);
     }
-    let problem = Problem::error(Rule::NotFound, format!("`{path}` does not exist")).at(path);
-    problem.fix(report::reading::path_advice(file)).status(NOT_FOUND)
+    Problem::error(Rule::NotFound, format!("`{path}` does not exist")).at(path).fix("check the path").status(NOT_FOUND)
 }

@@ -151,34 +151,29 @@ impl Resolved {
 }
 
 fn mismatch(rule: &AutoRule, value: &Value, place: Place, computed: &FilledValue) -> Problem {
+    use Severity::{Error, Warning};
     let AutoRule { key, doc, .. } = rule;
     let FilledValue { value: wanted, from, .. } = computed;
     let defaults: Vec<&TrainerDefault> = computed.arguments.iter().filter_map(Source::trainer_default).collect();
     let typed = as_typed(value, &place);
-    let is_typed = format!("`{key}` is {typed} in the config, but");
-    let differs = format!("{is_typed} the trainer");
-    let names: Vec<String> = defaults.iter().map(|default| format!("--{}", default.argument)).collect();
-    let not_given = format!("{} {} not set", names.join(" and "), if names.len() == 1 { "is" } else { "are" });
-    let found =
-        match (computed.arguments.iter().find_map(Source::doubt), defaults.iter().find_map(|default| default.unless)) {
-            (Some(doubt), _) => {
-                let unless = format!("unless the script changes that ({doubt})");
-                Problem::warning(Rule::DoubtfulMismatch, format!("{differs} computes {wanted} from {doc}, {unless}"))
-            }
-            _ if defaults.is_empty() => match &computed.arguments[..] {
-                [one] => Problem::error(Rule::Mismatch, format!("{is_typed} `{one}` makes it {wanted}")),
-                _ => Problem::error(Rule::Mismatch, format!("{differs} computes {wanted} from {doc}")),
-            },
-            (_, None) => Problem::error(Rule::Mismatch, format!("{differs} defaults to {wanted} ({not_given})")),
-            (_, Some(unless)) => {
-                let what = format!("{differs} defaults to {wanted} unless {unless} ({not_given})");
-                Problem::warning(Rule::DefaultMismatch, what)
-            }
-        };
-    let argument = match &computed.arguments[..] {
-        [one] => Place::from(one),
-        _ => Place::from(from),
+    let differs = format!("`{key}` is {typed} in the config, but");
+    let (argument, computes) = match &computed.arguments[..] {
+        [one] => (Place::from(one), format!("`{one}` makes it {wanted}")),
+        _ => (Place::from(from), format!("the trainer computes {wanted} from {doc}")),
     };
+    let names: Vec<String> = defaults.iter().map(|default| format!("--{}", default.argument)).collect();
+    let not_set = format!("{} {} not set", names.join(" and "), if names.len() == 1 { "is" } else { "are" });
+    let by_default = format!("the trainer defaults to {wanted}");
+    let doubt = computed.arguments.iter().find_map(Source::doubt);
+    let (severity, rule, what) = match (doubt, defaults.iter().find_map(|default| default.unless)) {
+        (Some(doubt), _) => {
+            (Warning, Rule::DoubtfulMismatch, format!("{computes} unless the script changes it ({doubt})"))
+        }
+        _ if defaults.is_empty() => (Error, Rule::Mismatch, computes),
+        (_, None) => (Error, Rule::Mismatch, format!("{by_default} ({not_set})")),
+        (_, Some(unless)) => (Warning, Rule::DefaultMismatch, format!("{by_default} unless {unless} ({not_set})")),
+    };
+    let found = Problem { severity, ..Problem::error(rule, format!("{differs} {what}")) };
     found.at(place).at(argument).fix(mismatch_fixes(key, value, &typed, computed))
 }
 

@@ -74,7 +74,7 @@ fn run(words: &[String], launch: &Launch, host: &Host) -> Result<u8, Vec<Problem
             read => read,
         },
     };
-    read.map_err(|why| reading::unreadable_file(Path::new(&word), &why))?;
+    read.map_err(|why| reading::unreadable_file(&host.absolute(Path::new(&word)), &why))?;
     let [first, others @ ..] = &log.found[..] else {
         err("there is no error that zlaunch knows\n");
         return Ok(1);

@@ -133,7 +133,6 @@ impl Explanation {
         let lines = found.lines.iter().map(|line| (language.word("line", "报错行"), secrets.hide_in_text(line)));
         let mut rows: Vec<_> = lines.chain([(language.word("where", "位置"), found.place.clone() + &on)]).collect();
         rows.extend(told.map(|it| (language.word("missing", "缺少"), format!("{}: {it}", list(&missing)))));
-        // It is too late to silence a rule.
         rows.extend(self.rows.into_iter().filter(|(label, _)| *label != language.word("silence", "忽略")));
         let here = found.entry.fields("here").filter_map(|here| advice(here, plan));
         rows.extend(here.map(|advice| (language.word("this launch", "本次启动"), advice)));
