@@ -351,6 +351,7 @@ fn friendly_message(why: &serde_json::Error, text: &str) -> SyntaxError {
     let is_any = |words: &[&str]| words.iter().any(|word| rest.starts_with(word));
     let kind = match message {
         _ if is_any(&["Infinity", "NaN"]) => "number out of range",
+        _ if first.starts_with("#!") => "script",
         _ if rest.starts_with('#') => "hash",
         "expected value" | "key must be a string" if rest.starts_with('\'') => "single quotes",
         "expected value" | "key must be a string" if is_any(&["“", "”", "‘", "’", "„"]) => "curly quotes",

@@ -14,7 +14,7 @@ use crate::command::python::Presence;
 use crate::command::target::Target;
 use crate::command::trainer;
 use crate::ranks::topology::Topology;
-use crate::report::fix::{Fix, give, give_as, meant, rename_option, run, say, unset_variable};
+use crate::report::fix::{give, give_as, rename_option, run, say, unset_variable};
 use crate::report::{Place, Rule, Severity, When, nearest, reading};
 
 pub(super) const RULES: &[Check] = &[
@@ -27,7 +27,8 @@ pub(super) const RULES: &[Check] = &[
         if is_missing(&path) {
             // If the ranks exist already, Python reports it at once.
             let severity = Severity::error_if(!subject.topology.is_some_and(Topology::ranks_exist));
-            found.at([Place::from(&path)], format!("`{word}` does not exist"), advice(&path)).severity = severity;
+            found.at([Place::from(&path)], format!("`{word}` does not exist"), reading::path_advice(&path)).severity =
+                severity;
         } else if path.is_dir() && !["py", "pyc"].iter().any(|end| path.join("__main__").with_extension(end).is_file())
         {
             let what = format!("`{word}` is a folder without `__main__.py`, which Python cannot run");
@@ -68,7 +69,7 @@ pub(super) const RULES: &[Check] = &[
             let place = in_file.unwrap_or_else(|| Place::option(&option, &value));
             let (what, fix) = match expanded {
                 Some(expanded) => (format!("the `~` in `{value}` is not expanded"), give(option, expanded.display())),
-                None => (format!("`{value}` does not exist"), advice(&path)),
+                None => (format!("`{value}` does not exist"), reading::path_advice(&path)),
             };
             let doubt = if certain { "" } else { ": the run fails if the script reads it" };
             found.at([place], what + doubt, fix).severity = Severity::error_if(certain);
@@ -101,23 +102,6 @@ pub(super) const RULES: &[Check] = &[
     }),
 ];
 
-/// A similar name in the same folder, or the part of the path that exists.
-fn advice(path: &Path) -> Fix {
-    let there = path.ancestors().skip(1).find(|folder| folder.exists()).unwrap_or(Path::new("/"));
-    let wanted = path.strip_prefix(there).ok().and_then(|rest| rest.iter().next()?.to_str()).unwrap_or_default();
-    match nearest_in(there, wanted, |_| true) {
-        Some(near) => meant(there.join(near).display()),
-        None => say(format!("check the path: there is no `{wanted}` in {}", there.display())),
-    }
-}
-
-fn nearest_in(folder: &Path, wanted: &str, is_it: fn(&Path) -> bool) -> Option<String> {
-    // A folder may have millions of files.
-    let entries = std::fs::read_dir(folder).ok()?.flatten().take(10_000).filter(|entry| is_it(&entry.path()));
-    let names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
-    nearest(wanted, names.iter().map(String::as_str)).map(str::to_string)
-}
-
 fn model_unreadable(subject: &Subject, found: &mut Findings) {
     const NAME_FOLDER: &str = "name the folder that has the model's config.json";
     let model = subject.job.args.text(subject.job.trainer.model.argument).filter(|_| subject.runs_here());
@@ -131,7 +115,7 @@ fn model_unreadable(subject: &Subject, found: &mut Findings) {
             found.at([Place::from(&model)], what, NAME_FOLDER).severity = severity;
         } else if !value.contains(['/', '$'])
             && !path.exists()
-            && let Some(near) = nearest_in(&subject.host.cwd, value, Path::is_dir)
+            && let Some(near) = reading::nearest_in(&subject.host.cwd, value, Path::is_dir)
         {
             let what = format!("there is no folder `{value}`, so the trainer looks for this model on the hub");
             let fix = give_as(&model.from, &near).meaning(near);
@@ -275,7 +259,7 @@ fn dataset_files(subject: &Subject, found: &mut Findings) {
 fn report_missing(name: &str, path: &Path, place: Place, found: &mut Findings) {
     if !name.contains('/') && is_called(path, ENDINGS) && is_missing(path) {
         let what = format!("there is no file `{name}` here, so the trainer looks for it on the hub");
-        found.at([place], what, "check the path").severity = Severity::Warning;
+        found.at([place], what, reading::path_advice(path)).severity = Severity::Warning;
     }
 }
 

@@ -47,9 +47,14 @@ pub(super) const RULES: &[Check] = &[
         if missing.peek().is_none() {
             return;
         }
-        let Some(Reading { parser, .. }) = reading(subject) else { return };
+        let Some(Reading { parser, words, closed, .. }) = reading(subject) else { return };
         let versions = parser.versions(subject.job.python.as_ref());
-        let is_left_out = |name: &str| parser.is_left_out(name, subject.job.args.words());
+        // A misspelt option, and a run file given as one, are errors already.
+        let rejected = parser.rejected(&words, &versions);
+        let near = |it: &Rejected| suggestion(it.option.trim_start_matches('-'), &parser, &versions);
+        let is_it = |it: &Rejected, name: &str| it.option == "--config" || near(it).is_some_and(|near| near == name);
+        let is_given = |name: &str| closed && rejected.iter().any(|it| is_it(it, name));
+        let is_left_out = |name: &str| !is_given(name) && parser.is_left_out(name, subject.job.args.words());
         for refusal in missing.filter(|refusal| versions.certain() && refusal.holds(subject, is_left_out)) {
             let name = refusal.needed().unwrap_or_default();
             let name = if parser.mapping { name.to_string() } else { format!("--{name}") };
@@ -180,14 +185,14 @@ fn report_rejection(
         // The words reach the trainer unchanged, and it decides.
         Rejection::Leftover(words) => {
             let (word, whole) = (&words[1], words.join(" "));
-            let what = format!("the trainer refuses `{word}`: `{option}` takes one value");
+            let what = format!("the trainer may refuse `{word}`: `{option}` takes one value");
             let (name, value) = word.split_once('=').unwrap_or((word, ""));
             let (place, fix) = if reading.parser.has(name, versions) {
                 (Place::from(word), rename_option(word, format!("--{name} {value}").trim_end()))
             } else if value.is_empty() {
                 (Place::option(option, &whole), give(option, &whole))
             } else {
-                (Place::from(word), drop_word(word))
+                (Place::from(word), drop_word(word).remark("a variable goes before zlaunch"))
             };
             (Problem::error(Rule::Argument, what).at(place).fix(fix), false)
         }
@@ -230,7 +235,9 @@ fn unknown_option(
     }
     let meant = suggestion.map(|near| if parser.mapping { near } else { format!("--{near}") });
     let mut problem = report::trainer_has_no_option(&versions.first(), shown, meant.as_deref());
-    if parser.mapping {
+    if is_recorded && !reading.closed {
+        problem.what += ", and ignores it";
+    } else if parser.mapping {
         problem.what = format!("{} has no argument `{shown}`", versions.first());
     } else if !is_recorded {
         let script = base_name(subject.job.target.word());

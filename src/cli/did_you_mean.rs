@@ -13,7 +13,6 @@ use crate::command::prefix::Prefix;
 use crate::command::trainer;
 use crate::config::template::Search;
 use crate::fit::cards;
-use crate::host::names_in;
 use crate::report::fix::{Fix, Fixes, run};
 use crate::report::{self, Problem, Rule, reading};
 use crate::request::understood::trains;
@@ -72,8 +71,8 @@ pub(crate) fn did_you_mean(reader: &Reader, command: &[OsString]) -> Option<Prob
     let near = report::nearest(word, tools.names()).filter(|near| !is_slip(near));
     let near = near.filter(|_| mode.is_empty() && options.is_empty());
     let is_json = |word: &OsString| Path::new(word).extension().is_some_and(|ending| ending == "json");
-    let configs: Vec<String> = names_in(&host.cwd).filter(|name| mode == "check" && is_json(&name.into())).collect();
-    let config = report::nearest(word, configs.iter().map(String::as_str)).filter(|_| word.contains('.'));
+    let config = reading::nearest_in(&host.cwd, word, |path| path.extension().is_some_and(|ending| ending == "json"));
+    let config = config.filter(|_| mode == "check" && word.contains('.'));
     let [console, usual] = trainer::EXAMPLE;
     let owner = trainer::training_commands().find(|(_, commands)| commands.contains(&word));
     let of_trainer: Vec<&str> = owner.map(|(console, _)| vec![console, word]).unwrap_or_default();
@@ -98,6 +97,9 @@ pub(crate) fn did_you_mean(reader: &Reader, command: &[OsString]) -> Option<Prob
             return Some(report::meant(word, "a config in YAML, and DeepSpeed reads JSON", &convert));
         }
         Some("yaml" | "yml") => ("a run file, which goes after the trainer", mode, &[], &runs),
+        Some("sbatch" | "slurm") if path.is_file() => {
+            return Some(report::meant(word, "a job script: zlaunch goes inside it", &format!("sbatch {word}")));
+        }
         Some("sh") if path.is_file() => ("a script that cannot be executed", mode, &[], &["bash", word]),
         _ if word == "version" && alone => ("an option", "", &["--version"], &[]),
         _ if word.split_once('=').is_some_and(|(name, _)| vars::is_name(name) || repeated == "--set") && is_split => {
@@ -112,7 +114,9 @@ pub(crate) fn did_you_mean(reader: &Reader, command: &[OsString]) -> Option<Prob
         _ if is_needless && !is_program => ("not a sub-command: without one, zlaunch launches", mode, &[], &[]),
         _ if !of_trainer.is_empty() => ("a sub-command of a trainer, not a command", mode, &[], &of_trainer),
         _ if near.is_some() && !is_program => ("not a sub-command", near.unwrap_or_default(), &[], &[]),
-        _ if config.is_some() => ("not a file", mode, &[], &[config.unwrap_or_default()]),
+        _ if word.starts_with('-') => ("an option, which goes before the `--`", mode, &[word], &[]),
+        _ if command.iter().skip(1).any(|word| word == "--") => ("neither an option nor a command", mode, &[], &[]),
+        _ if config.is_some() => ("not a file", mode, &[], &[config.as_deref().unwrap_or_default()]),
         _ => return not_a_command(word, is_program, &line(&[options, &["--".into()], command].concat())),
     };
     let behind: Vec<OsString> = program.iter().map(OsString::from).chain(rest.iter().cloned()).collect();

@@ -46,8 +46,10 @@ pub(crate) fn finish(
     mut reader: Reader,
     run: impl FnOnce(Launch, &Host) -> Result<u8, Vec<Problem>> + 'static,
 ) -> Requested {
-    let other = did_you_mean(&reader, &launch.command);
-    let has_meaning = other.is_none() && !launch.command.is_empty();
+    // `--set KEY VALUE -- COMMAND`: the value is no command.
+    let is_stray = !reader.problems.is_empty() && launch.command.iter().skip(1).any(|word| word == "--");
+    let other = did_you_mean(&reader, &launch.command).filter(|_| !is_stray);
+    let has_meaning = other.is_none() && !launch.command.is_empty() && !is_stray;
     reader.problems.extend(other);
     let launch = Box::new(launch);
     if reader.problems.is_empty() {

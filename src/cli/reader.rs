@@ -187,8 +187,8 @@ impl Reader<'_> {
         for folder in folders.iter().filter(|folder| !self.host.absolute(&folder.value).is_dir()) {
             let given = folder.clone().map(|path| path.display().to_string());
             let what = format!("there is no folder `{}` with templates", given.value);
-            let help = "check the path (it is relative to the current folder)";
-            self.problems.push(Problem::error(Rule::Template, what).at(&given).fix(help));
+            let fix = report::reading::path_advice(&self.host.absolute(&folder.value));
+            self.problems.push(Problem::error(Rule::Template, what).at(&given).fix(fix));
         }
         self.warnings.extend(Search::missing_site(self.host));
         Search::new(folders.into_iter().map(|folder| folder.value).collect(), self.host)

@@ -77,7 +77,7 @@ pub(crate) fn memory(read: fn(&str) -> Option<u64>, example: &'static str) -> im
 pub(crate) fn parameters(given: &Given) -> Result<u64, Problem> {
     let is_bare = |text: &str| text.trim().parse::<f64>().is_ok_and(|number| number < 1e4);
     let refuse = |text: &Sourced<String>| {
-        if is_bare(&text.value) { report::count_without_unit(text) } else { report::is_not("a size", text, "8B") }
+        if is_bare(&text.value) { report::without_unit(text, "B") } else { report::is_not("a size", text, "8B") }
     };
     parse(given, |text| parse_count(text).filter(|_| !is_bare(text)), refuse)
 }
@@ -111,7 +111,8 @@ pub(crate) fn one_of<T>(known: Words<T>) -> impl Fn(&Given) -> Result<T, Problem
 
 /// `explain` knows more rules: those that no option silences.
 pub(super) fn allowed(given: &Given) -> Result<Rule, Problem> {
-    let is_it = |rule: &Rule| given.value == rule.name() && !check::allowable().contains(rule);
+    let near = given.value.to_str().and_then(|word| report::nearest(word, Rule::all().map(Rule::name)));
+    let is_it = |rule: &Rule| near == Some(rule.name()) && !check::allowable().contains(rule);
     let Some(rule) = Rule::all().find(is_it) else { return one_of(RULES)(given) };
     let place = Place::option(given.from.to_string(), rule.name());
     let what = format!("`{rule}` stops a launch: `--allow` cannot silence it");

@@ -166,8 +166,9 @@ pub(crate) fn not_found(word: &OsStr, host: &Host) -> Problem {
     let activate = format!("activate the environment that has `{name}`");
     // The program of a trainer or a launcher that a misspelt name is close to.
     let consoles = ALL.iter().flat_map(|trainer| trainer.launch.consoles).copied();
-    let known = consoles.chain(["torchrun", "deepspeed", "accelerate", "python"]);
-    let help = match (report::nearest(&name, known).filter(|near| *near != name), package) {
+    let python3 = host.find_program("python3".as_ref()).map(|_| "python3");
+    let known = consoles.chain(["torchrun", "deepspeed", "accelerate", "python"]).chain(python3);
+    let help = match (report::nearest(&name, known.filter(|known| *known != name)), package) {
         (Some(near), _) => meant(near).into(),
         (None, Some(package)) => Fixes::from(activate).or(run(format!("pip install {package}"))),
         (None, None) => Fixes::from(activate),

@@ -13,7 +13,7 @@ use crate::base::json;
 use crate::base::python_value::number;
 use crate::base::source::{Source, TrainerDefault};
 use crate::command::job::Trainer;
-use crate::report::fix::{Fixes, give, set, set_json, unset};
+use crate::report::fix::{Fix, Fixes, give, set, set_json, unset};
 use crate::report::{Place, Problem, Rule, Severity, When};
 
 pub(crate) use context::{FillContext, hidden_size};
@@ -73,17 +73,16 @@ pub(crate) fn resolve(context: &FillContext, place: impl Fn(&str) -> Place) -> (
     let by_nobody_else = fills_alone(trainer);
     if by_nobody_else {
         let Resolved { left, config, .. } = &mut resolved;
-        left.retain_mut(|open| {
-            let kept = take_out(config, open, trainer);
-            if !kept {
-                let LeftAuto { key, why } = &*open;
-                let what = format!("`{key}` is \"auto\", which plain DeepSpeed does not fill in: {why}");
-                let example = RULES.iter().find(|rule| rule.key == key).and_then(|rule| rule.plain).unwrap_or("VALUE");
-                let found = Problem::error(Rule::Auto, what).at(place(key)).fix(set(key, example));
-                problems.push(found.when(noticed(key, context)));
-            }
-            kept
-        });
+        let open: Vec<LeftAuto> = left.extract_if(.., |open| !take_out(config, open, trainer)).collect();
+        let plain = |key: &str| RULES.iter().find(|rule| rule.key == key).and_then(|rule| rule.plain);
+        let sets = open.iter().map(|LeftAuto { key, .. }| set(key, plain(key).unwrap_or("VALUE")));
+        // One fix for all of them, with the first.
+        let mut all = sets.clone().reduce(Fix::and);
+        for (LeftAuto { key, why }, fix) in open.iter().zip(sets) {
+            let what = format!("`{key}` is \"auto\", which plain DeepSpeed does not fill in: {why}");
+            let found = Problem::error(Rule::Auto, what).at(place(key)).fix(all.take().unwrap_or(fix));
+            problems.push(found.when(noticed(key, context)));
+        }
     }
     for key in json::leaves(&resolved.config, is_auto) {
         let in_table = RULES.iter().any(|rule| rule.key == key);
@@ -152,53 +151,50 @@ impl Resolved {
 }
 
 fn mismatch(rule: &AutoRule, value: &Value, place: Place, computed: &FilledValue) -> Problem {
+    use Severity::{Error, Warning};
     let AutoRule { key, doc, .. } = rule;
     let FilledValue { value: wanted, from, .. } = computed;
     let defaults: Vec<&TrainerDefault> = computed.arguments.iter().filter_map(Source::trainer_default).collect();
     let typed = as_typed(value, &place);
-    let differs = format!("`{key}` is {typed} in the config, but the trainer");
-    let names: Vec<String> = defaults.iter().map(|default| format!("--{}", default.argument)).collect();
-    let not_given = format!("{} {} not set", names.join(" and "), if names.len() == 1 { "is" } else { "are" });
-    let found =
-        match (computed.arguments.iter().find_map(Source::doubt), defaults.iter().find_map(|default| default.unless)) {
-            (Some(doubt), _) => {
-                let unless = format!("unless the script changes that ({doubt})");
-                Problem::warning(Rule::DoubtfulMismatch, format!("{differs} computes {wanted} from {doc}, {unless}"))
-            }
-            _ if defaults.is_empty() => {
-                Problem::error(Rule::Mismatch, format!("{differs} computes {wanted} from {doc}"))
-            }
-            (_, None) => Problem::error(Rule::Mismatch, format!("{differs} defaults to {wanted} ({not_given})")),
-            (_, Some(unless)) => {
-                let what = format!("{differs} defaults to {wanted} unless {unless} ({not_given})");
-                Problem::warning(Rule::DefaultMismatch, what)
-            }
-        };
-    let argument = match &computed.arguments[..] {
-        [one] => Place::from(one),
-        _ => Place::from(from),
+    let differs = format!("`{key}` is {typed} in the config, but");
+    let (argument, computes) = match &computed.arguments[..] {
+        [one] => (Place::from(one), format!("`{one}` makes it {wanted}")),
+        _ => (Place::from(from), format!("the trainer computes {wanted} from {doc}")),
     };
-    found.at(place).at(argument).fix(mismatch_fixes(key, value, &typed, wanted, &defaults))
+    let names: Vec<String> = defaults.iter().map(|default| format!("--{}", default.argument)).collect();
+    let not_set = format!("{} {} not set", names.join(" and "), if names.len() == 1 { "is" } else { "are" });
+    let by_default = format!("the trainer defaults to {wanted}");
+    let doubt = computed.arguments.iter().find_map(Source::doubt);
+    let (severity, rule, what) = match (doubt, defaults.iter().find_map(|default| default.unless)) {
+        (Some(doubt), _) => {
+            (Warning, Rule::DoubtfulMismatch, format!("{computes} unless the script changes it ({doubt})"))
+        }
+        _ if defaults.is_empty() => (Error, Rule::Mismatch, computes),
+        (_, None) => (Error, Rule::Mismatch, format!("{by_default} ({not_set})")),
+        (_, Some(unless)) => (Warning, Rule::DefaultMismatch, format!("{by_default} unless {unless} ({not_set})")),
+    };
+    let found = Problem { severity, ..Problem::error(rule, format!("{differs} {what}")) };
+    found.at(place).at(argument).fix(mismatch_fixes(key, value, &typed, computed))
 }
 
-fn mismatch_fixes(key: &str, value: &Value, typed: &str, wanted: &Value, defaults: &[&TrainerDefault]) -> Fixes {
-    let text = value.as_str().and_then(|text| serde_json::from_str::<Value>(text.trim()).ok());
-    let unquoted = text.filter(Value::is_number);
-    if let Some(number) = unquoted.as_ref().filter(|number| *number == wanted) {
-        return set_json(key, number).remark("write numbers without quotes").safe().or(set(key, "auto"));
+fn mismatch_fixes(key: &str, value: &Value, typed: &str, computed: &FilledValue) -> Fixes {
+    let text = value.as_str().and_then(|text| serde_json::from_str::<Value>(&text.trim().to_lowercase()).ok());
+    let unquoted = text.filter(|value| value.is_number() || value.is_boolean());
+    if let Some(plain) = unquoted.as_ref().filter(|plain| **plain == computed.value) {
+        return set_json(key, plain).remark(format!("{typed} is a string")).safe().or(set(key, "auto"));
     }
     let is_taken = unquoted.is_some() || !value.is_array() && !value.is_string();
-    let other = match defaults {
+    let argument = match &computed.arguments[..] {
         // A product or a list has other parts too.
-        [TrainerDefault { argument, unless: None, .. }] if key != "train_batch_size" && is_taken => {
-            let argument = give(format!("--{argument}"), typed.trim_matches('"'));
-            match &unquoted {
-                Some(number) => set_json(key, number).and(argument).remark("the second for the trainer"),
-                None => argument.remark("for the trainer"),
-            }
-            .into()
-        }
-        _ => Fixes::from("make the two equal"),
+        _ if key == "train_batch_size" || !is_taken => None,
+        [Source::TrainerDefault(default)] if default.unless.is_none() => Some(format!("--{}", default.argument)),
+        [Source::Argument(name)] if name.starts_with("--") && !name.contains(' ') => Some(name.clone()),
+        _ => None,
+    };
+    let other = match (argument.map(|argument| give(argument, typed.trim_matches('"'))), &unquoted) {
+        (Some(argument), Some(number)) => set_json(key, number).and(argument).remark("the second for the trainer"),
+        (Some(argument), None) => argument.remark("for the trainer"),
+        (None, _) => set_json(key, &computed.value),
     };
     set(key, "auto").or(other)
 }

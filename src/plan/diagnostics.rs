@@ -67,6 +67,9 @@ impl Diagnostics {
     /// The warnings of a plan, or everything that is wrong.
     pub(super) fn verdict(self, launch: &Launch) -> Result<Vec<Problem>, Vec<Problem>> {
         let Diagnostics { mut errors, mut warnings, .. } = self;
+        // Whatever else is wrong with the ranks is why nobody knows their number.
+        let of_ranks = errors.iter().filter(|error| error.rule == Rule::Ranks).count();
+        errors.retain(|error| !(error.asks_for_gpu_count && of_ranks > 1));
         warnings.retain(|problem| !launch.allow.contains(&problem.rule));
         for problem in &mut warnings {
             problem.be_strict(launch.strict);

@@ -87,6 +87,7 @@ impl<'a> Wanted<'a> {
             Wanted::Number if is_any(&["learning_rate", "lr", "eps"]) => "1e-5",
             Wanted::Number => "1.0",
             Wanted::OneOf([first, ..]) => first,
+            Wanted::Text if option == "--deepspeed" => "zero2",
             Wanted::Text | Wanted::Mapping | Wanted::OneOf([]) => "VALUE",
         }
     }
@@ -110,7 +111,7 @@ pub(crate) fn argument_without_value(option: &str, wanted: Wanted) -> Problem {
         Wanted::Int | Wanted::Number => fix.see(format!("{option}=VALUE for a value that starts with `-`")),
         _ => fix.into(),
     };
-    Problem::error(Rule::Argument, format!("the trainer refuses `{option}` without a value: it expects {wanted}"))
+    Problem::error(Rule::Argument, format!("the trainer refuses `{option}` alone: it expects {wanted}"))
         .at(Place::option(option, ""))
         .fix(fixes)
 }

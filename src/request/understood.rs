@@ -398,8 +398,10 @@ impl<'a> UnderstoodLaunch<'a> {
         // The words that Python runs are one program.
         let program = if is_python(&command[0]) { of_python(&command[1..]).map_or(0, |(_, used)| used) } else { 0 };
         if let Some(at) = (program + 1..command.len()).find(starts) {
-            let words = [&command[..at], &launch.words_with(&[], &command[at..])].concat();
-            return run(shell::text(&words)).lead("if it starts a training run, put zlaunch after it:");
+            let options = command[1..at].strip_suffix(&["--".into()]).unwrap_or(&command[1..at]);
+            let (before, more) = if base_name(&command[0]) == "zlaunch" { (0, options) } else { (at, &[][..]) };
+            let words = [&command[..before], &launch.words_with(more, &command[at..])].concat();
+            return run(shell::text(&words)).lead("if it starts a training run, write:");
         }
         // The sub-command that trains.
         let needed = match base_name(&command[0]) {

@@ -19,7 +19,7 @@ use crate::command::front_end::ArgumentParser;
 use crate::command::job::Job;
 use crate::command::parser;
 use crate::command::python::Python;
-use crate::config::template::Search;
+use crate::config::template::{self, Search};
 use crate::exec;
 use crate::host::{Host, terminal};
 use crate::plan::{Plan, checked_files, refused_json};
@@ -85,24 +85,32 @@ pub(super) fn check_launch(launch: &Launch, host: &Host) -> Result<u8, Vec<Probl
         return out_bytes(&json).map(|_| status);
     }
     let (plan, job) = Plan::with_job(launch, host);
-    let rests_on = rests_on(launch, plan.as_ref().ok(), &job, &secrets);
-    show_checked(plan.map_or_else(|problems| problems, |plan| plan.all_diagnostics()), &rests_on, launch, &secrets)
+    let rests_on = rests_on(launch, plan.as_ref().ok(), &job, host);
+    let problems = plan.map_or_else(|problems| problems, |plan| plan.all_diagnostics());
+    let mut rehearsal = launch.words_with(&[], &launch.command);
+    rehearsal[1] = "rehearse".into();
+    let rehearsal = shell::text(&secrets.hide_in_words(rehearsal.iter().map(OsString::as_os_str)));
+    let further = format!("{rests_on}; a rehearsal goes further: {rehearsal}");
+    let is_enough = verdict(&problems) != 0 || job.trainer.is_passthrough();
+    show_checked(problems, if is_enough { &rests_on } else { &further }, launch, &secrets)
 }
 
 /// What the answer rests on, and what nobody looked at.
-fn rests_on(launch: &Launch, plan: Option<&Plan>, job: &Job, secrets: &Secrets) -> String {
+fn rests_on(launch: &Launch, plan: Option<&Plan>, job: &Job, host: &Host) -> String {
     if job.trainer.is_passthrough() {
         return format!("checked: whether `{}` can be started; not checked: what it does", job.target.name());
     }
     let (mut checked, mut unchecked) = (Vec::new(), vec!["the dataset", "the weights"]);
-    if launch.deepspeed.is_some() || plan.is_some_and(|plan| plan.config.is_some()) {
+    let is_found = |spec| template::resolve(spec, &launch.search, host).is_ok();
+    let has_config = || plan.is_some_and(|plan| plan.config.is_some());
+    if launch.deepspeed.as_ref().map_or_else(has_config, is_found) {
         checked.push(format!("the config against {}", deepspeed_in_words(job.python.as_ref())));
     }
     let by_script = || job.flow().is_some_and(|flow| flow.parser().is_some());
     let is_read = matches!(job.trainer.arguments.parser, ArgumentParser::Recorded { .. }) || by_script();
     match job.trainer.distribution.filter(|_| is_read) {
         Some(package) => {
-            let version = job.version_text().unwrap_or_else(|| "of any version".to_string());
+            let version = job.version_text().unwrap_or_else(|| "(all known versions)".to_string());
             let stand_in = parser::stand_in(package, &version).filter(|_| job.version().is_some());
             let how = stand_in.map(|how| format!(" ({how})")).unwrap_or_default();
             checked.push(format!("the arguments against {package} {version}{how}"));
@@ -112,11 +120,7 @@ fn rests_on(launch: &Launch, plan: Option<&Plan>, job: &Job, secrets: &Secrets) 
     let is_here = |plan: &Plan| !matches!(plan.launcher, Launcher::Srun | Launcher::Prefix(_));
     checked.extend(plan.is_none_or(is_here).then(|| "this machine".to_string()));
     unchecked.extend(job.source.is_some().then_some("the script's own code"));
-    let mut rehearsal = launch.words_with(&[], &launch.command);
-    rehearsal[1] = "rehearse".into();
-    let rehearsal = shell::text(&secrets.hide_in_words(rehearsal.iter().map(OsString::as_os_str)));
-    let (checked, unchecked) = (checked.join(", "), unchecked.join(", "));
-    format!("checked: {checked}; not checked: {unchecked}; a rehearsal goes further: {rehearsal}")
+    format!("checked: {}; not checked: {}", checked.join(", "), unchecked.join(", "))
 }
 
 /// The exit status and the plan, or what refuses it.

@@ -67,4 +67,5 @@ fn doctor(launch: &Launch, timeout: Duration, answers: bool, host: &Host) -> Res
         Some(Format::Json) => escape_controls(&format!("{:#}\n", report.json())),
         _ => page::coloured(&report.text(terminal::width())),
     })
+    .map(|_| u8::from(report.rows().any(|row| row.mark() == "bad")))
 }

@@ -53,27 +53,28 @@ impl Tool for ExplainArgs {
     }
 }
 
-/// Exit status 1: there is no error in the log that zlaunch knows.
+/// Exit status 1: there is no error in the log, or only one that zlaunch does not know.
 fn run(words: &[String], launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     let (word, search, language, secrets) = (words.join(" "), &launch.search, Language::of(host)?, Secrets::of(host));
     let files: Vec<PathBuf> = words.iter().map(|word| host.absolute(Path::new(word))).collect();
     // Without a word, a pipe or a file is read, but not /dev/null.
     let has_input = || fs::metadata("/dev/stdin").is_ok_and(|input| !input.file_type().is_char_device());
+    let is_log = |it: &Path| it.extension().is_some_and(|end| ["log", "txt", "out", "err"].iter().any(|it| end == *it));
     let mut log = Log::default();
     let read = match explain(&word, search, host) {
         _ if word == "-" || word.is_empty() && has_input() => log.read("-", io::stdin().lock()),
         _ if word.is_empty() => return out(&subjects(search)),
         Ok(text) => return show(&text),
-        Err(_) if files.iter().all(|file| file.is_file()) => {
+        Err(_) if files.iter().all(|file| file.is_file() || is_log(file)) => {
             let mut files = words.iter().zip(&files);
             files.try_for_each(|(name, file)| log.read(name, BufReader::new(fs::File::open(file)?)))
         }
         Err(unknown) => match log.read("message", word.as_bytes()) {
-            Ok(()) if log.found.is_empty() => return Err(unknown.into()),
+            Ok(()) if log.found.iter().all(|found| found.entry.field("unlike").is_some()) => return Err(unknown.into()),
             read => read,
         },
     };
-    read.map_err(|why| reading::unreadable_file(Path::new(&word), &why))?;
+    read.map_err(|why| reading::unreadable_file(&host.absolute(Path::new(&word)), &why))?;
     let [first, others @ ..] = &log.found[..] else {
         err("there is no error that zlaunch knows\n");
         return Ok(1);
@@ -88,7 +89,8 @@ fn run(words: &[String], launch: &Launch, host: &Host) -> Result<u8, Vec<Problem
     let page = meant.find(|it| matches!(it.topic, Topic::Rule | Topic::Failure));
     let page = page.map(|it| it.found(first, &log, &plan.unwrap_or_default(), &secrets, language));
     let also = others.iter().map(|found| format!("also in the log: {} ({})\n", found.entry.name(), found.place));
-    show(&page.iter().map(|page| page.render(language, width())).chain(also.take(MOST_IN_FULL)).collect::<String>())
+    show(&page.iter().map(|page| page.render(language, width())).chain(also.take(MOST_IN_FULL)).collect::<String>())?;
+    Ok(u8::from(first.entry.field("unlike").is_some()))
 }
 
 fn width() -> usize {

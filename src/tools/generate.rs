@@ -74,7 +74,6 @@ impl Tool for GenerateArgs {
 fn contradictions(request: &GenerateRequest, bf16: bool) -> Vec<Problem> {
     const EACH: &str = "--tiers: each of the three has its own";
     let (tiers, from) = (request.tiers, request.from.is_some());
-    let shaped = request.stage.is_some() || request.offload;
     let mut problems = Vec::new();
     if tiers && request.out.is_none() {
         let problem = Problem::error(Rule::Usage, "`--tiers` writes three files and needs a folder for them");
@@ -86,8 +85,10 @@ fn contradictions(request: &GenerateRequest, bf16: bool) -> Vec<Problem> {
     }
     for (is_wrong, one, two, help) in [
         (bf16 && request.fp16, "--bf16", "--fp16", "--bf16"),
-        (shaped && from, "--from", "--stage, --offload", "--from zero3_offload"),
-        (shaped && tiers, "--tiers", "--stage, --offload", EACH),
+        (request.stage.is_some() && from, "--from", "--stage", "drop --stage: the template has one"),
+        (request.offload && from, "--from", "--offload", "--from zero3_offload"),
+        (request.stage.is_some() && tiers, "--tiers", "--stage", EACH),
+        (request.offload && tiers, "--tiers", "--offload", EACH),
         (tiers && from, "--tiers", "--from", EACH),
     ] {
         problems.extend(is_wrong.then(|| report::contradicting_options(one, two, help)));

@@ -76,7 +76,7 @@ fn every_rule_that_can_be_silenced_says_how() {
 #[test]
 fn every_entry_is_well_formed() {
     const FIELDS: &str = "type default since stages en zh auto.zh zlaunch.zh advice advice.zh careful careful.zh example \
-        find traceback above follows missing here log source";
+        find unlike traceback above below follows missing here log source";
     let mut names = BTreeSet::new();
     for entry in entries() {
         let field = |line: &str| line.split_once(": ").map(|(field, _)| field.to_string());
@@ -215,7 +215,7 @@ fn found(text: &str) -> Log {
 /// found where nothing is wrong.
 #[test]
 fn every_error_is_found_in_a_log_of_eight_ranks() {
-    const FIELDS: &str = "find traceback above follows missing en advice here log source";
+    const FIELDS: &str = "find unlike traceback above below follows missing en advice here log source";
     assert!(found(&eight_ranks(|_| String::new())).found.is_empty());
     let rules: BTreeSet<&str> = rules().map(|(name, _)| name).collect();
     let (mut count, mut names) = (0, BTreeSet::new());
@@ -245,7 +245,7 @@ fn every_error_is_found_in_a_log_of_eight_ranks() {
         assert_eq!(log.found.iter().map(|found| found.entry.name()).collect::<Vec<_>>(), [name], "{line}");
         assert_eq!((log.found[0].ranks.len(), log.ranks), (8, 8), "{name}");
         assert!(
-            log.found[0].lines.iter().any(|line| said.starts_with(line.as_str())),
+            log.found[0].lines.iter().any(|line| said.contains(line.trim_end_matches('…'))),
             "{name}: {:?}",
             log.found[0].lines
         );
@@ -265,6 +265,57 @@ fn a_cause_comes_before_what_follows_from_it() {
     });
     let names: Vec<&str> = found(&log).found.iter().map(|found| found.entry.name()).collect();
     assert_eq!(names, ["out of GPU memory", "NCCL timed out"]);
+}
+
+/// The line that ended the run, where no row knows it: the last exception, not what a launcher says of it, and after what
+/// followed on the other ranks.
+#[test]
+fn an_unknown_error_is_shown_where_no_cause_is_known() {
+    let traceback = "Traceback (most recent call last):\n  File \"train.py\", line 7, in main\n";
+    let chain = format!("{traceback}KeyError: 'x'\n\nDuring handling of the above exception:\n{traceback}");
+    let ours = "my.package.OurError: no such thing";
+    let by_launcher = "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n";
+    let rank5 = |rank: u32, other: &str| {
+        let text = if rank == 5 { format!("{chain}{ours}\n") } else { other.to_string() };
+        text.lines().map(|line| format!("[rank{rank}]: {line}\n")).collect::<String>()
+    };
+    let names = |log: &Log| log.found.iter().map(|found| found.entry.name()).collect::<Vec<_>>();
+    let alone = found(&(eight_ranks(|rank| rank5(rank, "")) + by_launcher));
+    assert_eq!(
+        (names(&alone), &alone.found[0].lines[..]),
+        (vec!["an error without an explanation"], &[ours.to_string()][..])
+    );
+    assert!(alone.found[0].entry.field("unlike").is_some() && alone.found[0].ranks == BTreeSet::from([5]));
+    let timeout = "[Rank 2] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7)";
+    assert_eq!(
+        names(&found(&eight_ranks(|rank| rank5(rank, timeout)))),
+        ["NCCL timed out", "an error without an explanation"]
+    );
+    let memory = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.";
+    assert_eq!(names(&found(&eight_ranks(|rank| rank5(rank, memory))))[0], "out of GPU memory");
+    for (line, is_error) in [
+        ("train.py: error: unrecognized arguments: --lr", true),
+        ("3: AssertionError", true),
+        ("KeyboardInterrupt", true),
+        ("WARNING: ValueError: was caught", false),
+        ("UserWarning: Error: is not one", false),
+        ("srun: error: node1: task 0: Exited with exit code 1", false),
+        ("subprocess.CalledProcessError: Command '['python']' returned non-zero exit status 1.", false),
+        ("0 errors: all is well", false),
+    ] {
+        assert_eq!(!found(line).found.is_empty(), is_error, "{line}");
+    }
+}
+
+/// What NCCL says in the line below is shown, and leads to its own row where there is one.
+#[test]
+fn the_last_error_of_nccl_is_shown() {
+    let log =
+        |why: &str| found(&format!("ncclSystemError: System call (e.g. socket, malloc) or\nLast error:\n{why}\n"));
+    let other = log("Error in ibv_poll_cq()");
+    assert_eq!(other.found[0].lines[1..], ["Last error:", "Error in ibv_poll_cq()"]);
+    let route = log("socketStartConnect: Connect to 172.17.0.1<52822> failed : No route to host");
+    assert_eq!(route.found[0].entry.name(), "a network that NCCL cannot use");
 }
 
 /// A rank is known by torch's label, by that of torchrun or by that of `srun --label`.

@@ -11,7 +11,7 @@ use crate::base::layout::{self, Line, TextTable};
 use crate::base::source::{Source, Sourced};
 use crate::config::patch;
 use crate::host::{Host, terminal};
-use crate::report::fix::{Fixes, give, give_as};
+use crate::report::fix::{give, give_as};
 use crate::report::secrets::Secrets;
 use crate::report::{Place, Problem, Rule, did_you_mean, nearest, reading};
 
@@ -104,13 +104,11 @@ fn first_link(spec: &Sourced<String>, search: &Search, host: &Host) -> Result<(L
         let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
         let name = if search.find(stem, 0).is_some() { Some(stem) } else { alias(stem) };
         let help = match name {
-            Some(name) => give_as(&spec.from, name).remark("the template of that name; or check the path").into(),
+            Some(name) => give_as(&spec.from, name).remark("the template of that name; or check the path"),
             None if word.starts_with("~/") => {
-                give_as(&spec.from, word).remark("the shell expands `~` only at the start of a word").into()
+                give_as(&spec.from, word).remark("the shell expands `~` only at the start of a word")
             }
-            None => Fixes::from(
-                "check the path (it is relative to the current folder); `zlaunch templates` lists the templates",
-            ),
+            None => reading::path_advice(&path),
         };
         return Err(Problem::error(Rule::Template, format!("the config `{word}` does not exist")).at(spec).fix(help));
     }
@@ -126,6 +124,9 @@ fn first_link(spec: &Sourced<String>, search: &Search, host: &Host) -> Result<(L
                 .fix(give("--deepspeed", new));
             return Ok((Link { name: new.to_string(), origin, at: Some(at) }, vec![note]));
         }
+    }
+    if path.is_dir() {
+        return Err(Problem { what: format!("`{word}` is a folder, not a config"), ..search.unknown(spec) });
     }
     // The trainers accept any path, also one without a slash or an ending.
     if path.is_file() { Ok((Link::file(path, search), Vec::new())) } else { Err(search.unknown(spec)) }

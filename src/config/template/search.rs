@@ -179,8 +179,8 @@ impl Search {
         let name = spec.value.as_str();
         let lists = "`zlaunch templates` lists all of them";
         let refused = |what: String, fixes: Fixes| Problem::error(Rule::Template, what).at(spec).fix(fixes);
-        if name.is_empty() {
-            let what = "the name of the config is empty: is a shell variable not set?".to_string();
+        if name.is_empty() || name.starts_with('$') {
+            let what = format!("the name of the config is `{name}`: is a shell variable not set, or in single quotes?");
             return refused(what, give("--deepspeed", "zero3").see(lists));
         }
         let what = format!("no DeepSpeed template is named `{name}`");

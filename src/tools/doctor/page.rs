@@ -39,7 +39,7 @@ impl DoctorRow {
         DoctorRow { is_checked, problems: problem.into_iter().collect(), ..DoctorRow::fact(name, value) }
     }
 
-    fn mark(&self) -> &'static str {
+    pub(super) fn mark(&self) -> &'static str {
         match &self.problems[..] {
             [] if self.is_checked => "ok",
             [] => "",
@@ -55,7 +55,7 @@ impl<'h> DoctorReport<'h> {
         DoctorReport { home, secrets: Secrets::of(host), sections }
     }
 
-    fn rows(&self) -> impl Iterator<Item = &DoctorRow> {
+    pub(super) fn rows(&self) -> impl Iterator<Item = &DoctorRow> {
         self.sections.iter().flat_map(|(_, rows)| rows)
     }
 

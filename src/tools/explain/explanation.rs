@@ -85,7 +85,7 @@ impl Explanation {
         );
         row("advice", "建议", text("advice"));
         row("careful", "注意", text("careful"));
-        row("source", "出处", field("source"));
+        row("seen in", "出处", field("source").map(|source| source.trim_start_matches("recorded with ").to_string()));
         // `=VALUE` stands for the option that sets the key.
         let with_key = |text: String| if text.starts_with('=') { format!("--set {name}{text}") } else { text };
         row("example", "示例", field("example").map(with_key));
@@ -125,14 +125,15 @@ impl Explanation {
 
     /// Where it is in a log, which ranks did not come so far, and what to change in this launch.
     pub(super) fn found(self, found: &Found, log: &Log, plan: &Value, secrets: &Secrets, language: Language) -> Self {
-        let list = |ranks: &BTreeSet<u32>| ranks.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+        let numbers = |ranks: &BTreeSet<u32>| ranks.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+        let list = |all: &BTreeSet<u32>| format!("rank{} {}", if all.len() == 1 { "" } else { "s" }, numbers(all));
         let missing: BTreeSet<u32> = (0..log.ranks).filter(|rank| !found.ranks.contains(rank)).collect();
         let told = found.entry.field("missing").filter(|_| (1..found.ranks.len()).contains(&missing.len()));
-        let on = if found.ranks.is_empty() { String::new() } else { format!(", rank {}", list(&found.ranks)) };
+        let on = if found.ranks.is_empty() { String::new() } else { format!(", {}", list(&found.ranks)) };
         let lines = found.lines.iter().map(|line| (language.word("line", "报错行"), secrets.hide_in_text(line)));
         let mut rows: Vec<_> = lines.chain([(language.word("where", "位置"), found.place.clone() + &on)]).collect();
-        rows.extend(told.map(|it| (language.word("missing", "缺少"), format!("rank {}: {it}", list(&missing)))));
-        rows.extend(self.rows);
+        rows.extend(told.map(|it| (language.word("missing", "缺少"), format!("{}: {it}", list(&missing)))));
+        rows.extend(self.rows.into_iter().filter(|(label, _)| *label != language.word("silence", "忽略")));
         let here = found.entry.fields("here").filter_map(|here| advice(here, plan));
         rows.extend(here.map(|advice| (language.word("this launch", "本次启动"), advice)));
         Explanation { rows, ..self }

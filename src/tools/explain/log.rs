@@ -16,7 +16,7 @@ const SHOWN: usize = 400;
 
 #[derive(Default)]
 pub struct Log {
-    /// In the order of the log, but causes before what follows from them.
+    /// In the order of the log, but causes before what follows from them, and both before what is unknown.
     pub found: Vec<Found>,
     /// One more than the highest rank.
     pub ranks: u32,
@@ -38,7 +38,7 @@ impl Log {
             log.by_ref().take(CHUNK).read_to_end(&mut text)?;
             log.by_ref().take(CHUNK).read_until(b'\n', &mut text)?;
             if text.len() == start {
-                self.found.sort_by_key(|found| found.entry.field("follows").is_some());
+                self.found.sort_by_key(|found| ["unlike", "follows"].map(|field| found.entry.field(field).is_some()));
                 return Ok(());
             }
             self.search(&text, start, name, &mut number);
@@ -58,22 +58,29 @@ impl Log {
             self.ranks = self.ranks.max(rank.map_or(0, |rank| rank + 1));
             let of_rank = |line: &&[u8]| self::rank(line) == rank;
             let above = || lines(above).rev().skip(1).filter(of_rank);
-            // `find: A … B`: these parts of the line, in this order. `traceback: A | B`: the same rank's has one of these.
+            // `find: A … B`: these parts of the line, in this order. `traceback: A | B`: the same rank has one of these above it;
+            // `unlike: A | B`: the line has none.
             let after = |at: usize, part: &str| Some(at + memmem::find(&line[at..], part.as_bytes())? + part.len());
             let is_said = |find: &str| find.split(" … ").try_fold(0, after).is_some();
             let traceback = || above().take_while(|line| !contains(line, "Traceback (most recent")).chain([line]);
             let names = |places: &str| traceback().any(|line| places.split(" | ").any(|place| contains(line, place)));
-            let fits = |row: &GlossaryEntry, find: &str| is_said(find) && row.field("traceback").is_none_or(names);
+            let is_unlike = |parts: &str| parts.split(" | ").all(|part| !contains(line, part));
+            let fits = |row: &GlossaryEntry, find: &str| {
+                is_said(find) && row.field("traceback").is_none_or(names) && row.field("unlike").is_none_or(is_unlike)
+            };
             let Some((entry, _)) = rows.iter().find(|(row, find)| fits(row, find)).copied() else { continue };
-            if let Some(found) = self.found.iter_mut().find(|found| found.entry.names == entry.names) {
-                found.ranks.extend(rank);
-                continue;
-            }
             let key = entry.field("above").and_then(|_| above().next());
-            let list = lines(below).skip(1).filter(of_rank).take_while(|line| said(line).starts_with("- "));
-            let lines = key.into_iter().chain([line]).chain(list.take(8)).map(said).collect();
+            let (start, most) = entry.field("below").map_or(("- ", 8), |_| ("", 2));
+            let list = lines(below).skip(1).filter(of_rank).take_while(|line| said(line).starts_with(start));
+            let lines: Vec<_> = key.into_iter().chain([line]).chain(list.take(most)).map(said).collect();
             let place = format!("{name}:{}", *number - u64::from(below.starts_with(b"\n")));
-            self.found.push(Found { entry, place, lines, ranks: rank.into_iter().collect() });
+            let new = Found { entry, place, lines, ranks: rank.into_iter().collect() };
+            match self.found.iter_mut().find(|found| found.entry.names == entry.names) {
+                // Of several exceptions, the last one ended the run.
+                Some(found) if entry.field("unlike").is_some() && found.lines != new.lines => *found = new,
+                Some(found) => found.ranks.extend(rank),
+                None => self.found.push(new),
+            }
         }
     }
 }
@@ -101,5 +108,5 @@ fn said(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(&line[..line.len().min(SHOWN)]);
     let text = anstream::adapter::strip_str(&text).to_string();
     let said = text.split_once("]: ").filter(|(label, _)| label.starts_with("[rank")).map_or(&*text, |(_, said)| said);
-    said.trim().to_string()
+    said.trim().to_string() + if line.len() > SHOWN { "…" } else { "" }
 }
