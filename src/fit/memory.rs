@@ -10,7 +10,7 @@ mod host;
 
 use super::need::{Cluster, GpuUsage, MemoryNeed, Phase, WORKSPACE};
 use super::optimizer::Optimizer;
-use super::settings::Algorithm;
+use super::settings::{Algorithm, Rollout, Tuner};
 use super::strategy::{MemoryKind, Strategy};
 use super::workload::Workload;
 
@@ -191,7 +191,8 @@ impl MemoryModel<'_> {
             (Some(1..=3), Phase::OptimizerStep) => share + FP32 * self.updated_at_once(),
             // Stage 3 keeps a buffer for them at all times.
             (Some(3), _) => share,
-            _ if phase.is_between_steps() => 0,
+            // Answers may be generated between two micro batches.
+            _ if phase.is_between_steps() && !(phase == Phase::Generation && self.generates_in_step()) => 0,
             (Some(0), Phase::OptimizerStep) if self.is_mixed_precision() => whole + FP32 * self.workload.trainable,
             // Those of the previous micro batches are kept beside the new ones until both are added.
             (Some(2), Phase::Backward | Phase::EndOfBackward) if self.workload.accumulates => 2 * share_on_gpu,
@@ -349,18 +350,32 @@ impl MemoryModel<'_> {
         if phase == Phase::OptimizerStep || !self.gathers() {
             return 0;
         }
-        let Workload { params, weights, shape, .. } = self.workload;
+        let Workload { params, weights, shape, settings, .. } = self.workload;
+        // To reach a server, adapters are merged into gathered weights.
+        let is_whole =
+            |rollout: Rollout| if rollout.is_served { settings.tuner != Tuner::Full } else { rollout.gathers };
+        if phase == Phase::Generation && settings.rollout.is_some_and(is_whole) {
+            return *weights;
+        }
         let kept = match phase {
             // In the backward pass a layer is released once it was used.
             Phase::EndOfBackward => shape.embedding.saturating_add(self.largest_module()),
-            Phase::Loss if self.runs_twice() => 0,
+            Phase::Loss | Phase::Evaluation if self.runs_twice() => 0,
+            Phase::Evaluation if settings.algorithm.repeats => 2 * (shape.embedding + shape.layer),
+            // Where answers were generated, ranks do not release a head before the layers.
+            Phase::Backward if settings.rollout.is_some() && self.strategy.params == MemoryKind::Gpu => {
+                self.live().saturating_add(shape.embedding)
+            }
             _ if shape.tied => self.live(),
-            Phase::Loss | Phase::Evaluation | Phase::Generation => self.live_at_head(),
+            Phase::Loss | Phase::Evaluation | Phase::Generation => {
+                self.live_at_head().min(*params) + self.reference_head()
+            }
             // A head of its own is released before the layers.
-            _ if self.strategy.live_params < shape.embedding => self.live().min(params.saturating_sub(shape.embedding)),
+            _ if self.live_params() < shape.embedding => self.live().min(params.saturating_sub(shape.embedding)),
             _ => self.live_at_head().saturating_sub(shape.embedding),
         };
-        let bytes = u128::from(*weights) * u128::from(kept.min(*params)) / u128::from((*params).max(1));
+        let bytes =
+            u128::from(*weights) * u128::from(kept.min(*params + self.reference_head())) / u128::from((*params).max(1));
         u64::try_from(bytes).unwrap_or(u64::MAX)
     }
 
@@ -368,7 +383,7 @@ impl MemoryModel<'_> {
     fn live_at_head(&self) -> u64 {
         let shape = &self.workload.shape;
         let behind_embedding = shape.layers * shape.layer + shape.embedding;
-        match self.strategy.live_params {
+        match self.live_params() {
             live if live < shape.embedding => shape.embedding,
             // A module is kept if few enough parameters come behind it, whatever its own size.
             live if behind_embedding <= live => behind_embedding + shape.embedding,
@@ -377,14 +392,24 @@ impl MemoryModel<'_> {
     }
 
     fn live(&self) -> u64 {
-        let live = if self.runs_twice() { 0 } else { self.strategy.live_params };
-        live.saturating_add(self.largest_module())
+        self.live_params().saturating_add(self.largest_module())
+    }
+
+    fn live_params(&self) -> u64 {
+        if self.runs_twice() { 0 } else { self.strategy.live_params }
+    }
+
+    /// Parameters of the head of a reference that has an engine of its own.
+    fn reference_head(&self) -> u64 {
+        let Workload { shape, settings, .. } = self.workload;
+        let has_engine = settings.algorithm.has_reference && settings.tuner == Tuner::Full;
+        if has_engine { shape.embedding } else { 0 }
     }
 
     /// A model with adapters is also its own reference, and runs twice in a step. DeepSpeed then cannot tell which parameters come
     /// next, and keeps none.
     fn runs_twice(&self) -> bool {
-        self.workload.settings.algorithm.has_reference && self.workload.reference == 0
+        self.workload.settings.algorithm.has_reference && self.workload.settings.tuner != Tuner::Full
     }
 
     /// Parameters are gathered module by module; the experts of a layer are one.

@@ -58,22 +58,40 @@ pub enum Attention {
 #[serde(default, deny_unknown_fields)]
 pub struct Algorithm {
     pub(crate) sequences: u64,
-    /// Without LoRA, whose base model serves as one, a second model is kept.
-    pub(crate) has_reference: bool,
+    /// Without LoRA, whose base model serves as one, a second model is kept. Arguments decide it for an algorithm that generates.
+    pub has_reference: bool,
     /// A reward model has one output instead of a head.
     pub has_head: bool,
     pub(crate) logit: u64,
     /// The same for one sequence: their logits are computed one after another.
     pub(crate) logit_of_one: u64,
-    /// It keeps no models that are not counted, and generates no text.
+    /// Percent of these bytes where logits are fp32.
+    pub(crate) in_fp32: u64,
+    /// Bytes of a logit in an evaluation, if its loss is not the usual one.
+    pub(crate) evaluated: u64,
+    /// An evaluation runs the model more than once, even if it is not its own reference.
+    pub(crate) repeats: bool,
+    /// It trains on answers that it generates.
+    pub(crate) generates: bool,
+    /// All of its models and texts are counted.
     pub(crate) is_counted: bool,
 }
 
 /// Without preferences: a logit's fp32 log-softmax and two gradients of that.
 impl Default for Algorithm {
     fn default() -> Self {
-        let (has_reference, has_head, is_counted) = (false, true, true);
-        Algorithm { sequences: 1, has_reference, has_head, logit: 12, logit_of_one: 0, is_counted }
+        Algorithm {
+            sequences: 1,
+            has_reference: false,
+            has_head: true,
+            logit: 12,
+            logit_of_one: 0,
+            in_fp32: 100,
+            repeats: false,
+            evaluated: 0,
+            generates: false,
+            is_counted: true,
+        }
     }
 }
 
@@ -94,6 +112,24 @@ pub struct Evaluation {
     /// How the training spells its batch, up to the number.
     pub spelling: &'static str,
 }
+
+/// The answers that online tuning generates between its steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rollout {
+    /// Tokens of an answer.
+    pub answer: u64,
+    /// Micro batches whose answers are generated at once; 0 stands for those of a step.
+    pub micro_batches: u64,
+    /// Answers on all ranks together, where that is given instead.
+    pub all: Option<u64>,
+    /// Stage 3 gathers all weights for it.
+    pub gathers: bool,
+    /// A server with vLLM generates them.
+    pub is_served: bool,
+}
+
+/// Tokens of a prompt, if no argument limits them.
+pub(crate) const PROMPT: u64 = 512;
 
 #[derive(Clone, Debug, Default)]
 pub struct TrainingArgs {
@@ -118,6 +154,9 @@ pub struct TrainingArgs {
     pub algorithm: Option<Algorithm>,
     /// `None`: the training is not evaluated. A batch of 0 is the default of the front end.
     pub evaluation: Option<Evaluation>,
+    pub rollout: Option<Rollout>,
+    /// The names of reward models, with commas between them.
+    pub reward: Option<Sourced<String>>,
 }
 
 /// The defaults without a training command: the settings most people start with.
@@ -144,6 +183,9 @@ pub struct TrainingSettings {
     pub(crate) dropout: bool,
     pub algorithm: Algorithm,
     pub(crate) evaluation: Option<Evaluation>,
+    pub(crate) rollout: Option<Rollout>,
+    /// Parameters of the reward models.
+    pub(crate) reward: u64,
 }
 
 impl TrainingSettings {
@@ -157,10 +199,13 @@ impl TrainingSettings {
         let micro_batch = or(args.micro_batch.as_ref(), defaults.micro_batch);
         let eval_batch = defaults.eval_batch.unwrap_or(micro_batch);
         let or_default = |batch: u64| if batch > 0 { batch } else { eval_batch };
+        let grad_accum = or(args.grad_accum.as_ref(), 1);
+        let seq_len =
+            args.rollout.map_or(defaults.seq_len.unwrap_or(SEQ_LEN), |rollout| PROMPT.saturating_add(rollout.answer));
         TrainingSettings {
             micro_batch,
-            grad_accum: or(args.grad_accum.as_ref(), 1),
-            seq_len: or(args.seq_len.as_ref(), defaults.seq_len.unwrap_or(SEQ_LEN)),
+            grad_accum,
+            seq_len: or(args.seq_len.as_ref(), seq_len),
             sequence_parallel: or(args.sequence_parallel.as_ref(), 1),
             tuner: or(args.tuner.as_ref(), tuner),
             lora_rank: or(args.lora_rank.as_ref(), defaults.lora_rank),
@@ -173,6 +218,11 @@ impl TrainingSettings {
             dropout: or(args.dropout.as_ref(), defaults.dropout),
             algorithm: args.algorithm.unwrap_or_default(),
             evaluation: args.evaluation.map(|given| Evaluation { batch: or_default(given.batch), ..given }),
+            rollout: args.rollout.map(|given| match given.micro_batches {
+                0 => Rollout { micro_batches: grad_accum, ..given },
+                _ => given,
+            }),
+            reward: 0,
         }
     }
 }

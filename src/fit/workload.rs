@@ -19,6 +19,7 @@ pub struct Workload {
     pub(crate) seq_len: u64,
     pub(crate) accumulates: bool,
     pub(crate) attention: Attention,
+    /// Bytes of the models that are not trained: the reference, and those that compute rewards.
     pub(crate) reference: u64,
     /// Elements that LoRA keeps per token and layer.
     pub(crate) adapters: u64,
@@ -81,7 +82,7 @@ impl Workload {
             accumulates: settings.grad_accum > 1,
             // transformers takes `sdpa` if nothing is said and the model can do with it.
             attention: settings.attention.unwrap_or(of_model),
-            reference: if has_reference { element * params } else { 0 },
+            reference: element * (settings.reward + if has_reference { params } else { 0 }),
             adapters: adapters.kept,
             adapted_inputs: adapters.inputs,
         }
@@ -100,7 +101,9 @@ impl Workload {
         let of_token = of_layer.saturating_mul(u128::from(*layers)).saturating_add(16 * u128::from(*vocab));
         let (batch, new) =
             self.settings.evaluation.map_or((0, 0), |given| (given.batch, given.new_tokens.unwrap_or(0)));
-        let of_tokens = product(&[batch.max(self.settings.micro_batch), self.seq_len + new]).saturating_mul(of_token);
+        let generated = self.settings.rollout.map_or(1, |given| given.micro_batches.max(given.all.unwrap_or(1)));
+        let batch = u128::from(batch).max(product(&[self.settings.micro_batch, generated]));
+        let of_tokens = product(&[self.seq_len + new]).saturating_mul(batch).saturating_mul(of_token);
         let of_params = product(&[64, self.params.max(self.trainable).max(self.weights), cluster.gpus]);
         of_tokens.max(of_params) < MOST && cluster.nodes.saturating_mul(cluster.gpus) <= MOST_GPUS
     }

@@ -81,6 +81,7 @@ pub(crate) const DEFAULTS: TrainingDefaults = TrainingDefaults {
     half: false,
     eval_batch: Some(8),
     eval_sets: "",
+    online: Some((256, false)),
     measured_losses: false,
 };
 

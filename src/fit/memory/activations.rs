@@ -3,7 +3,7 @@
 use super::{FP32, MemoryModel};
 use crate::fit::architecture::Scores;
 use crate::fit::need::Phase;
-use crate::fit::settings::{Attention, Evaluation, TrainingSettings};
+use crate::fit::settings::{Attention, Evaluation, Rollout, TrainingSettings, Tuner};
 use crate::fit::workload::Workload;
 
 impl MemoryModel<'_> {
@@ -25,7 +25,7 @@ impl MemoryModel<'_> {
         let recomputed = if *checkpointing { layer } else { 0 };
         match phase {
             Phase::Loss => {
-                let logits = if *fused_loss { 0 } else { self.logits(tokens) };
+                let logits = if *fused_loss { 0 } else { self.logits() };
                 (all_experts + tokens * (all_layers + self.norm_bytes() * shape.hidden), logits)
             }
             Phase::Backward => {
@@ -43,36 +43,75 @@ impl MemoryModel<'_> {
     /// No layer leaves anything for a backward pass. The logits are there, and in fp32 with their log-softmax: a fused loss has
     /// them, too, because Liger fuses only what is trained.
     fn evaluation(&self) -> (u64, u64) {
-        let Workload { shape, element, seq_len, settings: TrainingSettings { algorithm, evaluation, .. }, .. } =
-            self.workload;
+        let Workload { shape, element, settings, .. } = self.workload;
+        let TrainingSettings { algorithm, evaluation, .. } = settings;
         let Some(Evaluation { batch, .. }) = evaluation.filter(|evaluation| evaluation.has_loss) else { return (0, 0) };
         let tokens = self.tokens(batch);
-        // A preference's loss was measured in a step alone, which needs no less for it.
-        let is_preference = algorithm.sequences > 1 || algorithm.has_reference;
         let in_dtype = if self.is_mixed_precision() { *element } else { 0 };
-        let each = if is_preference { algorithm.logit } else { 2 * FP32 + in_dtype };
-        let logits = (each * tokens + algorithm.logit_of_one * seq_len) * shape.vocab;
-        let (at_end, in_layer) = (tokens * element * shape.hidden, tokens * self.forward());
+        let (scored, one) = self.scored_tokens(batch);
+        let each = match algorithm.evaluated {
+            0 => (2 * FP32 + in_dtype) * scored,
+            bytes => (bytes * scored + algorithm.logit_of_one / 2 * one) * if self.has_fp32_logits() { 2 } else { 1 },
+        };
+        let logits = each * shape.vocab;
+        let (mut at_end, in_layer) = (tokens * element * shape.hidden, tokens * self.forward());
+        if algorithm.repeats && settings.tuner == Tuner::Full {
+            // Its last pass finds the logits of the others.
+            at_end += in_layer;
+        }
         if in_layer > at_end + logits { (in_layer, 0) } else { (at_end, logits) }
     }
 
-    /// One layer of the pass over the prompts, or the keys and values once all tokens are there, of which a layer's grow by a copy.
+    /// Tokens of a batch whose logits are computed, and of one sequence of it.
+    fn scored_tokens(&self, batch: u64) -> (u64, u64) {
+        let Workload { seq_len, settings, .. } = self.workload;
+        let one = settings.rollout.map_or(*seq_len, |rollout| rollout.answer.min(*seq_len));
+        (settings.algorithm.sequences * batch * one, one)
+    }
+
+    /// Without DeepSpeed, accelerate makes the outputs fp32.
+    fn has_fp32_logits(&self) -> bool {
+        self.strategy.stage.is_none() || !self.is_mixed_precision()
+    }
+
+    pub(super) fn generates_in_step(&self) -> bool {
+        let settings = &self.workload.settings;
+        settings.rollout.is_some_and(|rollout| rollout.micro_batches < settings.grad_accum)
+    }
+
+    /// One layer of the pass over the prompts, or the keys and values once all tokens are there, with the sampling of the last one
+    /// or the copy as which the keys of a layer grow.
     fn generation(&self) -> u64 {
         let Workload { shape, element, seq_len, settings, .. } = self.workload;
-        let Some(Evaluation { batch, new_tokens: Some(new), .. }) = settings.evaluation else { return 0 };
+        let (batch, prompt, all) = match (settings.rollout, settings.evaluation) {
+            (Some(rollout), _) if rollout.is_served => return 0,
+            (Some(Rollout { answer, micro_batches, all, .. }), evaluation) => {
+                let of_step = all.map_or(settings.micro_batch * micro_batches, |all| self.share(all));
+                let batch = of_step.max(evaluation.map_or(0, |evaluation| evaluation.batch));
+                (batch, seq_len.saturating_sub(answer), *seq_len)
+            }
+            (None, Some(Evaluation { batch, new_tokens: Some(new), .. })) => (batch, *seq_len, seq_len + new),
+            _ => return 0,
+        };
         let cached = shape.linears.iter().filter(|(name, ..)| ["k_proj", "v_proj"].contains(name));
         let cached: u64 = cached.map(|(_, _, outputs)| outputs).sum();
         // All of the attention if these two cannot be told apart.
         let cached = element * if cached > 0 { cached } else { shape.attention };
-        let prompts = seq_len * (shape.layers * cached + self.forward());
-        let all = (seq_len + new) * (shape.layers + 1) * cached;
-        batch * (prompts.max(all) + 3 * FP32 * shape.vocab)
+        let at_start = prompt * (shape.layers * cached + self.forward());
+        let at_end = all * shape.layers * cached + (6 * FP32 * shape.vocab).max(all * cached / 2);
+        batch * at_start.max(at_end)
     }
 
     /// Bytes that one token needs in one layer of a forward pass that keeps nothing: in the MLP, or in eager attention.
     fn forward(&self) -> u64 {
         let Workload { shape, element, .. } = self.workload;
-        let mlp = element * (4 * shape.hidden + 3 * shape.inner) + self.scores();
+        // Adapters add their output, in fp32 where they stay so.
+        let adapted = match self.strategy.stage {
+            _ if self.workload.adapted_inputs == 0 => 0,
+            None | Some(3) => 2 * FP32 * shape.inner,
+            _ => element * shape.inner,
+        };
+        let mlp = element * (4 * shape.hidden + 3 * shape.inner) + adapted + self.scores();
         mlp.max(8 * element * shape.hidden + (element + 2 * FP32) * self.eager_scores())
     }
 
@@ -90,11 +129,13 @@ impl MemoryModel<'_> {
         if are_adapted { element * shape.layer.saturating_sub(outside) } else { 0 }
     }
 
-    fn logits(&self, tokens: u64) -> u64 {
-        let Workload { shape, element, seq_len, settings: TrainingSettings { algorithm, .. }, .. } = self.workload;
+    fn logits(&self) -> u64 {
+        let Workload { shape, element, settings: TrainingSettings { algorithm, micro_batch, .. }, .. } = self.workload;
+        let (tokens, one) = self.scored_tokens(*micro_batch);
+        let percent = if self.has_fp32_logits() { algorithm.in_fp32 } else { 100 };
         // Capped logits (Gemma 2) are kept once more.
         let each = algorithm.logit + if shape.softcapped { *element } else { 0 };
-        (each * tokens + algorithm.logit_of_one * seq_len) * shape.vocab
+        percent * (each * tokens + algorithm.logit_of_one * one) * shape.vocab / 100
     }
 
     /// Bytes that a norm keeps per element: its input and output, and the factor of its weight if that is trained.
