@@ -15,10 +15,12 @@ use crate::host::Host;
 use crate::report::Problem;
 use crate::request::{self, Format, Launch};
 
-pub(crate) const NOT_JUDGED: &str = "batch sizes, \"auto\" values and whatever depends on the trainer or the number of ranks are not checked without a command";
+/// Not checked without a command.
+pub(crate) const NOT_CHECKED: [&str; 3] =
+    ["batch sizes", "\"auto\" values", "whatever depends on the trainer or the number of ranks"];
 
 pub(crate) fn json(problems: &[Problem]) -> Value {
-    serde_json::json!({"version": 1, "diagnostics": diagnostics_json(problems), "not_judged": NOT_JUDGED})
+    serde_json::json!({"version": 1, "diagnostics": diagnostics_json(problems)})
 }
 
 /// Checks the configs that stand in the place of a command, and the one that `--deepspeed` names.

@@ -6,6 +6,7 @@ use std::io::Write;
 use std::path::Path;
 
 use clap::Args;
+use serde_json::Value;
 
 use super::output::{err, out_bytes, styled};
 use crate::base::json::Edit;
@@ -85,46 +86,70 @@ pub(super) fn check_launch(launch: &Launch, host: &Host) -> Result<u8, Vec<Probl
         return out_bytes(&json).map(|_| status);
     }
     let (plan, job) = Plan::with_job(launch, host);
-    let rests_on = rests_on(launch, plan.as_ref().ok(), &job, &secrets);
-    show_checked(plan.map_or_else(|problems| problems, |plan| plan.all_diagnostics()), &rests_on, launch, &secrets)
+    let coverage = Coverage::of(launch, plan.as_ref().ok(), &job, &secrets).text();
+    show_checked(plan.map_or_else(|problems| problems, |plan| plan.all_diagnostics()), &coverage, launch, &secrets)
 }
 
-/// What the answer rests on, and what nobody looked at.
-fn rests_on(launch: &Launch, plan: Option<&Plan>, job: &Job, secrets: &Secrets) -> String {
-    if job.trainer.is_passthrough() {
-        return format!("checked: whether `{}` can be started; not checked: what it does", job.target.name());
-    }
-    let (mut checked, mut unchecked) = (Vec::new(), vec!["the dataset", "the weights"]);
-    if launch.deepspeed.is_some() || plan.is_some_and(|plan| plan.config.is_some()) {
-        checked.push(format!("the config against {}", deepspeed_in_words(job.python.as_ref())));
-    }
-    let by_script = || job.flow().is_some_and(|flow| flow.parser().is_some());
-    let is_read = matches!(job.trainer.arguments.parser, ArgumentParser::Recorded { .. }) || by_script();
-    match job.trainer.distribution.filter(|_| is_read) {
-        Some(package) => {
-            let version = job.version_text().unwrap_or_else(|| "of any version".to_string());
-            let stand_in = parser::stand_in(package, &version).filter(|_| job.version().is_some());
-            let how = stand_in.map(|how| format!(" ({how})")).unwrap_or_default();
-            checked.push(format!("the arguments against {package} {version}{how}"));
+/// What the answer rests on, what nobody looked at, and the rehearsal that does.
+struct Coverage {
+    checked: Vec<String>,
+    unchecked: Vec<&'static str>,
+    rehearsal: Option<String>,
+}
+
+impl Coverage {
+    fn of(launch: &Launch, plan: Option<&Plan>, job: &Job, secrets: &Secrets) -> Self {
+        if job.trainer.is_passthrough() {
+            let checked = vec![format!("whether `{}` can be started", job.target.name())];
+            return Coverage { checked, unchecked: vec!["what it does"], rehearsal: None };
         }
-        None => unchecked.push("the arguments"),
+        let (mut checked, mut unchecked) = (Vec::new(), vec!["the dataset", "the weights"]);
+        if launch.deepspeed.is_some() || plan.is_some_and(|plan| plan.config.is_some()) {
+            checked.push(format!("the config against {}", deepspeed_in_words(job.python.as_ref())));
+        }
+        let by_script = || job.flow().is_some_and(|flow| flow.parser().is_some());
+        let is_read = matches!(job.trainer.arguments.parser, ArgumentParser::Recorded { .. }) || by_script();
+        match job.trainer.distribution.filter(|_| is_read) {
+            Some(package) => {
+                let version = job.version_text().unwrap_or_else(|| "of any version".to_string());
+                let stand_in = parser::stand_in(package, &version).filter(|_| job.version().is_some());
+                let how = stand_in.map(|how| format!(" ({how})")).unwrap_or_default();
+                checked.push(format!("the arguments against {package} {version}{how}"));
+            }
+            None => unchecked.push("the arguments"),
+        }
+        let is_here = |plan: &Plan| !matches!(plan.launcher, Launcher::Srun | Launcher::Prefix(_));
+        checked.extend(plan.is_none_or(is_here).then(|| "this machine".to_string()));
+        unchecked.extend(job.source.is_some().then_some("the script's own code"));
+        let mut rehearsal = launch.words_with(&[], &launch.command);
+        rehearsal[1] = "rehearse".into();
+        let rehearsal = shell::text(&secrets.hide_in_words(rehearsal.iter().map(OsString::as_os_str)));
+        Coverage { checked, unchecked, rehearsal: Some(rehearsal) }
     }
-    let is_here = |plan: &Plan| !matches!(plan.launcher, Launcher::Srun | Launcher::Prefix(_));
-    checked.extend(plan.is_none_or(is_here).then(|| "this machine".to_string()));
-    unchecked.extend(job.source.is_some().then_some("the script's own code"));
-    let mut rehearsal = launch.words_with(&[], &launch.command);
-    rehearsal[1] = "rehearse".into();
-    let rehearsal = shell::text(&secrets.hide_in_words(rehearsal.iter().map(OsString::as_os_str)));
-    let (checked, unchecked) = (checked.join(", "), unchecked.join(", "));
-    format!("checked: {checked}; not checked: {unchecked}; a rehearsal goes further: {rehearsal}")
+
+    fn text(&self) -> String {
+        let further = self.rehearsal.as_ref().map(|line| format!("; a rehearsal goes further: {line}"));
+        let (checked, unchecked) = (self.checked.join(", "), self.unchecked.join(", "));
+        format!("checked: {checked}; not checked: {unchecked}{}", further.unwrap_or_default())
+    }
+
+    fn print_with(self, mut json: Value, secrets: &Secrets) -> Vec<u8> {
+        json["checked"] = self.checked.into();
+        json["not_checked"] = self.unchecked.into();
+        json["rehearsal"] = self.rehearsal.into();
+        secrets.printed(json)
+    }
 }
 
 /// The exit status and the plan, or what refuses it.
 pub fn in_json(launch: &Launch, host: &Host, secrets: &Secrets) -> (u8, Vec<u8>) {
-    match Plan::new(launch, host) {
-        Ok(plan) => (verdict(&plan.all_diagnostics()), plan.render(Format::Json, secrets)),
-        Err(problems) => (verdict(&problems), refused_json(&problems, secrets)),
-    }
+    let (plan, job) = Plan::with_job(launch, host);
+    let coverage = Coverage::of(launch, plan.as_ref().ok(), &job, secrets);
+    let (status, json) = match plan {
+        Ok(plan) => (verdict(&plan.all_diagnostics()), plan.json()),
+        Err(problems) => (verdict(&problems), refused_json(&problems)),
+    };
+    (status, coverage.print_with(json, secrets))
 }
 
 fn check_configs(mut launch: Launch, host: &Host) -> Result<u8, Vec<Problem>> {
@@ -138,11 +163,16 @@ fn check_configs(mut launch: Launch, host: &Host) -> Result<u8, Vec<Problem>> {
         problem.is_about_file = true;
         problem.be_strict(launch.strict);
     }
-    if launch.output.dry_run == Some(Format::Json) {
-        return out_bytes(&secrets.printed(checked_files::json(&problems))).map(|_| verdict(&problems));
-    }
     let deepspeed = deepspeed_in_words(Python::on_path(host).as_ref());
-    show_checked(problems, &format!("checked against {deepspeed}; {}", checked_files::NOT_JUDGED), launch, &secrets)
+    if launch.output.dry_run == Some(Format::Json) {
+        let checked = vec![format!("the config against {deepspeed}")];
+        let coverage = Coverage { checked, unchecked: checked_files::NOT_CHECKED.to_vec(), rehearsal: None };
+        let json = coverage.print_with(checked_files::json(&problems), &secrets);
+        return out_bytes(&json).map(|_| verdict(&problems));
+    }
+    let [batch, auto, rest] = checked_files::NOT_CHECKED;
+    let coverage = format!("checked against {deepspeed}; {batch}, {auto} and {rest} are not checked without a command");
+    show_checked(problems, &coverage, launch, &secrets)
 }
 
 /// Makes the safe fixes and names them. Returns whether there was one.
