@@ -118,7 +118,7 @@ pub(crate) fn choose(
         return Err(cannot("the command names no model", fixes).into());
     }
     let report = inputs.report(host)?;
-    if !report.workload.settings.algorithm.is_counted {
+    if report.workload.settings.algorithm.uncounted {
         return Err(cannot("this run keeps models or generates text that zlaunch does not count", name_one()).into());
     }
     let problem = match (&report.gpu_memory, &report.recommended) {
@@ -249,7 +249,7 @@ impl<'a> FitInputs<'a> {
             let model = Some(Sourced::new(name.to_string(), Source::Default));
             match weights::find(&TrainingArgs { model, ..TrainingArgs::default() }, &self.lookup, host) {
                 Ok(Weights { params, .. }) => settings.reward = settings.reward.saturating_add(params),
-                Err(_) => settings.algorithm.is_counted = false,
+                Err(_) => settings.algorithm.uncounted = true,
             }
         }
         let workload = Workload::new(&weights, &settings);
@@ -368,10 +368,10 @@ impl<'a> FitInputs<'a> {
             guess("the most that an optimizer can need, because this one was not measured");
         }
         let is_measured = self.trainer.is_some_and(|trainer| trainer.model.training.measured_losses);
-        if algorithm.is_some() && settings.algorithm.is_counted && !is_measured {
+        if algorithm.is_some() && !settings.algorithm.uncounted && !is_measured {
             guess("the loss as TRL computes it, where it was measured");
         }
-        if !settings.algorithm.is_counted {
+        if settings.algorithm.uncounted {
             guess("one model and no generated text: other models and vLLM on the same GPUs come on top");
         } else if settings.rollout.is_some() && settings.reward == 0 {
             guess("rewards that are computed without a GPU");

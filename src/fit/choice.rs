@@ -102,7 +102,7 @@ impl<'a> Scenario<'a> {
             let is_tight = is_real && self.gpu_memory.is_some_and(|memory| with_margin(&need, allocator) > memory);
             if !short.is_empty() {
                 Verdict::Not
-            } else if is_tight && may_fit || !unknown.is_empty() || !self.is_counted() {
+            } else if is_tight && may_fit || !unknown.is_empty() || is_real && self.settings.algorithm.uncounted {
                 Verdict::Unknown
             } else if is_tight {
                 Verdict::Tight
@@ -113,11 +113,6 @@ impl<'a> Scenario<'a> {
         let (verdict, plain) = (verdict(self.allocator.unwrap_or(allocator.kind)), verdict(Allocator::Plain));
         let Candidate { name, allocator, .. } = candidate.clone();
         TemplateRow { name, need, verdict, short, unknown, allocator, plain }
-    }
-
-    /// Textbooks count nothing else anyway.
-    fn is_counted(&self) -> bool {
-        self.settings.algorithm.is_counted || self.accounting == Accounting::Textbook
     }
 
     /// An optimizer that nobody measured needs something between the least and the most.

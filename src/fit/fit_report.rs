@@ -205,15 +205,14 @@ impl FitReport {
         let row = rows.find(|row| row.need.peak.is_between_steps())?;
         let TrainingSettings { micro_batch, rollout, evaluation, .. } = self.workload.settings;
         let (count, each, spelling) = match (row.need.peak, rollout, evaluation) {
-            (Phase::Generation, Some(rollout), _) if rollout.all.is_none() => {
-                (rollout.micro_batches, micro_batch, "--steps_per_generation ")
-            }
+            (Phase::Generation, Some(given), _) => (given.micro_batches, micro_batch, "--steps_per_generation "),
             (_, _, given) => given.map(|Evaluation { batch, spelling, .. }| (batch, 1, spelling))?,
         };
         let (need, of_batch) = (row.need, row.need.usage.activations + row.need.usage.logits);
         // The batch with which it needs no more than a step.
         let room = need.step.saturating_sub(need.gpu() - of_batch);
         let smaller = (count.saturating_mul(room) / of_batch.max(1)).max(1);
+        // The answers to one prompt, a power of two, stay together.
         let smaller = if rollout.is_some() { 1 << smaller.ilog2() } else { smaller };
         let batch = count * each;
         let fix = if smaller < count { format!(": {spelling}{smaller}") } else { String::new() };
@@ -306,7 +305,7 @@ impl FitReport {
                 };
                 format!("does not fit: {}", row.short.iter().map(shortage).collect::<Vec<_>>().join(", "))
             }
-            Verdict::Unknown if !self.workload.settings.algorithm.is_counted => {
+            Verdict::Unknown if self.workload.settings.algorithm.uncounted => {
                 "may fit: not all of this run is counted".to_string()
             }
             Verdict::Unknown if row.unknown.is_empty() => "may fit: its optimizer was not measured".to_string(),

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::allocator::{Allocator, UsedAllocator};
 use super::candidates::Candidate;
 use super::choice::{Scenario, TemplateRow, Verdict};
-use super::need::{Accounting, Phase};
+use super::need::Accounting;
 use super::settings::{TrainingArgs, Tuner};
 use super::strategy::Strategy;
 use super::{FitInputs, cluster_of, remedies};
@@ -65,7 +65,7 @@ struct JudgedConfig<'a> {
 impl<'a> JudgedConfig<'a> {
     fn new(config: LaunchConfig<'a>, inputs: FitInputs<'a>, host: &Host) -> Option<Self> {
         let gpu_memory = inputs.gpu_memory(host)?;
-        let (weights, workload) = inputs.training(host).ok().filter(|(_, of)| of.settings.algorithm.is_counted)?;
+        let (weights, workload) = inputs.training(host).ok().filter(|(_, of)| !of.settings.algorithm.uncounted)?;
         let guesses = inputs.assumed(&weights, &workload.settings).into_iter().filter(|(is_guess, _)| *is_guess);
         // The memory of this machine says nothing about one that is described.
         let is_described = inputs.launch.memory.host.is_none() && inputs.launch.memory.gpu.is_some();
@@ -94,22 +94,16 @@ impl<'a> JudgedConfig<'a> {
             Problem::warning(Rule::MemoryShort, format!("{} needs about {} {rest}", config.name, Size(bytes)))
                 .at(format!("GPUs of {} ({})", Size(gpu_memory.value), gpu_memory.from))
         };
-        let on_gpu = row.need.gpu();
+        let (on_gpu, is_between) = (row.need.gpu(), row.need.peak.is_between_steps());
         match (if used.kind == Allocator::Expandable { row.verdict } else { row.plain }, &used.said) {
             (Verdict::Not, _) => {
                 let is_certain = guesses.is_empty() || self.is_short_at_least(host);
                 let runs = if is_certain { "will run" } else { "may run" };
                 let (bytes, place) = if on_gpu > gpu_memory.value {
-                    let place = match row.need.peak {
-                        Phase::Generation if self.inputs.args.rollout.is_some() => {
-                            "on each GPU while it generates answers"
-                        }
-                        peak if peak.is_between_steps() => "on each GPU in its first evaluation",
-                        _ => "on each GPU",
-                    };
-                    (on_gpu, place)
+                    let first = format!("on each GPU in its first {}", row.need.peak.name());
+                    (on_gpu, if is_between { first } else { "on each GPU".to_string() })
                 } else {
-                    (row.need.host, "of host memory on each machine")
+                    (row.need.host, "of host memory on each machine".to_string())
                 };
                 let problem = needs(bytes, &format!("{place}: this run {runs} out of memory"));
                 if is_certain {

@@ -10,7 +10,7 @@ mod host;
 
 use super::need::{Cluster, GpuUsage, MemoryNeed, Phase, WORKSPACE};
 use super::optimizer::Optimizer;
-use super::settings::{Algorithm, Rollout, Tuner};
+use super::settings::{Algorithm, Rollout, TrainingSettings, Tuner};
 use super::strategy::{MemoryKind, Strategy};
 use super::workload::Workload;
 
@@ -34,8 +34,8 @@ pub fn need(workload: &Workload, strategy: &Strategy, cluster: Cluster) -> Memor
     let all = between.into_iter().chain(of_step.into_iter().rev()).map(|phase| (phase, model.usage(phase)));
     let (peak, usage) = all.max_by_key(|(_, usage)| usage.total()).unwrap_or((Phase::Whole, GpuUsage::default()));
     // Tensors of many sizes come and go: gathered parameters, the logits of pairs of answers or of other batches than a step's.
-    let Algorithm { sequences, has_head, .. } = workload.settings.algorithm;
-    let fragments = model.gathers() || sequences > 1 && has_head || peak.is_between_steps();
+    let Algorithm { pairs, headless, .. } = workload.settings.algorithm;
+    let fragments = model.gathers() || pairs && !headless || peak.is_between_steps();
     let start = model.start();
     MemoryNeed { usage, peak, step, fragments, start, host: model.host(), disk: model.disk() }
 }
@@ -54,7 +54,7 @@ impl MemoryModel<'_> {
     }
 
     fn tokens(&self, batch: u64) -> u64 {
-        self.workload.settings.algorithm.sequences * batch * self.workload.seq_len
+        (1 + u64::from(self.workload.settings.algorithm.pairs)) * batch * self.workload.seq_len
     }
 
     /// Bytes of all gradients, in the dtype of the trained weights.
@@ -183,6 +183,8 @@ impl MemoryModel<'_> {
         let whole = self.gradients();
         let share = self.share(whole);
         let share_on_gpu = if self.offloads_optimizer() { 0 } else { share };
+        let TrainingSettings { rollout, grad_accum, .. } = &self.workload.settings;
+        let is_within_step = rollout.is_some_and(|rollout| rollout.micro_batches < *grad_accum);
         match (self.strategy.stage, phase) {
             // With offload, gradients move to the host as soon as they are computed.
             (Some(3), _) | (Some(1 | 2), Phase::OptimizerStep) if self.offloads_optimizer() => 0,
@@ -192,7 +194,7 @@ impl MemoryModel<'_> {
             // Stage 3 keeps a buffer for them at all times.
             (Some(3), _) => share,
             // Answers may be generated between two micro batches.
-            _ if phase.is_between_steps() && !(phase == Phase::Generation && self.generates_in_step()) => 0,
+            _ if phase.is_between_steps() && !(phase == Phase::Generation && is_within_step) => 0,
             (Some(0), Phase::OptimizerStep) if self.is_mixed_precision() => whole + FP32 * self.workload.trainable,
             // Those of the previous micro batches are kept beside the new ones until both are added.
             (Some(2), Phase::Backward | Phase::EndOfBackward) if self.workload.accumulates => 2 * share_on_gpu,
@@ -244,7 +246,7 @@ impl MemoryModel<'_> {
 
     /// The head's gradient comes first, and that of the embedding last.
     fn has_largest_gradient(&self, phase: Phase) -> bool {
-        phase == Phase::EndOfBackward || phase == Phase::Backward && self.workload.settings.algorithm.has_head
+        phase == Phase::EndOfBackward || phase == Phase::Backward && !self.workload.settings.algorithm.headless
     }
 
     /// Bytes of the gradient of a head of its own and of its copies. They are gone before the backward pass of the last layer

@@ -3,7 +3,7 @@
 use super::allocator::{Allocator, EXPANDABLE};
 use super::choice::{LARGEST_MICRO_BATCH, Scenario, largest};
 use super::need::{Cluster, MemoryNeed};
-use super::settings::{Evaluation, Rollout, TrainingSettings, Tuner};
+use super::settings::{Evaluation, TrainingSettings, Tuner};
 use crate::base::layout::plural;
 use crate::base::size::Size;
 use crate::base::vars;
@@ -39,7 +39,6 @@ pub(super) fn remedies(scenario: &Scenario, others: &Scenario) -> Vec<Remedy> {
     let mut found = vec![
         other_allocator(scenario),
         smaller_evaluation(scenario),
-        fewer_answers(scenario),
         with_most(scenario.settings.micro_batch - 1, with_batch),
         with("gradient checkpointing", |settings| settings.checkpointing = true),
         with("a fused loss (Liger)", |settings| settings.fused_loss = true),
@@ -90,17 +89,6 @@ fn smaller_evaluation(scenario: &Scenario) -> Option<Remedy> {
         with_settings(scenario, change, |settings| settings.evaluation = Some(Evaluation { batch, ..given }))
     };
     with_most(given.batch - 1, with)
-}
-
-fn fewer_answers(scenario: &Scenario) -> Option<Remedy> {
-    let given = scenario.settings.rollout.filter(|rollout| rollout.all.is_none())?;
-    let with = |micro_batches| {
-        let change = format!("answers for fewer steps at once (--steps_per_generation {micro_batches})");
-        with_settings(scenario, change, |settings| settings.rollout = Some(Rollout { micro_batches, ..given }))
-    };
-    // The groups of answers to one prompt are powers of two, and must not be divided.
-    let powers = (0..=given.micro_batches.ilog2()).rev().map(|power| 1 << power);
-    powers.filter(|fewer| *fewer < given.micro_batches).find_map(with)
 }
 
 fn shorter_sequences(scenario: &Scenario) -> Option<Remedy> {

@@ -54,46 +54,34 @@ pub enum Attention {
 }
 
 /// How a training computes its loss: `algorithms.txt` has those of preference tuning, and says what its cells mean.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a cell of the table")]
 pub struct Algorithm {
-    pub(crate) sequences: u64,
-    /// Without LoRA, whose base model serves as one, a second model is kept. Arguments decide it for an algorithm that generates.
+    /// It compares two answers.
+    pub(crate) pairs: bool,
+    /// Without LoRA, whose base model serves as one, a second model is kept. If it generates, arguments decide that.
     pub has_reference: bool,
     /// A reward model has one output instead of a head.
-    pub has_head: bool,
+    pub headless: bool,
+    /// Bytes of a logit.
     pub(crate) logit: u64,
     /// The same for one sequence: their logits are computed one after another.
     pub(crate) logit_of_one: u64,
-    /// Percent of these bytes where logits are fp32.
-    pub(crate) in_fp32: u64,
+    /// Percent that are added to these bytes where logits are fp32.
+    pub(crate) more_in_fp32: u64,
     /// Bytes of a logit in an evaluation, if its loss is not the usual one.
     pub(crate) evaluated: u64,
     /// An evaluation runs the model more than once, even if it is not its own reference.
     pub(crate) repeats: bool,
     /// It trains on answers that it generates.
     pub(crate) generates: bool,
-    /// All of its models and texts are counted.
-    pub(crate) is_counted: bool,
+    /// It keeps models or generates text that is not counted.
+    pub(crate) uncounted: bool,
 }
 
 /// Without preferences: a logit's fp32 log-softmax and two gradients of that.
-impl Default for Algorithm {
-    fn default() -> Self {
-        Algorithm {
-            sequences: 1,
-            has_reference: false,
-            has_head: true,
-            logit: 12,
-            logit_of_one: 0,
-            in_fp32: 100,
-            repeats: false,
-            evaluated: 0,
-            generates: false,
-            is_counted: true,
-        }
-    }
-}
+const LOGIT: u64 = 12;
 
 impl Algorithm {
     /// The more exact names come first: `swift rlhf --rlhf_type dpo`.
@@ -118,10 +106,8 @@ pub struct Evaluation {
 pub struct Rollout {
     /// Tokens of an answer.
     pub answer: u64,
-    /// Micro batches whose answers are generated at once; 0 stands for those of a step.
+    /// Micro batches whose answers are generated at once.
     pub micro_batches: u64,
-    /// Answers on all ranks together, where that is given instead.
-    pub all: Option<u64>,
     /// Stage 3 gathers all weights for it.
     pub gathers: bool,
     /// A server with vLLM generates them.
@@ -199,12 +185,11 @@ impl TrainingSettings {
         let micro_batch = or(args.micro_batch.as_ref(), defaults.micro_batch);
         let eval_batch = defaults.eval_batch.unwrap_or(micro_batch);
         let or_default = |batch: u64| if batch > 0 { batch } else { eval_batch };
-        let grad_accum = or(args.grad_accum.as_ref(), 1);
         let seq_len =
             args.rollout.map_or(defaults.seq_len.unwrap_or(SEQ_LEN), |rollout| PROMPT.saturating_add(rollout.answer));
         TrainingSettings {
             micro_batch,
-            grad_accum,
+            grad_accum: or(args.grad_accum.as_ref(), 1),
             seq_len: or(args.seq_len.as_ref(), seq_len),
             sequence_parallel: or(args.sequence_parallel.as_ref(), 1),
             tuner: or(args.tuner.as_ref(), tuner),
@@ -216,12 +201,9 @@ impl TrainingSettings {
             attention: args.attention.as_ref().map(|attention| attention.value),
             fused_loss: or(args.fused_loss.as_ref(), false),
             dropout: or(args.dropout.as_ref(), defaults.dropout),
-            algorithm: args.algorithm.unwrap_or_default(),
+            algorithm: args.algorithm.unwrap_or(Algorithm { logit: LOGIT, ..Algorithm::default() }),
             evaluation: args.evaluation.map(|given| Evaluation { batch: or_default(given.batch), ..given }),
-            rollout: args.rollout.map(|given| match given.micro_batches {
-                0 => Rollout { micro_batches: grad_accum, ..given },
-                _ => given,
-            }),
+            rollout: args.rollout,
             reward: 0,
         }
     }

@@ -44,14 +44,15 @@ pub(super) fn with_command(given: TrainingArgs, job: &Job, host: &Host) -> Train
         Some(reader.text("attn_impl")?.map(|name| if is_eager(name) { Attention::Eager } else { Attention::Flash }))
     };
     let optimizer = || Some(reader.text("optim")?.map(|name| Optimizer::named(&name)));
-    let algorithm = given.algorithm.or_else(|| algorithm(job));
-    let (algorithm, rollout) = reader.online(algorithm, job).map_or((algorithm, None), |(a, r)| (Some(a), Some(r)));
+    let grad_accum = given.grad_accum.or_else(|| reader.count("gradient_accumulation_steps"));
+    let mut algorithm = given.algorithm.or_else(|| algorithm(job));
+    let rollout = algorithm.as_mut().and_then(|algorithm| reader.rollout(algorithm, grad_accum.as_ref(), job));
     let dropout = || Some(args.float("lora_dropout").ok()??.map(|value| value > 0.0));
     TrainingArgs {
         model: given.model.or_else(|| args.text(model)),
         params: given.params,
         micro_batch: given.micro_batch.or_else(|| reader.count("per_device_train_batch_size")),
-        grad_accum: given.grad_accum.or_else(|| reader.count("gradient_accumulation_steps")),
+        grad_accum,
         seq_len: given.seq_len.or_else(|| reader.sequences(rollout)),
         sequence_parallel: given.sequence_parallel.or_else(|| reader.count("sequence_parallel_size")),
         tuner: given.tuner.or_else(|| reader.tuner()),
@@ -145,25 +146,23 @@ impl ArgumentReader<'_> {
         })
     }
 
-    /// What GRPO and the like generate, and whether they have a reference model.
-    fn online(&self, algorithm: Option<Algorithm>, job: &Job) -> Option<(Algorithm, Rollout)> {
-        let algorithm = algorithm.filter(|algorithm| algorithm.generates)?;
-        let known = job.trainer.model.training.online;
-        let (answer, has_reference) = known.unwrap_or_default();
-        let beta = self.0.float("beta").ok().flatten();
+    /// What GRPO and the like generate. Arguments decide if they have a reference model.
+    fn rollout(&self, algorithm: &mut Algorithm, grad_accum: Option<&Sourced<u64>>, job: &Job) -> Option<Rollout> {
+        let known = job.trainer.model.training.online.filter(|_| algorithm.generates);
         let number = |argument| self.count(argument).map(|given| given.value);
         let uses_vllm = self.switch("use_vllm").is_some_and(|given| given.value);
-        let shares_gpus = self.text("vllm_mode").is_some_and(|mode| mode.value == "colocate");
-        let has_reference = beta.map_or(has_reference || algorithm.has_reference, |beta| beta.value != 0.0);
-        let is_counted = known.is_some() && !(uses_vllm && shares_gpus);
-        let rollout = Rollout {
+        let is_apart = || self.text("vllm_mode").is_some_and(|mode| mode.value == "server");
+        algorithm.uncounted |= algorithm.generates && (known.is_none() || uses_vllm && !is_apart());
+        let (answer, has_reference) = known?;
+        let beta = self.0.float("beta").ok().flatten();
+        algorithm.has_reference = beta.map_or(has_reference || algorithm.has_reference, |beta| beta.value != 0.0);
+        algorithm.uncounted |= number("generation_batch_size").is_some();
+        Some(Rollout {
             answer: number("max_completion_length").or_else(|| number("max_new_tokens")).unwrap_or(answer),
-            micro_batches: number("steps_per_generation").unwrap_or(0),
-            all: number("generation_batch_size"),
+            micro_batches: number("steps_per_generation").or(grad_accum.map(|given| given.value)).unwrap_or(1),
             gathers: self.switch("ds3_gather_for_generation").is_none_or(|given| given.value),
             is_served: uses_vllm,
-        };
-        Some((Algorithm { has_reference, is_counted, ..algorithm }, rollout))
+        })
     }
 
     /// With an answer behind the prompt, whose length has an argument of its own in TRL.

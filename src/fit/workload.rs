@@ -53,7 +53,7 @@ impl Adapters {
 impl Workload {
     pub fn new(weights: &Weights, settings: &TrainingSettings) -> Self {
         let element = settings.dtype.bytes();
-        let headless = (!settings.algorithm.has_head).then(|| weights.without_head());
+        let headless = settings.algorithm.headless.then(|| weights.without_head());
         let weights = headless.as_ref().unwrap_or(weights);
         let Weights { unquantised, shape, .. } = weights;
         // Keeps the products below from overflowing; `is_plausible` refuses such a number.
@@ -101,9 +101,9 @@ impl Workload {
         let of_token = of_layer.saturating_mul(u128::from(*layers)).saturating_add(16 * u128::from(*vocab));
         let (batch, new) =
             self.settings.evaluation.map_or((0, 0), |given| (given.batch, given.new_tokens.unwrap_or(0)));
-        let generated = self.settings.rollout.map_or(1, |given| given.micro_batches.max(given.all.unwrap_or(1)));
-        let batch = u128::from(batch).max(product(&[self.settings.micro_batch, generated]));
-        let of_tokens = product(&[self.seq_len + new]).saturating_mul(batch).saturating_mul(of_token);
+        let at_once = self.settings.rollout.map_or(1, |rollout| rollout.micro_batches);
+        let batch = u128::from(batch).max(product(&[self.settings.micro_batch, at_once]));
+        let of_tokens = batch.saturating_mul(u128::from(self.seq_len + new)).saturating_mul(of_token);
         let of_params = product(&[64, self.params.max(self.trainable).max(self.weights), cluster.gpus]);
         of_tokens.max(of_params) < MOST && cluster.nodes.saturating_mul(cluster.gpus) <= MOST_GPUS
     }

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::Path;
 
 use clap::Args;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::output::{err, out_bytes, styled};
 use crate::base::json::Edit;
@@ -23,7 +23,7 @@ use crate::command::python::Python;
 use crate::config::template::Search;
 use crate::exec;
 use crate::host::{Host, terminal};
-use crate::plan::{Plan, checked_files, refused_json};
+use crate::plan::{Plan, checked_files, diagnostics_json, refused_json};
 use crate::ranks::launcher::Launcher;
 use crate::report::fix::run;
 use crate::report::secrets::Secrets;
@@ -86,71 +86,66 @@ pub(super) fn check_launch(launch: &Launch, host: &Host) -> Result<u8, Vec<Probl
         return out_bytes(&json).map(|_| status);
     }
     let (plan, job) = Plan::with_job(launch, host);
-    let coverage = Coverage::of(launch, plan.as_ref().ok(), &job, &secrets).text();
+    let coverage = coverage_in_words(&coverage(launch, plan.as_ref().ok(), &job, &secrets));
     show_checked(plan.map_or_else(|problems| problems, |plan| plan.all_diagnostics()), &coverage, launch, &secrets)
 }
 
-/// What the answer rests on, what nobody looked at, and the rehearsal that does.
-struct Coverage {
-    checked: Vec<String>,
-    unchecked: Vec<&'static str>,
-    rehearsal: Option<String>,
+/// What the answer rests on, what nobody looked at, and the rehearsal that does, as fields of the JSON.
+fn coverage(launch: &Launch, plan: Option<&Plan>, job: &Job, secrets: &Secrets) -> Value {
+    if job.trainer.is_passthrough() {
+        let checked = format!("whether `{}` can be started", job.target.name());
+        return json!({"checked": [checked], "not_checked": ["what it does"], "rehearsal": null});
+    }
+    let (mut checked, mut unchecked) = (Vec::new(), vec!["the dataset", "the weights"]);
+    if launch.deepspeed.is_some() || plan.is_some_and(|plan| plan.config.is_some()) {
+        checked.push(format!("the config against {}", deepspeed_in_words(job.python.as_ref())));
+    }
+    let by_script = || job.flow().is_some_and(|flow| flow.parser().is_some());
+    let is_read = matches!(job.trainer.arguments.parser, ArgumentParser::Recorded { .. }) || by_script();
+    match job.trainer.distribution.filter(|_| is_read) {
+        Some(package) => {
+            let version = job.version_text().unwrap_or_else(|| "of any version".to_string());
+            let stand_in = parser::stand_in(package, &version).filter(|_| job.version().is_some());
+            let how = stand_in.map(|how| format!(" ({how})")).unwrap_or_default();
+            checked.push(format!("the arguments against {package} {version}{how}"));
+        }
+        None => unchecked.push("the arguments"),
+    }
+    let is_here = |plan: &Plan| !matches!(plan.launcher, Launcher::Srun | Launcher::Prefix(_));
+    checked.extend(plan.is_none_or(is_here).then(|| "this machine".to_string()));
+    unchecked.extend(job.source.is_some().then_some("the script's own code"));
+    let mut rehearsal = launch.words_with(&[], &launch.command);
+    rehearsal[1] = "rehearse".into();
+    let rehearsal = shell::text(&secrets.hide_in_words(rehearsal.iter().map(OsString::as_os_str)));
+    json!({"checked": checked, "not_checked": unchecked, "rehearsal": rehearsal})
 }
 
-impl Coverage {
-    fn of(launch: &Launch, plan: Option<&Plan>, job: &Job, secrets: &Secrets) -> Self {
-        if job.trainer.is_passthrough() {
-            let checked = vec![format!("whether `{}` can be started", job.target.name())];
-            return Coverage { checked, unchecked: vec!["what it does"], rehearsal: None };
-        }
-        let (mut checked, mut unchecked) = (Vec::new(), vec!["the dataset", "the weights"]);
-        if launch.deepspeed.is_some() || plan.is_some_and(|plan| plan.config.is_some()) {
-            checked.push(format!("the config against {}", deepspeed_in_words(job.python.as_ref())));
-        }
-        let by_script = || job.flow().is_some_and(|flow| flow.parser().is_some());
-        let is_read = matches!(job.trainer.arguments.parser, ArgumentParser::Recorded { .. }) || by_script();
-        match job.trainer.distribution.filter(|_| is_read) {
-            Some(package) => {
-                let version = job.version_text().unwrap_or_else(|| "of any version".to_string());
-                let stand_in = parser::stand_in(package, &version).filter(|_| job.version().is_some());
-                let how = stand_in.map(|how| format!(" ({how})")).unwrap_or_default();
-                checked.push(format!("the arguments against {package} {version}{how}"));
-            }
-            None => unchecked.push("the arguments"),
-        }
-        let is_here = |plan: &Plan| !matches!(plan.launcher, Launcher::Srun | Launcher::Prefix(_));
-        checked.extend(plan.is_none_or(is_here).then(|| "this machine".to_string()));
-        unchecked.extend(job.source.is_some().then_some("the script's own code"));
-        let mut rehearsal = launch.words_with(&[], &launch.command);
-        rehearsal[1] = "rehearse".into();
-        let rehearsal = shell::text(&secrets.hide_in_words(rehearsal.iter().map(OsString::as_os_str)));
-        Coverage { checked, unchecked, rehearsal: Some(rehearsal) }
-    }
-
-    fn text(&self) -> String {
-        let further = self.rehearsal.as_ref().map(|line| format!("; a rehearsal goes further: {line}"));
-        let (checked, unchecked) = (self.checked.join(", "), self.unchecked.join(", "));
-        format!("checked: {checked}; not checked: {unchecked}{}", further.unwrap_or_default())
-    }
-
-    fn print_with(self, mut json: Value, secrets: &Secrets) -> Vec<u8> {
-        json["checked"] = self.checked.into();
-        json["not_checked"] = self.unchecked.into();
-        json["rehearsal"] = self.rehearsal.into();
-        secrets.printed(json)
-    }
+fn coverage_in_words(coverage: &Value) -> String {
+    let [checked, unchecked] = ["checked", "not_checked"].map(|name| {
+        let phrases = coverage[name].as_array().into_iter().flatten().filter_map(Value::as_str);
+        phrases.collect::<Vec<_>>().join(", ")
+    });
+    let further = coverage["rehearsal"].as_str().map(|line| format!("; a rehearsal goes further: {line}"));
+    format!("checked: {checked}; not checked: {unchecked}{}", further.unwrap_or_default())
 }
 
 /// The exit status and the plan, or what refuses it.
 pub fn in_json(launch: &Launch, host: &Host, secrets: &Secrets) -> (u8, Vec<u8>) {
     let (plan, job) = Plan::with_job(launch, host);
-    let coverage = Coverage::of(launch, plan.as_ref().ok(), &job, secrets);
-    let (status, json) = match plan {
+    let mut coverage = coverage(launch, plan.as_ref().ok(), &job, secrets);
+    let (status, mut plan) = match plan {
         Ok(plan) => (verdict(&plan.all_diagnostics()), plan.json()),
         Err(problems) => (verdict(&problems), refused_json(&problems)),
     };
-    (status, coverage.print_with(json, secrets))
+    for name in ["checked", "not_checked", "rehearsal"] {
+        plan[name] = coverage[name].take();
+    }
+    (status, secrets.printed(plan))
 }
+
+/// Not checked without a command.
+const NOT_CHECKED: [&str; 3] =
+    ["batch sizes", "\"auto\" values", "whatever depends on the trainer or the number of ranks"];
 
 fn check_configs(mut launch: Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     launch.read_piped_config(host)?;
@@ -165,12 +160,13 @@ fn check_configs(mut launch: Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     }
     let deepspeed = deepspeed_in_words(Python::on_path(host).as_ref());
     if launch.output.dry_run == Some(Format::Json) {
-        let checked = vec![format!("the config against {deepspeed}")];
-        let coverage = Coverage { checked, unchecked: checked_files::NOT_CHECKED.to_vec(), rehearsal: None };
-        let json = coverage.print_with(checked_files::json(&problems), &secrets);
-        return out_bytes(&json).map(|_| verdict(&problems));
+        let checked = json!({
+            "version": 1, "diagnostics": diagnostics_json(&problems),
+            "checked": [format!("the config against {deepspeed}")], "not_checked": NOT_CHECKED, "rehearsal": null,
+        });
+        return out_bytes(&secrets.printed(checked)).map(|_| verdict(&problems));
     }
-    let [batch, auto, rest] = checked_files::NOT_CHECKED;
+    let [batch, auto, rest] = NOT_CHECKED;
     let coverage = format!("checked against {deepspeed}; {batch}, {auto} and {rest} are not checked without a command");
     show_checked(problems, &coverage, launch, &secrets)
 }

@@ -198,8 +198,7 @@ fn lab_predicted(run: &Value) -> Option<MemoryNeed> {
         }),
         rollout: run["new"].as_u64().map(|answer| Rollout {
             answer,
-            micro_batches: number("steps_per_generation", 0),
-            all: None,
+            micro_batches: number("steps_per_generation", accumulation),
             gathers: run["gather"] != false,
             is_served: false,
         }),
@@ -211,7 +210,7 @@ fn lab_predicted(run: &Value) -> Option<MemoryNeed> {
     // Some join projections, so their adapters are fewer, and the script also adapts the vision tower of one. A reward model has
     // one output more.
     let name = text("name").or(text("model")).unwrap();
-    if settings.algorithm.has_head
+    if !settings.algorithm.headless
         && run["trainable"].is_u64()
         && !name.starts_with("f-")
         && !["neox", "phi3", "glm4", "vl"].contains(&name)

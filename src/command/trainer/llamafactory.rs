@@ -59,14 +59,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
         has_reference: |args, _| args.text("stage").is_some_and(|stage| ["dpo", "kto"].contains(&&*stage.value)),
         needs_weights: true,
         // Read from the sources of 0.9.5.
-        training: TrainingDefaults {
-            seq_len: Some(2048),
-            lora: true,
-            checkpointing: true,
-            half: true,
-            online: None,
-            ..hf::DEFAULTS
-        },
+        training: TrainingDefaults { seq_len: Some(2048), lora: true, checkpointing: true, half: true, ..hf::DEFAULTS },
         ..hf::TRAINER.model
     },
 };

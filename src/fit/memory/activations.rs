@@ -66,17 +66,12 @@ impl MemoryModel<'_> {
     fn scored_tokens(&self, batch: u64) -> (u64, u64) {
         let Workload { seq_len, settings, .. } = self.workload;
         let one = settings.rollout.map_or(*seq_len, |rollout| rollout.answer.min(*seq_len));
-        (settings.algorithm.sequences * batch * one, one)
+        ((1 + u64::from(settings.algorithm.pairs)) * batch * one, one)
     }
 
     /// Without DeepSpeed, accelerate makes the outputs fp32.
     fn has_fp32_logits(&self) -> bool {
         self.strategy.stage.is_none() || !self.is_mixed_precision()
-    }
-
-    pub(super) fn generates_in_step(&self) -> bool {
-        let settings = &self.workload.settings;
-        settings.rollout.is_some_and(|rollout| rollout.micro_batches < settings.grad_accum)
     }
 
     /// One layer of the pass over the prompts, or the keys and values once all tokens are there, with the sampling of the last one
@@ -85,9 +80,8 @@ impl MemoryModel<'_> {
         let Workload { shape, element, seq_len, settings, .. } = self.workload;
         let (batch, prompt, all) = match (settings.rollout, settings.evaluation) {
             (Some(rollout), _) if rollout.is_served => return 0,
-            (Some(Rollout { answer, micro_batches, all, .. }), evaluation) => {
-                let of_step = all.map_or(settings.micro_batch * micro_batches, |all| self.share(all));
-                let batch = of_step.max(evaluation.map_or(0, |evaluation| evaluation.batch));
+            (Some(Rollout { answer, micro_batches, .. }), evaluation) => {
+                let batch = evaluation.map_or(0, |given| given.batch).max(settings.micro_batch * micro_batches);
                 (batch, seq_len.saturating_sub(answer), *seq_len)
             }
             (None, Some(Evaluation { batch, new_tokens: Some(new), .. })) => (batch, *seq_len, seq_len + new),
@@ -132,10 +126,11 @@ impl MemoryModel<'_> {
     fn logits(&self) -> u64 {
         let Workload { shape, element, settings: TrainingSettings { algorithm, micro_batch, .. }, .. } = self.workload;
         let (tokens, one) = self.scored_tokens(*micro_batch);
-        let percent = if self.has_fp32_logits() { algorithm.in_fp32 } else { 100 };
+        let more = if self.has_fp32_logits() { algorithm.more_in_fp32 } else { 0 };
         // Capped logits (Gemma 2) are kept once more.
         let each = algorithm.logit + if shape.softcapped { *element } else { 0 };
-        percent * (each * tokens + algorithm.logit_of_one * one) * shape.vocab / 100
+        let bytes = (each * tokens + algorithm.logit_of_one * one) * shape.vocab;
+        bytes + bytes / 100 * more
     }
 
     /// Bytes that a norm keeps per element: its input and output, and the factor of its weight if that is trained.
