@@ -265,6 +265,8 @@ fn the_answer_says_what_it_rests_on() {
         assert!(answer["rehearsal"].as_str().unwrap_or_default().starts_with(rehearsal), "{answer}");
         assert_eq!(answer["rehearsal"].is_null(), rehearsal.is_empty(), "{answer}");
         let text = sandbox.run([&["check"], words].concat()).stdout;
+        // No Python runs, so nothing is imported.
+        assert!(!sandbox.executed());
         for phrase in ["checked", "not_checked"].iter().flat_map(|name| answer[name].as_array().unwrap()) {
             let is_config = words[0] == "ds.json" && *phrase == checked;
             assert!(is_config || text.contains(phrase.as_str().unwrap()), "{phrase}: {text}");
