@@ -213,8 +213,7 @@ impl FitReport {
         let room = need.step.saturating_sub(need.gpu() - of_batch);
         let smaller = (count.saturating_mul(room) / of_batch.max(1)).max(1);
         // The answers to one prompt, a power of two, stay together.
-        let smaller = if rollout.is_some() { 1 << smaller.ilog2() } else { smaller };
-        let batch = count * each;
+        let (batch, smaller) = (count * each, if each > 1 { 1 << smaller.ilog2() } else { smaller });
         let fix = if smaller < count { format!(": {spelling}{smaller}") } else { String::new() };
         let [most, step] = [need.gpu(), need.step].map(|bytes| self.size(bytes));
         Some(format!("{}: {most} with {}, batch {batch}, and a step {step}{fix}", need.peak.name(), row.title()))

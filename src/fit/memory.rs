@@ -352,10 +352,10 @@ impl MemoryModel<'_> {
         if phase == Phase::OptimizerStep || !self.gathers() {
             return 0;
         }
-        let Workload { params, weights, shape, settings, .. } = self.workload;
+        let Workload { params, weights, shape, settings, reference_head, .. } = self.workload;
         // To reach a server, adapters are merged into gathered weights.
-        let is_whole =
-            |rollout: Rollout| if rollout.is_served { settings.tuner != Tuner::Full } else { rollout.gathers };
+        let is_lora = settings.tuner != Tuner::Full;
+        let is_whole = |of: Rollout| if of.is_served { is_lora } else { of.gathers };
         if phase == Phase::Generation && settings.rollout.is_some_and(is_whole) {
             return *weights;
         }
@@ -369,15 +369,12 @@ impl MemoryModel<'_> {
                 self.live().saturating_add(shape.embedding)
             }
             _ if shape.tied => self.live(),
-            Phase::Loss | Phase::Evaluation | Phase::Generation => {
-                self.live_at_head().min(*params) + self.reference_head()
-            }
+            Phase::Loss | Phase::Evaluation | Phase::Generation => self.live_at_head().min(*params) + reference_head,
             // A head of its own is released before the layers.
             _ if self.live_params() < shape.embedding => self.live().min(params.saturating_sub(shape.embedding)),
             _ => self.live_at_head().saturating_sub(shape.embedding),
         };
-        let bytes =
-            u128::from(*weights) * u128::from(kept.min(*params + self.reference_head())) / u128::from((*params).max(1));
+        let bytes = u128::from(*weights) * u128::from(kept.min(params + reference_head)) / u128::from((*params).max(1));
         u64::try_from(bytes).unwrap_or(u64::MAX)
     }
 
@@ -399,13 +396,6 @@ impl MemoryModel<'_> {
 
     fn live_params(&self) -> u64 {
         if self.runs_twice() { 0 } else { self.strategy.live_params }
-    }
-
-    /// Parameters of the head of a reference that has an engine of its own.
-    fn reference_head(&self) -> u64 {
-        let Workload { shape, settings, .. } = self.workload;
-        let has_engine = settings.algorithm.has_reference && settings.tuner == Tuner::Full;
-        if has_engine { shape.embedding } else { 0 }
     }
 
     /// A model with adapters is also its own reference, and runs twice in a step. DeepSpeed then cannot tell which parameters come

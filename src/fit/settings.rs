@@ -58,30 +58,17 @@ pub enum Attention {
 #[serde(default, deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a cell of the table")]
 pub struct Algorithm {
-    /// It compares two answers.
     pub(crate) pairs: bool,
-    /// Without LoRA, whose base model serves as one, a second model is kept. If it generates, arguments decide that.
     pub has_reference: bool,
-    /// A reward model has one output instead of a head.
     pub headless: bool,
-    /// Bytes of a logit.
     pub(crate) logit: u64,
-    /// The same for one sequence: their logits are computed one after another.
     pub(crate) logit_of_one: u64,
-    /// Percent that are added to these bytes where logits are fp32.
     pub(crate) more_in_fp32: u64,
-    /// Bytes of a logit in an evaluation, if its loss is not the usual one.
     pub(crate) evaluated: u64,
-    /// An evaluation runs the model more than once, even if it is not its own reference.
     pub(crate) repeats: bool,
-    /// It trains on answers that it generates.
     pub(crate) generates: bool,
-    /// It keeps models or generates text that is not counted.
     pub(crate) uncounted: bool,
 }
-
-/// Without preferences: a logit's fp32 log-softmax and two gradients of that.
-const LOGIT: u64 = 12;
 
 impl Algorithm {
     /// The more exact names come first: `swift rlhf --rlhf_type dpo`.
@@ -101,16 +88,13 @@ pub struct Evaluation {
     pub spelling: &'static str,
 }
 
-/// The answers that online tuning generates between its steps.
+/// The answers that online tuning generates: how many tokens each, for how many micro batches at once, whether stage 3 gathers all
+/// weights for it, and whether a server does it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rollout {
-    /// Tokens of an answer.
     pub answer: u64,
-    /// Micro batches whose answers are generated at once.
     pub micro_batches: u64,
-    /// Stage 3 gathers all weights for it.
     pub gathers: bool,
-    /// A server with vLLM generates them.
     pub is_served: bool,
 }
 
@@ -201,7 +185,8 @@ impl TrainingSettings {
             attention: args.attention.as_ref().map(|attention| attention.value),
             fused_loss: or(args.fused_loss.as_ref(), false),
             dropout: or(args.dropout.as_ref(), defaults.dropout),
-            algorithm: args.algorithm.unwrap_or(Algorithm { logit: LOGIT, ..Algorithm::default() }),
+            // Without preferences: a logit's fp32 log-softmax and two gradients of that.
+            algorithm: args.algorithm.unwrap_or(Algorithm { logit: 12, ..Algorithm::default() }),
             evaluation: args.evaluation.map(|given| Evaluation { batch: or_default(given.batch), ..given }),
             rollout: args.rollout,
             reward: 0,

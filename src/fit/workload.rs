@@ -21,6 +21,8 @@ pub struct Workload {
     pub(crate) attention: Attention,
     /// Bytes of the models that are not trained: the reference, and those that compute rewards.
     pub(crate) reference: u64,
+    /// Parameters of the head of a reference that has an engine of its own.
+    pub(crate) reference_head: u64,
     /// Elements that LoRA keeps per token and layer.
     pub(crate) adapters: u64,
     /// Elements per token and layer that enter the modules LoRA adapts, counted once per module.
@@ -82,6 +84,7 @@ impl Workload {
             accumulates: settings.grad_accum > 1,
             // transformers takes `sdpa` if nothing is said and the model can do with it.
             attention: settings.attention.unwrap_or(of_model),
+            reference_head: if has_reference { shape.embedding } else { 0 },
             reference: element * (settings.reward + if has_reference { params } else { 0 }),
             adapters: adapters.kept,
             adapted_inputs: adapters.inputs,

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::Path;
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::output::{err, out_bytes, styled};
 use crate::base::json::Edit;
@@ -86,15 +86,18 @@ pub(super) fn check_launch(launch: &Launch, host: &Host) -> Result<u8, Vec<Probl
         return out_bytes(&json).map(|_| status);
     }
     let (plan, job) = Plan::with_job(launch, host);
-    let coverage = coverage_in_words(&coverage(launch, plan.as_ref().ok(), &job, &secrets));
+    let (checked, unchecked, rehearsal) = coverage(launch, plan.as_ref().ok(), &job, &secrets);
+    let further = rehearsal.map(|line| format!("; a rehearsal goes further: {line}")).unwrap_or_default();
+    let coverage = format!("checked: {}; not checked: {}{further}", checked.join(", "), unchecked.join(", "));
     show_checked(plan.map_or_else(|problems| problems, |plan| plan.all_diagnostics()), &coverage, launch, &secrets)
 }
 
-/// What the answer rests on, what nobody looked at, and the rehearsal that does, as fields of the JSON.
-fn coverage(launch: &Launch, plan: Option<&Plan>, job: &Job, secrets: &Secrets) -> Value {
+/// What the answer rests on, what nobody looked at, and the rehearsal that does.
+type Coverage = (Vec<String>, Vec<&'static str>, Option<String>);
+
+fn coverage(launch: &Launch, plan: Option<&Plan>, job: &Job, secrets: &Secrets) -> Coverage {
     if job.trainer.is_passthrough() {
-        let checked = format!("whether `{}` can be started", job.target.name());
-        return json!({"checked": [checked], "not_checked": ["what it does"], "rehearsal": null});
+        return (vec![format!("whether `{}` can be started", job.target.name())], vec!["what it does"], None);
     }
     let (mut checked, mut unchecked) = (Vec::new(), vec!["the dataset", "the weights"]);
     if launch.deepspeed.is_some() || plan.is_some_and(|plan| plan.config.is_some()) {
@@ -117,35 +120,22 @@ fn coverage(launch: &Launch, plan: Option<&Plan>, job: &Job, secrets: &Secrets) 
     let mut rehearsal = launch.words_with(&[], &launch.command);
     rehearsal[1] = "rehearse".into();
     let rehearsal = shell::text(&secrets.hide_in_words(rehearsal.iter().map(OsString::as_os_str)));
-    json!({"checked": checked, "not_checked": unchecked, "rehearsal": rehearsal})
-}
-
-fn coverage_in_words(coverage: &Value) -> String {
-    let [checked, unchecked] = ["checked", "not_checked"].map(|name| {
-        let phrases = coverage[name].as_array().into_iter().flatten().filter_map(Value::as_str);
-        phrases.collect::<Vec<_>>().join(", ")
-    });
-    let further = coverage["rehearsal"].as_str().map(|line| format!("; a rehearsal goes further: {line}"));
-    format!("checked: {checked}; not checked: {unchecked}{}", further.unwrap_or_default())
+    (checked, unchecked, Some(rehearsal))
 }
 
 /// The exit status and the plan, or what refuses it.
 pub fn in_json(launch: &Launch, host: &Host, secrets: &Secrets) -> (u8, Vec<u8>) {
     let (plan, job) = Plan::with_job(launch, host);
-    let mut coverage = coverage(launch, plan.as_ref().ok(), &job, secrets);
+    let (checked, unchecked, rehearsal) = coverage(launch, plan.as_ref().ok(), &job, secrets);
     let (status, mut plan) = match plan {
         Ok(plan) => (verdict(&plan.all_diagnostics()), plan.json()),
         Err(problems) => (verdict(&problems), refused_json(&problems)),
     };
-    for name in ["checked", "not_checked", "rehearsal"] {
-        plan[name] = coverage[name].take();
-    }
+    (plan["checked"], plan["not_checked"], plan["rehearsal"]) = (checked.into(), unchecked.into(), rehearsal.into());
     (status, secrets.printed(plan))
 }
 
-/// Not checked without a command.
-const NOT_CHECKED: [&str; 3] =
-    ["batch sizes", "\"auto\" values", "whatever depends on the trainer or the number of ranks"];
+const NOT_JUDGED: &str = "batch sizes, \"auto\" values and whatever depends on the trainer or the number of ranks";
 
 fn check_configs(mut launch: Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     launch.read_piped_config(host)?;
@@ -162,12 +152,11 @@ fn check_configs(mut launch: Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     if launch.output.dry_run == Some(Format::Json) {
         let checked = json!({
             "version": 1, "diagnostics": diagnostics_json(&problems),
-            "checked": [format!("the config against {deepspeed}")], "not_checked": NOT_CHECKED, "rehearsal": null,
+            "checked": [format!("the config against {deepspeed}")], "not_checked": [NOT_JUDGED], "rehearsal": null,
         });
         return out_bytes(&secrets.printed(checked)).map(|_| verdict(&problems));
     }
-    let [batch, auto, rest] = NOT_CHECKED;
-    let coverage = format!("checked against {deepspeed}; {batch}, {auto} and {rest} are not checked without a command");
+    let coverage = format!("checked against {deepspeed}; {NOT_JUDGED} are not checked without a command");
     show_checked(problems, &coverage, launch, &secrets)
 }
 

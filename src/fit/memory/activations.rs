@@ -54,11 +54,10 @@ impl MemoryModel<'_> {
             bytes => (bytes * scored + algorithm.logit_of_one / 2 * one) * if self.has_fp32_logits() { 2 } else { 1 },
         };
         let logits = each * shape.vocab;
-        let (mut at_end, in_layer) = (tokens * element * shape.hidden, tokens * self.forward());
-        if algorithm.repeats && settings.tuner == Tuner::Full {
-            // Its last pass finds the logits of the others.
-            at_end += in_layer;
-        }
+        let in_layer = tokens * self.forward();
+        // The last of several passes finds the logits of the others.
+        let beside = if algorithm.repeats && settings.tuner == Tuner::Full { in_layer } else { 0 };
+        let at_end = tokens * element * shape.hidden + beside;
         if in_layer > at_end + logits { (in_layer, 0) } else { (at_end, logits) }
     }
 
@@ -100,11 +99,8 @@ impl MemoryModel<'_> {
     fn forward(&self) -> u64 {
         let Workload { shape, element, .. } = self.workload;
         // Adapters add their output, in fp32 where they stay so.
-        let adapted = match self.strategy.stage {
-            _ if self.workload.adapted_inputs == 0 => 0,
-            None | Some(3) => 2 * FP32 * shape.inner,
-            _ => element * shape.inner,
-        };
+        let of_adapter = if matches!(self.strategy.stage, None | Some(3)) { 2 * FP32 } else { *element };
+        let adapted = if self.workload.adapted_inputs > 0 { of_adapter * shape.inner } else { 0 };
         let mlp = element * (4 * shape.hidden + 3 * shape.inner) + adapted + self.scores();
         mlp.max(8 * element * shape.hidden + (element + 2 * FP32) * self.eager_scores())
     }
