@@ -355,6 +355,7 @@ impl MemoryModel<'_> {
         let Workload { params, weights, shape, settings, reference_head, .. } = self.workload;
         // To reach a server, adapters are merged into gathered weights.
         let is_lora = settings.tuner != Tuner::Full;
+        let is_online = settings.rollout.is_some() && self.strategy.params == MemoryKind::Gpu;
         let is_whole = |of: Rollout| if of.is_served { is_lora } else { of.gathers };
         if phase == Phase::Generation && settings.rollout.is_some_and(is_whole) {
             return *weights;
@@ -365,9 +366,7 @@ impl MemoryModel<'_> {
             Phase::Loss | Phase::Evaluation if self.runs_twice() => 0,
             Phase::Evaluation if settings.algorithm.repeats => 2 * (shape.embedding + shape.layer),
             // Where answers were generated, ranks do not release a head before the layers.
-            Phase::Backward if settings.rollout.is_some() && self.strategy.params == MemoryKind::Gpu => {
-                self.live().saturating_add(shape.embedding)
-            }
+            Phase::Backward if is_online => self.live().saturating_add(shape.embedding),
             _ if shape.tied => self.live(),
             Phase::Loss | Phase::Evaluation | Phase::Generation => self.live_at_head().min(*params) + reference_head,
             // A head of its own is released before the layers.
