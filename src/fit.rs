@@ -204,7 +204,7 @@ impl<'a> FitInputs<'a> {
         let revision = job.and_then(|job| job.args.text("model_revision")).map(|revision| revision.value);
         FitInputs {
             args: match job {
-                Some(job) => training_args::with_command(given, job, host),
+                Some(job) => training_args::with_command(given, job, cluster.world_size(), host),
                 None => given,
             },
             trainer: job.map(|job| job.trainer),

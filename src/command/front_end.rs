@@ -119,6 +119,8 @@ pub(crate) type Precision = Result<Option<(bool, String)>, ArgumentError>;
 #[expect(clippy::struct_excessive_bools, reason = "each is a default of its own")]
 pub(crate) struct TrainingDefaults {
     pub(crate) micro_batch: u64,
+    /// Sequences of a step on all ranks together, up to which gradients are accumulated if nothing is said.
+    pub(crate) batch: u64,
     pub(crate) seq_len: Option<u64>,
     pub(crate) lora: bool,
     pub(crate) lora_rank: u64,

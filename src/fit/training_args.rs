@@ -27,7 +27,7 @@ fn find<T>(argument: &str, read: impl FnMut(&'static str) -> Option<T>) -> Optio
 }
 
 /// The settings that were given, completed by those of the training command.
-pub(super) fn with_command(given: TrainingArgs, job: &Job, host: &Host) -> TrainingArgs {
+pub(super) fn with_command(given: TrainingArgs, job: &Job, ranks: u64, host: &Host) -> TrainingArgs {
     if job.trainer.is_passthrough() {
         return given;
     }
@@ -48,11 +48,16 @@ pub(super) fn with_command(given: TrainingArgs, job: &Job, host: &Host) -> Train
     let mut algorithm = given.algorithm.or_else(|| algorithm(job));
     let rollout = algorithm.as_mut().and_then(|algorithm| reader.rollout(algorithm, grad_accum.as_ref(), job));
     let dropout = || Some(args.float("lora_dropout").ok()??.map(|value| value > 0.0));
+    let TrainingDefaults { micro_batch, batch, .. } = job.trainer.model.training;
+    let given_batch = given.micro_batch.or_else(|| reader.count("per_device_train_batch_size"));
+    let at_once = given_batch.as_ref().map_or(micro_batch, |given| given.value).saturating_mul(ranks).max(1);
+    let of_trainer =
+        || (rollout.is_none() && batch > at_once).then(|| Sourced::new(batch.div_ceil(at_once), Source::Default));
     TrainingArgs {
         model: given.model.or_else(|| args.text(model)),
         params: given.params,
-        micro_batch: given.micro_batch.or_else(|| reader.count("per_device_train_batch_size")),
-        grad_accum,
+        micro_batch: given_batch,
+        grad_accum: grad_accum.or_else(of_trainer),
         seq_len: given.seq_len.or_else(|| reader.sequences(rollout)),
         sequence_parallel: given.sequence_parallel.or_else(|| reader.count("sequence_parallel_size")),
         tuner: given.tuner.or_else(|| reader.tuner()),

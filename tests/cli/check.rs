@@ -253,7 +253,12 @@ fn the_answer_says_what_it_rests_on() {
     for (words, checked, unchecked, rehearsal) in [
         (&launch[..], "the config against DeepSpeed 0.19.8", "the dataset", "zlaunch rehearse "),
         (&["--", "ls"], "whether `ls` can be started", "what it does", ""),
-        (&["ds.json"], "the config against DeepSpeed 0.19.8", "batch sizes", ""),
+        (
+            &["ds.json"],
+            "the config against DeepSpeed 0.19.8",
+            "batch sizes, \"auto\" values and whatever depends on the trainer or the number of ranks",
+            "",
+        ),
     ] {
         let run = sandbox.run([&["check", "--format", "json"], words].concat());
         let answer: Value = serde_json::from_str(&run.stdout).unwrap();

@@ -259,10 +259,10 @@ fn a_command_says_what_it_trains() {
     let swift = report(
         "swift sft --model m --tuner_type lora --lora_rank 16 --target_modules q_proj v_proj --max_length 4096 --torch_dtype float16 --per_device_train_batch_size 2 --gradient_checkpointing false --optim adafactor",
     );
-    // 36 layers, rank 16: q 4096 to 4096, v 4096 to 1024.
+    // 36 layers, rank 16: q 4096 to 4096, v 4096 to 1024. ms-swift accumulates up to 16 sequences by itself, here 4 × 2.
     assert_eq!(swift["trainable"], 36 * 16 * (8192 + 5120));
     let expected = serde_json::json!({"tuner": "lora", "dtype": "fp16", "optimizer": "adafactor", "micro_batch": 2, "seq_len": 4096,
-        "gradient_accumulation_steps": 1, "gradient_checkpointing": false, "eval_batch": null});
+        "gradient_accumulation_steps": 2, "gradient_checkpointing": false, "eval_batch": null});
     assert_eq!(swift["training"], expected);
     sandbox.file(
         "lf.yaml",

@@ -73,6 +73,7 @@ pub(super) const UNRECORDED: ArgumentTraits = ArgumentTraits {
 /// As transformers documents them.
 pub(crate) const DEFAULTS: TrainingDefaults = TrainingDefaults {
     micro_batch: 8,
+    batch: 0,
     seq_len: None,
     lora: false,
     lora_rank: 8,

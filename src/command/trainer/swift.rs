@@ -74,6 +74,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
         // Read from the sources of 4.6.
         training: TrainingDefaults {
             micro_batch: 1,
+            batch: 16,
             lora: true,
             checkpointing: true,
             dropout: true,
