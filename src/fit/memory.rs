@@ -354,9 +354,8 @@ impl MemoryModel<'_> {
         }
         let Workload { params, weights, shape, settings, reference_head, .. } = self.workload;
         // To reach a server, adapters are merged into gathered weights.
-        let is_lora = settings.tuner != Tuner::Full;
         let is_online = settings.rollout.is_some() && self.strategy.params == MemoryKind::Gpu;
-        let is_whole = |of: Rollout| if of.is_served { is_lora } else { of.gathers };
+        let is_whole = |of: Rollout| if of.is_served { settings.tuner != Tuner::Full } else { of.gathers };
         if phase == Phase::Generation && settings.rollout.is_some_and(is_whole) {
             return *weights;
         }

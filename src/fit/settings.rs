@@ -169,8 +169,8 @@ impl TrainingSettings {
         let micro_batch = or(args.micro_batch.as_ref(), defaults.micro_batch);
         let eval_batch = defaults.eval_batch.unwrap_or(micro_batch);
         let or_default = |batch: u64| if batch > 0 { batch } else { eval_batch };
-        let seq_len =
-            args.rollout.map_or(defaults.seq_len.unwrap_or(SEQ_LEN), |rollout| PROMPT.saturating_add(rollout.answer));
+        let seq_len = defaults.seq_len.unwrap_or(SEQ_LEN);
+        let seq_len = args.rollout.map_or(seq_len, |rollout| PROMPT.saturating_add(rollout.answer));
         TrainingSettings {
             micro_batch,
             grad_accum: or(args.grad_accum.as_ref(), 1),

@@ -14,7 +14,10 @@ impl MemoryModel<'_> {
         let layer = self.layer_activations();
         let kept = if *checkpointing { element * shape.hidden } else { layer };
         let all_layers = shape.layers * kept;
-        let experts = self.adapted_experts();
+        let outside: u64 = shape.linears.iter().map(|(_, inputs, outputs)| inputs * outputs).sum();
+        // If LoRA adapts the experts of a layer, PEFT adds the adapters to their weights, and the sum is kept.
+        let are_adapted = shape.routed > 0 && self.workload.adapted_inputs > 0;
+        let experts = if are_adapted { element * shape.layer.saturating_sub(outside) } else { 0 };
         let all_experts = if *checkpointing { 0 } else { shape.layers * experts };
         // The backward pass of a layer needs gradients inside it and, with checkpointing, its recomputed activations.
         // The activations that were kept since the forward pass are freed as they are computed.
@@ -109,14 +112,6 @@ impl MemoryModel<'_> {
     fn eager_scores(&self) -> u64 {
         let Workload { shape, attention, seq_len, .. } = self.workload;
         if *attention == Attention::Eager { shape.heads * seq_len } else { 0 }
-    }
-
-    /// Bytes of one layer's experts if LoRA adapts them. PEFT adds the adapters to their weights, and the sum is kept.
-    fn adapted_experts(&self) -> u64 {
-        let Workload { shape, element, adapted_inputs, .. } = self.workload;
-        let outside: u64 = shape.linears.iter().map(|(_, inputs, outputs)| inputs * outputs).sum();
-        let are_adapted = shape.routed > 0 && *adapted_inputs > 0;
-        if are_adapted { element * shape.layer.saturating_sub(outside) } else { 0 }
     }
 
     fn logits(&self) -> u64 {
