@@ -46,8 +46,8 @@ pub use fit_report::View;
 pub(crate) use need::Accounting;
 use need::Cluster;
 pub(crate) use optimizer::Optimizer;
-use settings::TrainingSettings;
 pub(crate) use settings::{Attention, Dtype, TrainingArgs, Tuner};
+use settings::{PROMPT, TrainingSettings};
 use strategy::Strategy;
 use weights::ModelLookup;
 use workload::Workload;
@@ -117,11 +117,10 @@ pub(crate) fn choose(
         let fixes = if job.takes(name) { Fixes::from(add).or(name_one()) } else { name_one() };
         return Err(cannot("the command names no model", fixes).into());
     }
-    if inputs.needs_more() {
-        let why = "this run keeps more than one model or generates text, which zlaunch does not count";
-        return Err(cannot(why, name_one()).into());
-    }
     let report = inputs.report(host)?;
+    if report.workload.settings.algorithm.uncounted {
+        return Err(cannot("this run keeps models or generates text that zlaunch does not count", name_one()).into());
+    }
     let problem = match (&report.gpu_memory, &report.recommended) {
         (Some(_), Some(chosen)) => return Ok((chosen.template.clone(), report.sentence(chosen))),
         (None, _) => cannot("the memory of the GPUs is unknown", give("--gpu-memory", "80GiB").into()),
@@ -205,7 +204,7 @@ impl<'a> FitInputs<'a> {
         let revision = job.and_then(|job| job.args.text("model_revision")).map(|revision| revision.value);
         FitInputs {
             args: match job {
-                Some(job) => training_args::with_command(given, job, host),
+                Some(job) => training_args::with_command(given, job, cluster.world_size(), host),
                 None => given,
             },
             trainer: job.map(|job| job.trainer),
@@ -245,7 +244,14 @@ impl<'a> FitInputs<'a> {
     /// Fails if the numbers are too large to be summed.
     fn training(&self, host: &Host) -> Result<(Weights, Workload), Problem> {
         let weights = weights::find(&self.args, &self.lookup, host)?;
-        let settings = TrainingSettings::new(&self.args, self.trainer, weights.dtype);
+        let mut settings = TrainingSettings::new(&self.args, self.trainer, weights.dtype);
+        for name in self.args.reward.iter().flat_map(|names| names.value.split(',')) {
+            let model = Some(Sourced::new(name.to_string(), Source::Default));
+            match weights::find(&TrainingArgs { model, ..TrainingArgs::default() }, &self.lookup, host) {
+                Ok(Weights { params, .. }) => settings.reward = settings.reward.saturating_add(params),
+                Err(_) => settings.algorithm.uncounted = true,
+            }
+        }
         let workload = Workload::new(&weights, &settings);
         if workload.is_plausible(self.cluster) {
             return Ok((weights, workload));
@@ -258,11 +264,6 @@ impl<'a> FitInputs<'a> {
         Err(Problem::error(Rule::Fit, "these numbers are too large for any run")
             .at(place)
             .fix(give("--micro-batch", 1).and(give("--seq-len", 2048)).and(give("--gpus", 8))))
-    }
-
-    /// The training keeps models that are not counted, or generates text.
-    fn needs_more(&self) -> bool {
-        self.args.algorithm.is_some_and(|algorithm| !algorithm.is_counted)
     }
 
     fn report(&self, host: &Host) -> Result<FitReport, Vec<Problem>> {
@@ -340,7 +341,9 @@ impl<'a> FitInputs<'a> {
         } else if tuner.is_none() && self.trainer.is_some() && of_console.is_none() {
             assumed.push((true, "all parameters are trained".to_string()));
         }
-        if seq_len.is_none() {
+        if let (Some(rollout), None) = (settings.rollout, seq_len) {
+            assumed.push((true, format!("prompts of {PROMPT} tokens before answers of {}", rollout.answer)));
+        } else if seq_len.is_none() {
             let is_open = of_console.is_none_or(|trainer| trainer.model.training.seq_len.is_none());
             assumed.push((is_open, format!("{} tokens per sequence", settings.seq_len)));
         }
@@ -365,11 +368,13 @@ impl<'a> FitInputs<'a> {
             guess("the most that an optimizer can need, because this one was not measured");
         }
         let is_measured = self.trainer.is_some_and(|trainer| trainer.model.training.measured_losses);
-        if algorithm.is_some_and(|algorithm| algorithm.is_counted) && !is_measured {
+        if algorithm.is_some() && !settings.algorithm.uncounted && !is_measured {
             guess("the loss as TRL computes it, where it was measured");
         }
-        if self.needs_more() {
-            guess("one model and no generated text: other models come on top");
+        if settings.algorithm.uncounted {
+            guess("one model and no generated text: other models and vLLM on the same GPUs come on top");
+        } else if settings.rollout.is_some() && settings.reward == 0 {
+            guess("rewards that are computed without a GPU");
         }
         assumed
     }

@@ -51,7 +51,7 @@ fn run_here() -> ExitCode {
             report::report(&problems, &secrets);
             if cli::asked(&host.words, "--format") == Some("json") {
                 // If this cannot be written, the status still says that it was refused.
-                let _ = out_bytes(&plan::refused_json(&problems, &secrets));
+                let _ = out_bytes(&secrets.printed(plan::refused_json(&problems)));
             }
             ExitCode::from(problems.first().map_or(REFUSED, |problem| problem.status))
         }

@@ -119,6 +119,8 @@ pub(crate) type Precision = Result<Option<(bool, String)>, ArgumentError>;
 #[expect(clippy::struct_excessive_bools, reason = "each is a default of its own")]
 pub(crate) struct TrainingDefaults {
     pub(crate) micro_batch: u64,
+    /// Sequences of a step on all ranks together, up to which gradients are accumulated if nothing is said.
+    pub(crate) batch: u64,
     pub(crate) seq_len: Option<u64>,
     pub(crate) lora: bool,
     pub(crate) lora_rank: u64,
@@ -131,6 +133,8 @@ pub(crate) struct TrainingDefaults {
     pub(crate) eval_batch: Option<u64>,
     /// The arguments that name an evaluation set, if the training is evaluated as soon as it has one.
     pub(crate) eval_sets: &'static str,
+    /// Tokens of an answer that GRPO generates, and whether it has a reference model; `None` if its arguments are not TRL's.
+    pub(crate) online: Option<(u64, bool)>,
     /// The memory of its losses was measured, not only that of the usual one.
     pub(crate) measured_losses: bool,
 }

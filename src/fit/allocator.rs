@@ -19,10 +19,6 @@ pub(crate) enum Allocator {
 }
 
 impl Allocator {
-    fn new(is_expandable: bool) -> Self {
-        if is_expandable { Allocator::Expandable } else { Allocator::Plain }
-    }
-
     /// Percent of the peak that must be free on top. On capped GPUs, trainings needed up to 2 % with expandable segments,
     /// more than 5 and up to 8 % where stage 3 gathers parameters, answers come in pairs or an evaluation needs most, and up to 28 %
     /// without; the rest is for the estimate (`tests/data/capped-h200.jsonl`, `tests/data/phases-h200.jsonl`).
@@ -48,8 +44,8 @@ impl UsedAllocator {
     pub(super) fn of(job: Option<&Job>, host: &Host) -> Self {
         let of_job = |name: &str| Some(job?.variables.iter().find(|variable| variable.name == name)?.value.as_str());
         Self::said(|name| host.var(name).or_else(|| of_job(name))).unwrap_or_else(|| {
-            let kind = Allocator::new(job.is_none_or(|job| is_safe(job, host)));
-            UsedAllocator { kind, said: None }
+            let plain = UsedAllocator { kind: Allocator::Plain, said: None };
+            if job.is_none_or(|job| is_safe(job, host)) { Self::EXPANDABLE } else { plain }
         })
     }
 
@@ -67,7 +63,8 @@ impl UsedAllocator {
         let names = [vars::PYTORCH_CUDA_ALLOC_CONF, vars::PYTORCH_ALLOC_CONF];
         let (name, value) = names.into_iter().find_map(|name| Some((name, value(name)?)))?;
         let is_expandable = value.replace(' ', "").to_lowercase().contains(&EXPANDABLE.to_lowercase());
-        Some(UsedAllocator { kind: Allocator::new(is_expandable), said: Some(format!("{name}={value}")) })
+        let kind = if is_expandable { Allocator::Expandable } else { Allocator::Plain };
+        Some(UsedAllocator { kind, said: Some(format!("{name}={value}")) })
     }
 
     /// zlaunch sets the variable if the launch needs it.

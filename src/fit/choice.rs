@@ -102,7 +102,7 @@ impl<'a> Scenario<'a> {
             let is_tight = is_real && self.gpu_memory.is_some_and(|memory| with_margin(&need, allocator) > memory);
             if !short.is_empty() {
                 Verdict::Not
-            } else if is_tight && may_fit || !unknown.is_empty() {
+            } else if is_tight && may_fit || !unknown.is_empty() || is_real && self.settings.algorithm.uncounted {
                 Verdict::Unknown
             } else if is_tight {
                 Verdict::Tight

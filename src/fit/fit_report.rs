@@ -6,9 +6,9 @@ use super::allocator::UsedAllocator;
 use super::architecture::Weights;
 use super::candidates::NONE;
 use super::choice::{Recommendation, TemplateRow, Verdict, with_margin};
-use super::need::{Accounting, Cluster, GpuUsage};
+use super::need::{Accounting, Cluster, GpuUsage, Phase};
 use super::remedies::Remedy;
-use super::settings::{Attention, Evaluation, Tuner};
+use super::settings::{Attention, Evaluation, TrainingSettings, Tuner};
 use super::strategy::MemoryKind;
 use super::workload::Workload;
 use crate::base::layout::{Line, TextTable, columns, visible, wrapped};
@@ -203,12 +203,18 @@ impl FitReport {
     fn between_steps(&self) -> Option<String> {
         let mut rows = self.named().into_iter().chain(self.rows.iter().skip(1));
         let row = rows.find(|row| row.need.peak.is_between_steps())?;
-        let Evaluation { batch, spelling, .. } = self.workload.settings.evaluation?;
+        let TrainingSettings { micro_batch, rollout, evaluation, .. } = self.workload.settings;
+        let (count, each, spelling) = match (row.need.peak, rollout, evaluation) {
+            (Phase::Generation, Some(given), _) => (given.micro_batches, micro_batch, "--steps_per_generation "),
+            (_, _, given) => given.map(|Evaluation { batch, spelling, .. }| (batch, 1, spelling))?,
+        };
         let (need, of_batch) = (row.need, row.need.usage.activations + row.need.usage.logits);
         // The batch with which it needs no more than a step.
         let room = need.step.saturating_sub(need.gpu() - of_batch);
-        let smaller = (batch.saturating_mul(room) / of_batch.max(1)).max(1);
-        let fix = if smaller < batch { format!(": {spelling}{smaller}") } else { String::new() };
+        let smaller = (count.saturating_mul(room) / of_batch.max(1)).max(1);
+        // The answers to one prompt, a power of two, stay together.
+        let (batch, smaller) = (count * each, if each > 1 { 1 << smaller.ilog2() } else { smaller });
+        let fix = if smaller < count { format!(": {spelling}{smaller}") } else { String::new() };
         let [most, step] = [need.gpu(), need.step].map(|bytes| self.size(bytes));
         Some(format!("{}: {most} with {}, batch {batch}, and a step {step}{fix}", need.peak.name(), row.title()))
     }
@@ -297,6 +303,9 @@ impl FitReport {
                     format!("{} is {} short", kind.words().1, self.size(need.saturating_sub(there.unwrap_or(0))))
                 };
                 format!("does not fit: {}", row.short.iter().map(shortage).collect::<Vec<_>>().join(", "))
+            }
+            Verdict::Unknown if self.workload.settings.algorithm.uncounted => {
+                "may fit: not all of this run is counted".to_string()
             }
             Verdict::Unknown if row.unknown.is_empty() => "may fit: its optimizer was not measured".to_string(),
             Verdict::Unknown => {

@@ -64,11 +64,8 @@ struct JudgedConfig<'a> {
 
 impl<'a> JudgedConfig<'a> {
     fn new(config: LaunchConfig<'a>, inputs: FitInputs<'a>, host: &Host) -> Option<Self> {
-        if inputs.needs_more() {
-            return None;
-        }
         let gpu_memory = inputs.gpu_memory(host)?;
-        let (weights, workload) = inputs.training(host).ok()?;
+        let (weights, workload) = inputs.training(host).ok().filter(|(_, of)| !of.settings.algorithm.uncounted)?;
         let guesses = inputs.assumed(&weights, &workload.settings).into_iter().filter(|(is_guess, _)| *is_guess);
         // The memory of this machine says nothing about one that is described.
         let is_described = inputs.launch.memory.host.is_none() && inputs.launch.memory.gpu.is_some();
@@ -103,9 +100,10 @@ impl<'a> JudgedConfig<'a> {
                 let is_certain = guesses.is_empty() || self.is_short_at_least(host);
                 let runs = if is_certain { "will run" } else { "may run" };
                 let (bytes, place) = if on_gpu > gpu_memory.value {
-                    (on_gpu, if is_between { "on each GPU in its first evaluation" } else { "on each GPU" })
+                    let first = format!("on each GPU in its first {}", row.need.peak.name());
+                    (on_gpu, if is_between { first } else { "on each GPU".to_string() })
                 } else {
-                    (row.need.host, "of host memory on each machine")
+                    (row.need.host, "of host memory on each machine".to_string())
                 };
                 let problem = needs(bytes, &format!("{place}: this run {runs} out of memory"));
                 if is_certain {

@@ -10,7 +10,7 @@ mod host;
 
 use super::need::{Cluster, GpuUsage, MemoryNeed, Phase, WORKSPACE};
 use super::optimizer::Optimizer;
-use super::settings::Algorithm;
+use super::settings::{Algorithm, Rollout, TrainingSettings, Tuner};
 use super::strategy::{MemoryKind, Strategy};
 use super::workload::Workload;
 
@@ -34,8 +34,8 @@ pub fn need(workload: &Workload, strategy: &Strategy, cluster: Cluster) -> Memor
     let all = between.into_iter().chain(of_step.into_iter().rev()).map(|phase| (phase, model.usage(phase)));
     let (peak, usage) = all.max_by_key(|(_, usage)| usage.total()).unwrap_or((Phase::Whole, GpuUsage::default()));
     // Tensors of many sizes come and go: gathered parameters, the logits of pairs of answers or of other batches than a step's.
-    let Algorithm { sequences, has_head, .. } = workload.settings.algorithm;
-    let fragments = model.gathers() || sequences > 1 && has_head || peak.is_between_steps();
+    let Algorithm { pairs, headless, .. } = workload.settings.algorithm;
+    let fragments = model.gathers() || pairs && !headless || peak.is_between_steps();
     let start = model.start();
     MemoryNeed { usage, peak, step, fragments, start, host: model.host(), disk: model.disk() }
 }
@@ -54,7 +54,7 @@ impl MemoryModel<'_> {
     }
 
     fn tokens(&self, batch: u64) -> u64 {
-        self.workload.settings.algorithm.sequences * batch * self.workload.seq_len
+        (1 + u64::from(self.workload.settings.algorithm.pairs)) * batch * self.workload.seq_len
     }
 
     /// Bytes of all gradients, in the dtype of the trained weights.
@@ -183,6 +183,8 @@ impl MemoryModel<'_> {
         let whole = self.gradients();
         let share = self.share(whole);
         let share_on_gpu = if self.offloads_optimizer() { 0 } else { share };
+        let TrainingSettings { rollout, grad_accum, .. } = &self.workload.settings;
+        let is_within_step = rollout.is_some_and(|rollout| rollout.micro_batches < *grad_accum);
         match (self.strategy.stage, phase) {
             // With offload, gradients move to the host as soon as they are computed.
             (Some(3), _) | (Some(1 | 2), Phase::OptimizerStep) if self.offloads_optimizer() => 0,
@@ -191,7 +193,8 @@ impl MemoryModel<'_> {
             (Some(1..=3), Phase::OptimizerStep) => share + FP32 * self.updated_at_once(),
             // Stage 3 keeps a buffer for them at all times.
             (Some(3), _) => share,
-            _ if phase.is_between_steps() => 0,
+            // Answers may be generated between two micro batches.
+            _ if phase.is_between_steps() && !(phase == Phase::Generation && is_within_step) => 0,
             (Some(0), Phase::OptimizerStep) if self.is_mixed_precision() => whole + FP32 * self.workload.trainable,
             // Those of the previous micro batches are kept beside the new ones until both are added.
             (Some(2), Phase::Backward | Phase::EndOfBackward) if self.workload.accumulates => 2 * share_on_gpu,
@@ -243,7 +246,7 @@ impl MemoryModel<'_> {
 
     /// The head's gradient comes first, and that of the embedding last.
     fn has_largest_gradient(&self, phase: Phase) -> bool {
-        phase == Phase::EndOfBackward || phase == Phase::Backward && self.workload.settings.algorithm.has_head
+        phase == Phase::EndOfBackward || phase == Phase::Backward && !self.workload.settings.algorithm.headless
     }
 
     /// Bytes of the gradient of a head of its own and of its copies. They are gone before the backward pass of the last layer
@@ -349,18 +352,27 @@ impl MemoryModel<'_> {
         if phase == Phase::OptimizerStep || !self.gathers() {
             return 0;
         }
-        let Workload { params, weights, shape, .. } = self.workload;
+        let Workload { params, weights, shape, settings, reference_head, .. } = self.workload;
+        // To reach a server, adapters are merged into gathered weights.
+        let is_online = settings.rollout.is_some() && self.strategy.params == MemoryKind::Gpu;
+        let is_whole = |of: Rollout| if of.is_served { settings.tuner != Tuner::Full } else { of.gathers };
+        if phase == Phase::Generation && settings.rollout.is_some_and(is_whole) {
+            return *weights;
+        }
         let kept = match phase {
             // In the backward pass a layer is released once it was used.
             Phase::EndOfBackward => shape.embedding.saturating_add(self.largest_module()),
-            Phase::Loss if self.runs_twice() => 0,
+            Phase::Loss | Phase::Evaluation if self.runs_twice() => 0,
+            Phase::Evaluation if settings.algorithm.repeats => 2 * (shape.embedding + shape.layer),
+            // Where answers were generated, ranks do not release a head before the layers.
+            Phase::Backward if is_online => self.live().saturating_add(shape.embedding),
             _ if shape.tied => self.live(),
-            Phase::Loss | Phase::Evaluation | Phase::Generation => self.live_at_head(),
+            Phase::Loss | Phase::Evaluation | Phase::Generation => self.live_at_head().min(*params) + reference_head,
             // A head of its own is released before the layers.
-            _ if self.strategy.live_params < shape.embedding => self.live().min(params.saturating_sub(shape.embedding)),
+            _ if self.live_params() < shape.embedding => self.live().min(params.saturating_sub(shape.embedding)),
             _ => self.live_at_head().saturating_sub(shape.embedding),
         };
-        let bytes = u128::from(*weights) * u128::from(kept.min(*params)) / u128::from((*params).max(1));
+        let bytes = u128::from(*weights) * u128::from(kept.min(params + reference_head)) / u128::from((*params).max(1));
         u64::try_from(bytes).unwrap_or(u64::MAX)
     }
 
@@ -368,7 +380,7 @@ impl MemoryModel<'_> {
     fn live_at_head(&self) -> u64 {
         let shape = &self.workload.shape;
         let behind_embedding = shape.layers * shape.layer + shape.embedding;
-        match self.strategy.live_params {
+        match self.live_params() {
             live if live < shape.embedding => shape.embedding,
             // A module is kept if few enough parameters come behind it, whatever its own size.
             live if behind_embedding <= live => behind_embedding + shape.embedding,
@@ -377,14 +389,17 @@ impl MemoryModel<'_> {
     }
 
     fn live(&self) -> u64 {
-        let live = if self.runs_twice() { 0 } else { self.strategy.live_params };
-        live.saturating_add(self.largest_module())
+        self.live_params().saturating_add(self.largest_module())
+    }
+
+    fn live_params(&self) -> u64 {
+        if self.runs_twice() { 0 } else { self.strategy.live_params }
     }
 
     /// A model with adapters is also its own reference, and runs twice in a step. DeepSpeed then cannot tell which parameters come
     /// next, and keeps none.
     fn runs_twice(&self) -> bool {
-        self.workload.settings.algorithm.has_reference && self.workload.reference == 0
+        self.workload.settings.algorithm.has_reference && self.workload.settings.tuner != Tuner::Full
     }
 
     /// Parameters are gathered module by module; the experts of a layer are one.

@@ -130,7 +130,7 @@ impl MemoryNeed {
         MemoryNeed { usage, peak: Phase::Whole, step: usage.total(), fragments: false, start: 0, host, disk }
     }
 
-    pub(crate) fn gpu(&self) -> u64 {
+    pub fn gpu(&self) -> u64 {
         self.usage.total()
     }
 

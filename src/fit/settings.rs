@@ -54,27 +54,20 @@ pub enum Attention {
 }
 
 /// How a training computes its loss: `algorithms.txt` has those of preference tuning, and says what its cells mean.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a cell of the table")]
 pub struct Algorithm {
-    pub(crate) sequences: u64,
-    /// Without LoRA, whose base model serves as one, a second model is kept.
-    pub(crate) has_reference: bool,
-    /// A reward model has one output instead of a head.
-    pub has_head: bool,
+    pub(crate) pairs: bool,
+    pub has_reference: bool,
+    pub headless: bool,
     pub(crate) logit: u64,
-    /// The same for one sequence: their logits are computed one after another.
     pub(crate) logit_of_one: u64,
-    /// It keeps no models that are not counted, and generates no text.
-    pub(crate) is_counted: bool,
-}
-
-/// Without preferences: a logit's fp32 log-softmax and two gradients of that.
-impl Default for Algorithm {
-    fn default() -> Self {
-        let (has_reference, has_head, is_counted) = (false, true, true);
-        Algorithm { sequences: 1, has_reference, has_head, logit: 12, logit_of_one: 0, is_counted }
-    }
+    pub(crate) more_in_fp32: u64,
+    pub(crate) evaluated: u64,
+    pub(crate) repeats: bool,
+    pub(crate) generates: bool,
+    pub(crate) uncounted: bool,
 }
 
 impl Algorithm {
@@ -94,6 +87,19 @@ pub struct Evaluation {
     /// How the training spells its batch, up to the number.
     pub spelling: &'static str,
 }
+
+/// The answers that online tuning generates: how many tokens each, for how many micro batches at once, whether stage 3 gathers all
+/// weights for it, and whether a server does it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rollout {
+    pub answer: u64,
+    pub micro_batches: u64,
+    pub gathers: bool,
+    pub is_served: bool,
+}
+
+/// Tokens of a prompt, if no argument limits them.
+pub(crate) const PROMPT: u64 = 512;
 
 #[derive(Clone, Debug, Default)]
 pub struct TrainingArgs {
@@ -118,6 +124,9 @@ pub struct TrainingArgs {
     pub algorithm: Option<Algorithm>,
     /// `None`: the training is not evaluated. A batch of 0 is the default of the front end.
     pub evaluation: Option<Evaluation>,
+    pub rollout: Option<Rollout>,
+    /// The names of reward models, with commas between them.
+    pub reward: Option<Sourced<String>>,
 }
 
 /// The defaults without a training command: the settings most people start with.
@@ -144,6 +153,9 @@ pub struct TrainingSettings {
     pub(crate) dropout: bool,
     pub algorithm: Algorithm,
     pub(crate) evaluation: Option<Evaluation>,
+    pub(crate) rollout: Option<Rollout>,
+    /// Parameters of the reward models.
+    pub(crate) reward: u64,
 }
 
 impl TrainingSettings {
@@ -157,10 +169,12 @@ impl TrainingSettings {
         let micro_batch = or(args.micro_batch.as_ref(), defaults.micro_batch);
         let eval_batch = defaults.eval_batch.unwrap_or(micro_batch);
         let or_default = |batch: u64| if batch > 0 { batch } else { eval_batch };
+        let seq_len = defaults.seq_len.unwrap_or(SEQ_LEN);
+        let seq_len = args.rollout.map_or(seq_len, |rollout| PROMPT.saturating_add(rollout.answer));
         TrainingSettings {
             micro_batch,
             grad_accum: or(args.grad_accum.as_ref(), 1),
-            seq_len: or(args.seq_len.as_ref(), defaults.seq_len.unwrap_or(SEQ_LEN)),
+            seq_len: or(args.seq_len.as_ref(), seq_len),
             sequence_parallel: or(args.sequence_parallel.as_ref(), 1),
             tuner: or(args.tuner.as_ref(), tuner),
             lora_rank: or(args.lora_rank.as_ref(), defaults.lora_rank),
@@ -171,8 +185,11 @@ impl TrainingSettings {
             attention: args.attention.as_ref().map(|attention| attention.value),
             fused_loss: or(args.fused_loss.as_ref(), false),
             dropout: or(args.dropout.as_ref(), defaults.dropout),
-            algorithm: args.algorithm.unwrap_or_default(),
+            // Without preferences: a logit's fp32 log-softmax and two gradients of that.
+            algorithm: args.algorithm.unwrap_or(Algorithm { logit: 12, ..Algorithm::default() }),
             evaluation: args.evaluation.map(|given| Evaluation { batch: or_default(given.batch), ..given }),
+            rollout: args.rollout,
+            reward: 0,
         }
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::optimizer::Optimizer;
-use super::settings::{Algorithm, Attention, Dtype, Evaluation, TrainingArgs, Tuner};
+use super::settings::{Algorithm, Attention, Dtype, Evaluation, Rollout, TrainingArgs, Tuner};
 use crate::base::source::{Source, Sourced};
 use crate::command::argv::{Args, Field, Nargs, OptionList, hf_bool};
 use crate::command::front_end::TrainingDefaults;
@@ -27,7 +27,7 @@ fn find<T>(argument: &str, read: impl FnMut(&'static str) -> Option<T>) -> Optio
 }
 
 /// The settings that were given, completed by those of the training command.
-pub(super) fn with_command(given: TrainingArgs, job: &Job, host: &Host) -> TrainingArgs {
+pub(super) fn with_command(given: TrainingArgs, job: &Job, ranks: u64, host: &Host) -> TrainingArgs {
     if job.trainer.is_passthrough() {
         return given;
     }
@@ -44,17 +44,25 @@ pub(super) fn with_command(given: TrainingArgs, job: &Job, host: &Host) -> Train
         Some(reader.text("attn_impl")?.map(|name| if is_eager(name) { Attention::Eager } else { Attention::Flash }))
     };
     let optimizer = || Some(reader.text("optim")?.map(|name| Optimizer::named(&name)));
+    let grad_accum = given.grad_accum.or_else(|| reader.count("gradient_accumulation_steps"));
+    let mut algorithm = given.algorithm.or_else(|| algorithm(job));
+    let rollout = algorithm.as_mut().and_then(|algorithm| reader.rollout(algorithm, grad_accum.as_ref(), job));
     let dropout = || Some(args.float("lora_dropout").ok()??.map(|value| value > 0.0));
+    let TrainingDefaults { micro_batch, batch, .. } = job.trainer.model.training;
+    let given_batch = given.micro_batch.or_else(|| reader.count("per_device_train_batch_size"));
+    let at_once = given_batch.as_ref().map_or(micro_batch, |given| given.value).saturating_mul(ranks).max(1);
+    let of_trainer =
+        || (rollout.is_none() && batch > at_once).then(|| Sourced::new(batch.div_ceil(at_once), Source::Default));
     TrainingArgs {
         model: given.model.or_else(|| args.text(model)),
         params: given.params,
-        micro_batch: given.micro_batch.or_else(|| reader.count("per_device_train_batch_size")),
-        grad_accum: given.grad_accum.or_else(|| reader.count("gradient_accumulation_steps")),
-        seq_len: given.seq_len.or_else(|| reader.count("max_length")),
+        micro_batch: given_batch,
+        grad_accum: grad_accum.or_else(of_trainer),
+        seq_len: given.seq_len.or_else(|| reader.sequences(rollout)),
         sequence_parallel: given.sequence_parallel.or_else(|| reader.count("sequence_parallel_size")),
         tuner: given.tuner.or_else(|| reader.tuner()),
         lora_rank: given.lora_rank.or_else(|| reader.count("lora_rank")),
-        lora_targets: given.lora_targets.or_else(|| reader.targets()),
+        lora_targets: given.lora_targets.or_else(|| reader.words("target_modules")),
         dtype: given.dtype.or(dtype),
         loaded: given.loaded.or(loaded),
         optimizer: given.optimizer.or_else(optimizer).or_else(|| default_optimizer(job)),
@@ -62,8 +70,10 @@ pub(super) fn with_command(given: TrainingArgs, job: &Job, host: &Host) -> Train
         attention: given.attention.or_else(attention),
         fused_loss: given.fused_loss.or_else(|| reader.switch("use_liger_kernel")),
         dropout: given.dropout.or_else(dropout),
-        algorithm: given.algorithm.or_else(|| algorithm(job)),
+        algorithm,
         evaluation: given.evaluation.or_else(|| reader.evaluation(job)),
+        rollout: given.rollout.or(rollout),
+        reward: given.reward.or_else(|| rollout.and_then(|_| reader.words("reward_model"))),
     }
 }
 
@@ -141,9 +151,35 @@ impl ArgumentReader<'_> {
         })
     }
 
-    /// The names come as several words, or as one with commas.
-    fn targets(&self) -> Option<Sourced<String>> {
-        let first = self.text("target_modules")?;
+    /// What GRPO and the like generate. Arguments decide if they have a reference model.
+    fn rollout(&self, algorithm: &mut Algorithm, grad_accum: Option<&Sourced<u64>>, job: &Job) -> Option<Rollout> {
+        let known = job.trainer.model.training.online.filter(|_| algorithm.generates);
+        let number = |argument| self.count(argument).map(|given| given.value);
+        let uses_vllm = self.switch("use_vllm").is_some_and(|given| given.value);
+        let is_apart = || self.text("vllm_mode").is_some_and(|mode| mode.value == "server");
+        algorithm.uncounted |= algorithm.generates && (known.is_none() || uses_vllm && !is_apart());
+        let (answer, has_reference) = known?;
+        let beta = self.0.float("beta").ok().flatten();
+        algorithm.has_reference = beta.map_or(has_reference || algorithm.has_reference, |beta| beta.value != 0.0);
+        algorithm.uncounted |= number("generation_batch_size").is_some();
+        Some(Rollout {
+            answer: number("max_completion_length").or_else(|| number("max_new_tokens")).unwrap_or(answer),
+            micro_batches: number("steps_per_generation").or(grad_accum.map(|given| given.value)).unwrap_or(1),
+            gathers: self.switch("ds3_gather_for_generation").is_none_or(|given| given.value),
+            is_served: uses_vllm,
+        })
+    }
+
+    /// With an answer behind the prompt, whose length has an argument of its own in TRL.
+    fn sequences(&self, rollout: Option<Rollout>) -> Option<Sourced<u64>> {
+        let prompt = rollout.and_then(|_| self.count("max_prompt_length"));
+        let length = prompt.or_else(|| self.count("max_length"))?;
+        Some(length.map(|length| length.saturating_add(rollout.map_or(0, |rollout| rollout.answer))))
+    }
+
+    /// Names that come as several words, or as one with commas.
+    fn words(&self, argument: &str) -> Option<Sourced<String>> {
+        let first = self.text(argument)?;
         let words = self.0.words().iter().filter_map(|word| word.to_str());
         let option = first.from.to_string();
         let values = words.skip_while(|word| *word != option).skip(1).take_while(|word| !word.starts_with("--"));

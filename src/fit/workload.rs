@@ -19,7 +19,10 @@ pub struct Workload {
     pub(crate) seq_len: u64,
     pub(crate) accumulates: bool,
     pub(crate) attention: Attention,
+    /// Bytes of the models that are not trained: the reference, and those that compute rewards.
     pub(crate) reference: u64,
+    /// Parameters of the head of a reference that has an engine of its own.
+    pub(crate) reference_head: u64,
     /// Elements that LoRA keeps per token and layer.
     pub(crate) adapters: u64,
     /// Elements per token and layer that enter the modules LoRA adapts, counted once per module.
@@ -52,7 +55,7 @@ impl Adapters {
 impl Workload {
     pub fn new(weights: &Weights, settings: &TrainingSettings) -> Self {
         let element = settings.dtype.bytes();
-        let headless = (!settings.algorithm.has_head).then(|| weights.without_head());
+        let headless = settings.algorithm.headless.then(|| weights.without_head());
         let weights = headless.as_ref().unwrap_or(weights);
         let Weights { unquantised, shape, .. } = weights;
         // Keeps the products below from overflowing; `is_plausible` refuses such a number.
@@ -81,7 +84,8 @@ impl Workload {
             accumulates: settings.grad_accum > 1,
             // transformers takes `sdpa` if nothing is said and the model can do with it.
             attention: settings.attention.unwrap_or(of_model),
-            reference: if has_reference { element * params } else { 0 },
+            reference_head: if has_reference { shape.embedding } else { 0 },
+            reference: element * (settings.reward + if has_reference { params } else { 0 }),
             adapters: adapters.kept,
             adapted_inputs: adapters.inputs,
         }
@@ -100,7 +104,9 @@ impl Workload {
         let of_token = of_layer.saturating_mul(u128::from(*layers)).saturating_add(16 * u128::from(*vocab));
         let (batch, new) =
             self.settings.evaluation.map_or((0, 0), |given| (given.batch, given.new_tokens.unwrap_or(0)));
-        let of_tokens = product(&[batch.max(self.settings.micro_batch), self.seq_len + new]).saturating_mul(of_token);
+        let at_once = self.settings.rollout.map_or(1, |rollout| rollout.micro_batches);
+        let batch = u128::from(batch).max(product(&[self.settings.micro_batch, at_once]));
+        let of_tokens = batch.saturating_mul(u128::from(self.seq_len + new)).saturating_mul(of_token);
         let of_params = product(&[64, self.params.max(self.trainable).max(self.weights), cluster.gpus]);
         of_tokens.max(of_params) < MOST && cluster.nodes.saturating_mul(cluster.gpus) <= MOST_GPUS
     }

@@ -1,8 +1,5 @@
 //! `zlaunch check FILE.json…`: configs by themselves, without a command.
 
-use serde_json::Value;
-
-use super::print::diagnostics_json;
 use crate::base::json;
 use crate::base::source::{Source, Sourced};
 use crate::check::{self, Derived, Subject};
@@ -14,12 +11,6 @@ use crate::config::{auto, layers, template};
 use crate::host::Host;
 use crate::report::Problem;
 use crate::request::{self, Format, Launch};
-
-pub(crate) const NOT_JUDGED: &str = "batch sizes, \"auto\" values and whatever depends on the trainer or the number of ranks are not checked without a command";
-
-pub(crate) fn json(problems: &[Problem]) -> Value {
-    serde_json::json!({"version": 1, "diagnostics": diagnostics_json(problems), "not_judged": NOT_JUDGED})
-}
 
 /// Checks the configs that stand in the place of a command, and the one that `--deepspeed` names.
 pub(crate) fn check_configs(launch: &Launch, host: &Host) -> Vec<Problem> {

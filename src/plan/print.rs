@@ -275,12 +275,12 @@ fn shell_word(pieces: &[Piece], names: &mut Names) -> Vec<u8> {
 }
 
 /// A refused plan: every field is there, and the diagnostics say why.
-pub fn refused_json(problems: &[Problem], secrets: &Secrets) -> Vec<u8> {
-    secrets.printed(json!({
+pub fn refused_json(problems: &[Problem]) -> Value {
+    json!({
         "version": 1, "template": null, "trainer": null, "topology": null, "batch": null, "launcher": null, "local": null,
         "config": null, "config_path": null, "run_file_path": null, "fills": [], "changed": [], "left_auto": [],
         "env": null, "argv": null, "diagnostics": diagnostics_json(problems),
-    }))
+    })
 }
 
 pub(crate) fn diagnostics_json(problems: &[Problem]) -> Value {

@@ -130,7 +130,7 @@ impl<'h> Secrets<'h> {
         }
     }
 
-    pub(crate) fn printed(&self, value: Value) -> Vec<u8> {
+    pub fn printed(&self, value: Value) -> Vec<u8> {
         escape_controls(&format!("{:#}\n", self.hide(value))).into_bytes()
     }
 

@@ -6,6 +6,7 @@ use std::io::Write;
 use std::path::Path;
 
 use clap::Args;
+use serde_json::json;
 
 use super::output::{err, out_bytes, styled};
 use crate::base::json::Edit;
@@ -22,7 +23,7 @@ use crate::command::python::Python;
 use crate::config::template::{self, Search};
 use crate::exec;
 use crate::host::{Host, terminal};
-use crate::plan::{Plan, checked_files, refused_json};
+use crate::plan::{Plan, checked_files, diagnostics_json, refused_json};
 use crate::ranks::launcher::Launcher;
 use crate::report::fix::run;
 use crate::report::secrets::Secrets;
@@ -85,20 +86,20 @@ pub(super) fn check_launch(launch: &Launch, host: &Host) -> Result<u8, Vec<Probl
         return out_bytes(&json).map(|_| status);
     }
     let (plan, job) = Plan::with_job(launch, host);
-    let rests_on = rests_on(launch, plan.as_ref().ok(), &job, host);
+    let (checked, unchecked, rehearsal) = coverage(launch, plan.as_ref().ok(), &job, host, &secrets);
     let problems = plan.map_or_else(|problems| problems, |plan| plan.all_diagnostics());
-    let mut rehearsal = launch.words_with(&[], &launch.command);
-    rehearsal[1] = "rehearse".into();
-    let rehearsal = shell::text(&secrets.hide_in_words(rehearsal.iter().map(OsString::as_os_str)));
-    let further = format!("{rests_on}; a rehearsal goes further: {rehearsal}");
-    let is_enough = verdict(&problems) != 0 || job.trainer.is_passthrough();
-    show_checked(problems, if is_enough { &rests_on } else { &further }, launch, &secrets)
+    let further = rehearsal.filter(|_| verdict(&problems) == 0);
+    let further = further.map(|line| format!("; a rehearsal goes further: {line}")).unwrap_or_default();
+    let coverage = format!("checked: {}; not checked: {}{further}", checked.join(", "), unchecked.join(", "));
+    show_checked(problems, &coverage, launch, &secrets)
 }
 
-/// What the answer rests on, and what nobody looked at.
-fn rests_on(launch: &Launch, plan: Option<&Plan>, job: &Job, host: &Host) -> String {
+/// What the answer rests on, what nobody looked at, and the rehearsal that does.
+type Coverage = (Vec<String>, Vec<&'static str>, Option<String>);
+
+fn coverage(launch: &Launch, plan: Option<&Plan>, job: &Job, host: &Host, secrets: &Secrets) -> Coverage {
     if job.trainer.is_passthrough() {
-        return format!("checked: whether `{}` can be started; not checked: what it does", job.target.name());
+        return (vec![format!("whether `{}` can be started", job.target.name())], vec!["what it does"], None);
     }
     let (mut checked, mut unchecked) = (Vec::new(), vec!["the dataset", "the weights"]);
     let is_found = |spec| template::resolve(spec, &launch.search, host).is_ok();
@@ -120,16 +121,25 @@ fn rests_on(launch: &Launch, plan: Option<&Plan>, job: &Job, host: &Host) -> Str
     let is_here = |plan: &Plan| !matches!(plan.launcher, Launcher::Srun | Launcher::Prefix(_));
     checked.extend(plan.is_none_or(is_here).then(|| "this machine".to_string()));
     unchecked.extend(job.source.is_some().then_some("the script's own code"));
-    format!("checked: {}; not checked: {}", checked.join(", "), unchecked.join(", "))
+    let mut rehearsal = launch.words_with(&[], &launch.command);
+    rehearsal[1] = "rehearse".into();
+    let rehearsal = shell::text(&secrets.hide_in_words(rehearsal.iter().map(OsString::as_os_str)));
+    (checked, unchecked, Some(rehearsal))
 }
 
 /// The exit status and the plan, or what refuses it.
 pub fn in_json(launch: &Launch, host: &Host, secrets: &Secrets) -> (u8, Vec<u8>) {
-    match Plan::new(launch, host) {
-        Ok(plan) => (verdict(&plan.all_diagnostics()), plan.render(Format::Json, secrets)),
-        Err(problems) => (verdict(&problems), refused_json(&problems, secrets)),
-    }
+    let (plan, job) = Plan::with_job(launch, host);
+    let (checked, unchecked, rehearsal) = coverage(launch, plan.as_ref().ok(), &job, host, secrets);
+    let (status, mut plan) = match plan {
+        Ok(plan) => (verdict(&plan.all_diagnostics()), plan.json()),
+        Err(problems) => (verdict(&problems), refused_json(&problems)),
+    };
+    (plan["checked"], plan["not_checked"], plan["rehearsal"]) = (checked.into(), unchecked.into(), rehearsal.into());
+    (status, secrets.printed(plan))
 }
+
+const NOT_JUDGED: &str = "batch sizes, \"auto\" values and whatever depends on the trainer or the number of ranks";
 
 fn check_configs(mut launch: Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     launch.read_piped_config(host)?;
@@ -142,11 +152,16 @@ fn check_configs(mut launch: Launch, host: &Host) -> Result<u8, Vec<Problem>> {
         problem.is_about_file = true;
         problem.be_strict(launch.strict);
     }
-    if launch.output.dry_run == Some(Format::Json) {
-        return out_bytes(&secrets.printed(checked_files::json(&problems))).map(|_| verdict(&problems));
-    }
     let deepspeed = deepspeed_in_words(Python::on_path(host).as_ref());
-    show_checked(problems, &format!("checked against {deepspeed}; {}", checked_files::NOT_JUDGED), launch, &secrets)
+    if launch.output.dry_run == Some(Format::Json) {
+        let checked = json!({
+            "version": 1, "diagnostics": diagnostics_json(&problems),
+            "checked": [format!("the config against {deepspeed}")], "not_checked": [NOT_JUDGED], "rehearsal": null,
+        });
+        return out_bytes(&secrets.printed(checked)).map(|_| verdict(&problems));
+    }
+    let coverage = format!("checked against {deepspeed}; {NOT_JUDGED} are not checked without a command");
+    show_checked(problems, &coverage, launch, &secrets)
 }
 
 /// Makes the safe fixes and names them. Returns whether there was one.

@@ -244,6 +244,41 @@ fn built_in_templates_cause_no_diagnostic() {
     }
 }
 
+/// The last line of the text, as data.
+#[test]
+fn the_answer_says_what_it_rests_on() {
+    let sandbox = Sandbox::new();
+    sandbox.file("ds.json", r#"{"train_micro_batch_size_per_gpu": 1}"#);
+    let launch = ["--deepspeed", "zero2", "--nproc-per-node", "2", "--", "swift", "sft", "--model", "a/b"];
+    for (words, checked, unchecked, rehearsal) in [
+        (&launch[..], "the config against DeepSpeed 0.19.8", "the dataset", "zlaunch rehearse "),
+        (&["--", "ls"], "whether `ls` can be started", "what it does", ""),
+        (
+            &["ds.json"],
+            "the config against DeepSpeed 0.19.8",
+            "batch sizes, \"auto\" values and whatever depends on the trainer or the number of ranks",
+            "",
+        ),
+    ] {
+        let run = sandbox.run([&["check", "--format", "json"], words].concat());
+        let answer: Value = serde_json::from_str(&run.stdout).unwrap();
+        assert_eq!(
+            (&answer["checked"][0], &answer["not_checked"][0]),
+            (&checked.into(), &unchecked.into()),
+            "{words:?}"
+        );
+        assert!(answer["rehearsal"].as_str().unwrap_or_default().starts_with(rehearsal), "{answer}");
+        assert_eq!(answer["rehearsal"].is_null(), rehearsal.is_empty(), "{answer}");
+        let text = sandbox.run([&["check"], words].concat()).stdout;
+        // No Python runs, so nothing is imported.
+        assert!(!sandbox.executed());
+        for phrase in ["checked", "not_checked"].iter().flat_map(|name| answer[name].as_array().unwrap()) {
+            let is_config = words[0] == "ds.json" && *phrase == checked;
+            assert!(is_config || text.contains(phrase.as_str().unwrap()), "{phrase}: {text}");
+        }
+    }
+}
+
 #[test]
 fn a_launch_runs_the_same_rules() {
     let case = json!({"merge": {"amp": {}, "use_dynamic_tiling": true, "zero_optimization": {"stage": 4}}});

@@ -300,6 +300,46 @@ fn the_description_and_the_address_are_those_of_cargo_toml() {
     }
 }
 
+/// What the README counts and names is what the code has.
+#[test]
+fn the_numbers_of_the_readme_are_those_of_the_code() {
+    let sandbox = sandbox();
+    let templates = sandbox.run(["templates"]).stdout;
+    let count = templates.lines().filter(|line| !line.starts_with(' ')).count();
+    let of_swift = templates.lines().filter(|line| line.contains("(as in ms-swift)")).count();
+    let not_for_swift = templates.matches("(not with ms-swift").count();
+    assert_eq!(not_for_swift, 2, "{templates}");
+    let versions = read("src/recorded/deepspeed-versions.txt");
+    let oldest = versions.split_whitespace().find(|word| word.starts_with(|c: char| c.is_ascii_digit())).unwrap();
+    let english = [
+        format!("Rust {} or newer", env!("CARGO_PKG_RUST_VERSION")),
+        format!("with DeepSpeed {oldest} and later"),
+        format!(
+            "| {count} templates for any trainer (two are not for ms-swift), and your own | {of_swift}, for ms-swift |"
+        ),
+    ];
+    for words in english {
+        assert!(read(ENGLISH).contains(&words), "{ENGLISH}: {words}");
+    }
+}
+
+/// Problems, the plan and `fit` are in English whatever the language of the help is.
+#[test]
+fn answers_that_are_searched_for_are_in_english() {
+    let mut sandbox = sandbox();
+    let launch =
+        ["--nproc-per-node", "2", "--deepspeed", "zero2", "--set", "zero_optimization.stage=4", "--", "swift", "sft"];
+    let plan = ["-n", "--nproc-per-node", "2", "--deepspeed", "zero2", "--", "swift", "sft", "--model", "a/b"];
+    let all = [[&["check"], &launch[..]].concat(), plan.to_vec(), vec!["fit", "--params", "8B", "--gpu", "H100x8"]];
+    let answers = |sandbox: &Sandbox| -> Vec<String> {
+        all.iter().map(|words| sandbox.run(words)).map(|run| run.stdout + &run.stderr).collect()
+    };
+    let english = answers(&sandbox);
+    sandbox.var("ZLAUNCH_LANG", "zh");
+    assert_eq!(answers(&sandbox), english);
+    assert!(english.iter().all(|answer| answer.len() > 100), "{english:?}");
+}
+
 /// Readers have little time: what a user reads is the README and docs/*.md.
 #[test]
 fn the_pages_for_users_stay_short() {

@@ -259,10 +259,10 @@ fn a_command_says_what_it_trains() {
     let swift = report(
         "swift sft --model m --tuner_type lora --lora_rank 16 --target_modules q_proj v_proj --max_length 4096 --torch_dtype float16 --per_device_train_batch_size 2 --gradient_checkpointing false --optim adafactor",
     );
-    // 36 layers, rank 16: q 4096 to 4096, v 4096 to 1024.
+    // 36 layers, rank 16: q 4096 to 4096, v 4096 to 1024. ms-swift accumulates up to 16 sequences by itself, here 4 × 2.
     assert_eq!(swift["trainable"], 36 * 16 * (8192 + 5120));
     let expected = serde_json::json!({"tuner": "lora", "dtype": "fp16", "optimizer": "adafactor", "micro_batch": 2, "seq_len": 4096,
-        "gradient_accumulation_steps": 1, "gradient_checkpointing": false, "eval_batch": null});
+        "gradient_accumulation_steps": 2, "gradient_checkpointing": false, "eval_batch": null});
     assert_eq!(swift["training"], expected);
     sandbox.file(
         "lf.yaml",
@@ -280,8 +280,6 @@ fn a_command_says_what_it_trains() {
         (&torchrun["training"]["micro_batch"], &torchrun["training"]["gradient_checkpointing"]),
         (&8.into(), &true.into())
     );
-    let grpo = report("swift rlhf --rlhf_type grpo --model m");
-    assert!(grpo["assumed"].to_string().contains("other models come on top"), "{}", grpo["assumed"]);
     let kto = report("swift rlhf --rlhf_type kto --model m");
     assert!(kto["assumed"].to_string().contains("as TRL computes it"), "{}", kto["assumed"]);
     let long = report("swift sft --model m --max_length 4096 --sequence_parallel_size 4");
@@ -370,6 +368,65 @@ fn the_fullest_moment_can_be_an_evaluation() {
     ] {
         assert!(format!("{}{}", check.stdout, check.stderr).contains(words), "{words}: {check:?}");
     }
+}
+
+/// Measured with GRPO: the keys and values of all answers of a step are there at once, and at stage 3 all weights.
+#[test]
+fn the_fullest_moment_can_be_a_generation() {
+    let sandbox = Sandbox::new();
+    sandbox.file("m/config.json", QWEN3_8B);
+    sandbox.file("grpo.py", "from trl import GRPOConfig, TrlParser\nparser = TrlParser((GRPOConfig,))\n");
+    let words = |command: &str| {
+        let line = format!("--gpus 8 --gpu-memory 80GiB --host-memory 1TiB -- {command}");
+        line.split(' ').map(str::to_string).collect::<Vec<_>>()
+    };
+    let report = |command: &str| {
+        let words = words(command);
+        json(&sandbox, &words.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    let bytes = |command: &str, template: &str| row(&report(command), template)["gpu_bytes"].as_u64().unwrap();
+    let base = "python grpo.py --model_name_or_path m --bf16 true --gradient_checkpointing true --output_dir o --max_prompt_length 1024 \
+                --max_completion_length 2048 --per_device_train_batch_size 4";
+    let grpo = report(&format!("{base} --gradient_accumulation_steps 16"));
+    assert_eq!(grpo["training"]["seq_len"], 3072);
+    assert_eq!(row(&grpo, "zero2")["fullest_at"], "generation");
+    assert!(grpo["assumed"].to_string().contains("rewards that are computed without a GPU"), "{}", grpo["assumed"]);
+    // 36 layers with 8 heads of 128 elements for keys and for values, and a copy of the keys of one layer.
+    let of_answers = |steps: u64| bytes(&format!("{base} --steps_per_generation {steps}"), "zero2");
+    assert_eq!(of_answers(32) - of_answers(16), 16 * 4 * 3072 * (36 * 2 + 1) * 2 * 1024);
+    let whole = bytes(&format!("{base} --steps_per_generation 16"), "zero3");
+    let streamed = bytes(&format!("{base} --steps_per_generation 16 --ds3_gather_for_generation false"), "zero3");
+    assert!(whole > streamed + (8 << 30), "{whole} {streamed}");
+    // A server generates elsewhere; vLLM on the same GPUs takes what nobody knows here.
+    let served = format!("{base} --gradient_accumulation_steps 16 --use_vllm true --vllm_mode");
+    assert_ne!(row(&report(&format!("{served} server")), "zero2")["fullest_at"], "generation");
+    for command in
+        [&format!("{served} colocate"), "swift rlhf --rlhf_type ppo --model m", &format!("{base} --reward_model rm")]
+    {
+        let unknown = report(command);
+        assert!(unknown["rows"].as_array().unwrap().iter().all(|row| row["fits"] != true), "{command}");
+        assert!(unknown["assumed"].to_string().contains("come on top"), "{command}: {}", unknown["assumed"]);
+    }
+    // The reference of a model that is trained whole is a second one; adapters have theirs in it. So is a reward model.
+    let weights = |more: &str| row(&report(&format!("{base}{more}")), "zero2")["parts"]["parameters"].as_u64().unwrap();
+    assert_eq!(weights(" --beta 0.04"), 2 * weights(""));
+    assert_eq!(weights(" --beta 0.04 --use_peft true"), weights(" --use_peft true"));
+    sandbox.file("rm/config.json", QWEN3_8B);
+    assert_eq!(weights(" --reward_model rm"), 2 * weights(""));
+    // ms-swift compares with a reference unless it is told not to, and answers with up to 512 tokens.
+    let swift = |more: &str| report(&format!("swift rlhf --rlhf_type grpo --model m --tuner_type full{more}"));
+    let swift_weights = |more: &str| row(&swift(more), "zero2")["parts"]["parameters"].as_u64().unwrap();
+    assert_eq!(swift_weights(""), 2 * swift_weights(" --beta 0"));
+    assert_eq!(swift("")["training"]["seq_len"], 1024);
+    assert!(swift("")["assumed"].to_string().contains("prompts of 512 tokens before answers of 512"));
+    let line = format!("{base} --gradient_accumulation_steps 64");
+    let line = words(&line);
+    let run = fit(&sandbox, &line.iter().map(String::as_str).collect::<Vec<_>>());
+    assert!(
+        run.stdout.contains("\ngeneration: ") && run.stdout.contains(": --steps_per_generation "),
+        "{}",
+        run.stdout
+    );
 }
 
 /// A training that fits only without DeepSpeed does fit; so may one that is tight.
@@ -579,7 +636,7 @@ fn auto_refuses_with_the_table_when_it_cannot_know() {
     sandbox.var("ZLAUNCH_GPU_MEMORY", "80GiB").var("ZLAUNCH_HOST_MEMORY", "1TiB");
     sandbox.launch(AUTO, &swift("Qwen/Qwen3-8B", &[])).refused(&["Qwen/Qwen3-8B", "neither a folder nor"]);
     sandbox.launch(AUTO, &["swift", "sft", "--tuner_type", "full"]).refused(&["names no model", "--model"]);
-    sandbox.launch(AUTO, &["swift", "rlhf", "--rlhf_type", "grpo", "--model", "m"]).refused(&["more than one model"]);
+    sandbox.launch(AUTO, &["swift", "rlhf", "--rlhf_type", "ppo", "--model", "m"]).refused(&["zlaunch does not count"]);
     sandbox.var("ZLAUNCH_GPU_MEMORY", "8GiB");
     sandbox.launch(AUTO, &swift("m", &[])).refused(&["no template fits this run", "QLoRA"]);
     assert!(!sandbox.executed());

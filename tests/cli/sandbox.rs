@@ -102,7 +102,10 @@ impl Sandbox {
         };
         match planned {
             Ok(plan) => Run::inside(0, plan.render(Format::Json, &secrets), &plan.diagnostics, &secrets),
-            Err(problems) => Run::inside(problems[0].status, refused_json(&problems, &secrets), &problems, &secrets),
+            Err(problems) => {
+                let json = secrets.printed(refused_json(&problems));
+                Run::inside(problems[0].status, json, &problems, &secrets)
+            }
         }
     }
 

@@ -10,7 +10,9 @@ use zlaunch::testing::fit::architecture;
 use zlaunch::testing::fit::memory;
 use zlaunch::testing::fit::need::{Cluster, MemoryNeed};
 use zlaunch::testing::fit::optimizer::Optimizer;
-use zlaunch::testing::fit::settings::{Algorithm, Attention, Dtype, Evaluation, TrainingArgs, TrainingSettings, Tuner};
+use zlaunch::testing::fit::settings::{
+    Algorithm, Attention, Dtype, Evaluation, Rollout, TrainingArgs, TrainingSettings, Tuner,
+};
 use zlaunch::testing::fit::strategy::Strategy;
 use zlaunch::testing::fit::workload::Workload;
 use zlaunch::testing::source::{Source, Sourced};
@@ -172,6 +174,11 @@ fn lab_predicted(run: &Value) -> Option<MemoryNeed> {
     let dtype = Dtype::NAMES.iter().find(|(name, _)| *name == text("dtype").unwrap_or("bf16")).unwrap().1;
     // The earlier script had 64 samples: one micro batch for each of 64 ranks.
     let accumulation = if number("ranks", 1) == 64 && run["config"].is_null() { 1 } else { number("ga", 2) };
+    let name = text("algorithm").or(run["dpo"].as_bool().map(|_| "dpo"));
+    let mut algorithm = name.and_then(|name| Algorithm::find(|known| known == name));
+    if let (Some(algorithm), Some(beta)) = (&mut algorithm, run["beta"].as_f64()) {
+        algorithm.has_reference = beta > 0.0;
+    }
     let args = TrainingArgs {
         micro_batch: given(number("mb", 1)),
         grad_accum: given(accumulation),
@@ -189,9 +196,13 @@ fn lab_predicted(run: &Value) -> Option<MemoryNeed> {
             new_tokens: run["generate"].as_u64(),
             spelling: "",
         }),
-        algorithm: text("algorithm")
-            .or(run["dpo"].as_bool().map(|_| "dpo"))
-            .and_then(|name| Algorithm::find(|known| known == name)),
+        rollout: run["new"].as_u64().map(|answer| Rollout {
+            answer,
+            micro_batches: number("steps_per_generation", accumulation),
+            gathers: run["gather"] != false,
+            is_served: false,
+        }),
+        algorithm,
         ..TrainingArgs::default()
     };
     let settings = TrainingSettings::new(&args, None, None);
@@ -199,7 +210,7 @@ fn lab_predicted(run: &Value) -> Option<MemoryNeed> {
     // Some join projections, so their adapters are fewer, and the script also adapts the vision tower of one. A reward model has
     // one output more.
     let name = text("name").or(text("model")).unwrap();
-    if settings.algorithm.has_head
+    if !settings.algorithm.headless
         && run["trainable"].is_u64()
         && !name.starts_with("f-")
         && !["neox", "phi3", "glm4", "vl"].contains(&name)
@@ -305,7 +316,7 @@ fn offloaded_states_take_the_host_memory_that_was_measured() {
 /// How many logits are kept for metrics follows from the evaluation set, which nobody can see in a command.
 #[test]
 fn evaluations_and_saves_take_what_was_measured() {
-    let (mut between, mut tried) = (0, 0);
+    let (mut between, mut tried, mut wrong) = (0, 0, Vec::new());
     for run in PHASES.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
         let need = lab_predicted(&run).unwrap();
         let allocated = need.allocated();
@@ -317,20 +328,29 @@ fn evaluations_and_saves_take_what_was_measured() {
             assert!(run["trained"] == false || cap > allocated, "{allocated} {run}");
             tried += usize::from(run["trained"] == true && cap <= enough + 1_000_000);
         }
-        let phases = ["step", "evaluation", "saving"];
+        let phases = ["step", "evaluation", "saving", "generation"];
         let Some(seen) = phases.iter().filter_map(|phase| run["peaks"][phase].as_u64()).max() else { continue };
         let keeps_logits = run["metrics"] == true && run["eval_accumulation_steps"].is_null();
         let error = percent(allocated, &seen.into());
-        eprintln!("GPU {error:+.1} % ({}): {} seen {seen}", need.peak.name(), case(&run));
-        // Too much: evaluations of preferences are counted like their steps, and adapters of joined projections as if these were
-        // apart.
+        let of_step = percent(need.step + allocated - need.gpu(), &run["peaks"]["step"]);
+        let row = format!("GPU {error:+.1} %, step {of_step:+.1} % ({}): {} seen {seen}", need.peak.name(), case(&run));
+        eprintln!("{row}");
+        // Too much: the answers of a preference are taken to have no prompt, adapters of joined projections to be apart, and weights
+        // to stay gathered where each micro batch is generated for itself.
         let is_over = run["algorithm"].is_string() || run["name"] == "phi3" && run["lora"].is_u64();
-        let most = if is_over { 65.0 } else { 3.0 };
-        assert!(keeps_logits || (-3.0..most).contains(&error), "{error:+.1} %: {run}");
+        let most = match is_over {
+            true if run["new"].is_u64() && run["ga"] == 1 && run["ranks"].is_u64() => 30.0,
+            true if run["algorithm"] == "kto" && run["template"] == "zero3_offload" => 35.0,
+            true => 12.0,
+            false => 3.0,
+        };
         let is_between = run["peaks"]["step"] != seen;
         let is_same_phase = is_between == need.peak.is_between_steps();
-        assert!(is_same_phase || error.abs() < 1.0 || is_over, "{}: {run}", need.peak.name());
+        if !keeps_logits && !(-3.0..most).contains(&error) || !is_same_phase && error.abs() > 1.0 && !is_over {
+            wrong.push(row);
+        }
         between += usize::from(is_between);
     }
+    assert!(wrong.is_empty(), "{wrong:#?}");
     assert!(between > 45 && tried > 55, "{between} {tried}");
 }

@@ -46,6 +46,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
             micro_batch: 1,
             eval_batch: None,
             eval_sets: "val_set_size test_datasets",
+            online: None,
             ..hf::DEFAULTS
         },
         ..hf::TRAINER.model

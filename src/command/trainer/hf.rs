@@ -73,6 +73,7 @@ pub(super) const UNRECORDED: ArgumentTraits = ArgumentTraits {
 /// As transformers documents them.
 pub(crate) const DEFAULTS: TrainingDefaults = TrainingDefaults {
     micro_batch: 8,
+    batch: 0,
     seq_len: None,
     lora: false,
     lora_rank: 8,
@@ -81,6 +82,7 @@ pub(crate) const DEFAULTS: TrainingDefaults = TrainingDefaults {
     half: false,
     eval_batch: Some(8),
     eval_sets: "",
+    online: Some((256, false)),
     measured_losses: false,
 };
 

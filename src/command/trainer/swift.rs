@@ -74,12 +74,14 @@ pub(crate) const TRAINER: Trainer = Trainer {
         // Read from the sources of 4.6.
         training: TrainingDefaults {
             micro_batch: 1,
+            batch: 16,
             lora: true,
             checkpointing: true,
             dropout: true,
             half: true,
             eval_batch: Some(1),
             eval_sets: "val_dataset cached_val_dataset split_dataset_ratio",
+            online: Some((512, true)),
             ..hf::DEFAULTS
         },
         ..hf::TRAINER.model

@@ -3,7 +3,7 @@
 use super::{FP32, MemoryModel};
 use crate::fit::architecture::Scores;
 use crate::fit::need::Phase;
-use crate::fit::settings::{Attention, Evaluation, TrainingSettings};
+use crate::fit::settings::{Attention, Evaluation, Rollout, TrainingSettings, Tuner};
 use crate::fit::workload::Workload;
 
 impl MemoryModel<'_> {
@@ -14,7 +14,10 @@ impl MemoryModel<'_> {
         let layer = self.layer_activations();
         let kept = if *checkpointing { element * shape.hidden } else { layer };
         let all_layers = shape.layers * kept;
-        let experts = self.adapted_experts();
+        let outside: u64 = shape.linears.iter().map(|(_, inputs, outputs)| inputs * outputs).sum();
+        // If LoRA adapts the experts of a layer, PEFT adds the adapters to their weights, and the sum is kept.
+        let are_adapted = shape.routed > 0 && self.workload.adapted_inputs > 0;
+        let experts = if are_adapted { element * shape.layer.saturating_sub(outside) } else { 0 };
         let all_experts = if *checkpointing { 0 } else { shape.layers * experts };
         // The backward pass of a layer needs gradients inside it and, with checkpointing, its recomputed activations.
         // The activations that were kept since the forward pass are freed as they are computed.
@@ -25,7 +28,7 @@ impl MemoryModel<'_> {
         let recomputed = if *checkpointing { layer } else { 0 };
         match phase {
             Phase::Loss => {
-                let logits = if *fused_loss { 0 } else { self.logits(tokens) };
+                let logits = if *fused_loss { 0 } else { self.logits() };
                 (all_experts + tokens * (all_layers + self.norm_bytes() * shape.hidden), logits)
             }
             Phase::Backward => {
@@ -43,36 +46,65 @@ impl MemoryModel<'_> {
     /// No layer leaves anything for a backward pass. The logits are there, and in fp32 with their log-softmax: a fused loss has
     /// them, too, because Liger fuses only what is trained.
     fn evaluation(&self) -> (u64, u64) {
-        let Workload { shape, element, seq_len, settings: TrainingSettings { algorithm, evaluation, .. }, .. } =
-            self.workload;
+        let Workload { shape, element, settings, .. } = self.workload;
+        let TrainingSettings { algorithm, evaluation, .. } = settings;
         let Some(Evaluation { batch, .. }) = evaluation.filter(|evaluation| evaluation.has_loss) else { return (0, 0) };
         let tokens = self.tokens(batch);
-        // A preference's loss was measured in a step alone, which needs no less for it.
-        let is_preference = algorithm.sequences > 1 || algorithm.has_reference;
         let in_dtype = if self.is_mixed_precision() { *element } else { 0 };
-        let each = if is_preference { algorithm.logit } else { 2 * FP32 + in_dtype };
-        let logits = (each * tokens + algorithm.logit_of_one * seq_len) * shape.vocab;
-        let (at_end, in_layer) = (tokens * element * shape.hidden, tokens * self.forward());
+        let (scored, one) = self.scored_tokens(batch);
+        let each = match algorithm.evaluated {
+            0 => (2 * FP32 + in_dtype) * scored,
+            bytes => (bytes * scored + algorithm.logit_of_one / 2 * one) * if self.has_fp32_logits() { 2 } else { 1 },
+        };
+        let logits = each * shape.vocab;
+        let in_layer = tokens * self.forward();
+        // The last of several passes finds the logits of the others.
+        let beside = if algorithm.repeats && settings.tuner == Tuner::Full { in_layer } else { 0 };
+        let at_end = tokens * element * shape.hidden + beside;
         if in_layer > at_end + logits { (in_layer, 0) } else { (at_end, logits) }
     }
 
-    /// One layer of the pass over the prompts, or the keys and values once all tokens are there, of which a layer's grow by a copy.
+    /// Tokens of a batch whose logits are computed, and of one sequence of it.
+    fn scored_tokens(&self, batch: u64) -> (u64, u64) {
+        let Workload { seq_len, settings, .. } = self.workload;
+        let one = settings.rollout.map_or(*seq_len, |rollout| rollout.answer.min(*seq_len));
+        ((1 + u64::from(settings.algorithm.pairs)) * batch * one, one)
+    }
+
+    /// Without DeepSpeed, accelerate makes the outputs fp32.
+    fn has_fp32_logits(&self) -> bool {
+        self.strategy.stage.is_none() || !self.is_mixed_precision()
+    }
+
+    /// One layer of the pass over the prompts, or the keys and values once all tokens are there, with the sampling of the last one
+    /// or the copy as which the keys of a layer grow.
     fn generation(&self) -> u64 {
         let Workload { shape, element, seq_len, settings, .. } = self.workload;
-        let Some(Evaluation { batch, new_tokens: Some(new), .. }) = settings.evaluation else { return 0 };
+        let (batch, prompt, all) = match (settings.rollout, settings.evaluation) {
+            (Some(rollout), _) if rollout.is_served => return 0,
+            (Some(Rollout { answer, micro_batches, .. }), evaluation) => {
+                let batch = evaluation.map_or(0, |given| given.batch).max(settings.micro_batch * micro_batches);
+                (batch, seq_len.saturating_sub(answer), *seq_len)
+            }
+            (None, Some(Evaluation { batch, new_tokens: Some(new), .. })) => (batch, *seq_len, seq_len + new),
+            _ => return 0,
+        };
         let cached = shape.linears.iter().filter(|(name, ..)| ["k_proj", "v_proj"].contains(name));
         let cached: u64 = cached.map(|(_, _, outputs)| outputs).sum();
         // All of the attention if these two cannot be told apart.
         let cached = element * if cached > 0 { cached } else { shape.attention };
-        let prompts = seq_len * (shape.layers * cached + self.forward());
-        let all = (seq_len + new) * (shape.layers + 1) * cached;
-        batch * (prompts.max(all) + 3 * FP32 * shape.vocab)
+        let at_start = prompt * (shape.layers * cached + self.forward());
+        let at_end = all * shape.layers * cached + (6 * FP32 * shape.vocab).max(all * cached / 2);
+        batch * at_start.max(at_end)
     }
 
     /// Bytes that one token needs in one layer of a forward pass that keeps nothing: in the MLP, or in eager attention.
     fn forward(&self) -> u64 {
         let Workload { shape, element, .. } = self.workload;
-        let mlp = element * (4 * shape.hidden + 3 * shape.inner) + self.scores();
+        // Adapters add their output, in fp32 where they stay so.
+        let of_adapter = if matches!(self.strategy.stage, None | Some(3)) { 2 * FP32 } else { *element };
+        let adapted = if self.workload.adapted_inputs > 0 { of_adapter * shape.inner } else { 0 };
+        let mlp = element * (4 * shape.hidden + 3 * shape.inner) + adapted + self.scores();
         mlp.max(8 * element * shape.hidden + (element + 2 * FP32) * self.eager_scores())
     }
 
@@ -82,19 +114,14 @@ impl MemoryModel<'_> {
         if *attention == Attention::Eager { shape.heads * seq_len } else { 0 }
     }
 
-    /// Bytes of one layer's experts if LoRA adapts them. PEFT adds the adapters to their weights, and the sum is kept.
-    fn adapted_experts(&self) -> u64 {
-        let Workload { shape, element, adapted_inputs, .. } = self.workload;
-        let outside: u64 = shape.linears.iter().map(|(_, inputs, outputs)| inputs * outputs).sum();
-        let are_adapted = shape.routed > 0 && *adapted_inputs > 0;
-        if are_adapted { element * shape.layer.saturating_sub(outside) } else { 0 }
-    }
-
-    fn logits(&self, tokens: u64) -> u64 {
-        let Workload { shape, element, seq_len, settings: TrainingSettings { algorithm, .. }, .. } = self.workload;
+    fn logits(&self) -> u64 {
+        let Workload { shape, element, settings: TrainingSettings { algorithm, micro_batch, .. }, .. } = self.workload;
+        let (tokens, one) = self.scored_tokens(*micro_batch);
+        let more = if self.has_fp32_logits() { algorithm.more_in_fp32 } else { 0 };
         // Capped logits (Gemma 2) are kept once more.
         let each = algorithm.logit + if shape.softcapped { *element } else { 0 };
-        (each * tokens + algorithm.logit_of_one * seq_len) * shape.vocab
+        let bytes = (each * tokens + algorithm.logit_of_one * one) * shape.vocab;
+        bytes + bytes / 100 * more
     }
 
     /// Bytes that a norm keeps per element: its input and output, and the factor of its weight if that is trained.

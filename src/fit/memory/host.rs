@@ -27,27 +27,27 @@ impl MemoryModel<'_> {
 
     fn offloaded_optimizer(&self) -> u64 {
         let Workload { trainable, element, accumulates, .. } = self.workload;
-        let states = self.host_states();
         let own = self.share(*trainable);
+        // DeepSpeed's optimizer for the CPU is Adam whatever the trainer asks for, and the others were seen to take no less.
+        let states = 2 * FP32 * own;
         match (self.strategy.stage, self.strategy.optimizer) {
             (_, MemoryKind::Gpu) => 0,
             (Some(3), MemoryKind::Disk) => {
                 let group = own.min(self.strategy.sub_group_size);
                 self.strategy.disk_buffers * pinned(FP32 * group) + pinned(element * group)
             }
-            (Some(3), _) => pinned(element * own) + self.subgroups(own) + FP32 * own + states,
+            (Some(3), _) => {
+                // The fp32 gradients are pinned group by group.
+                let group = self.strategy.sub_group_size.clamp(1, own.max(1));
+                let gradients = (own / group) * pinned(FP32 * group) + pinned(FP32 * (own % group));
+                pinned(element * own) + gradients + FP32 * own + states
+            }
             _ => {
                 let accumulated = if *accumulates { self.pieces(*trainable, 1) / self.world_size } else { 0 };
                 let staged = pinned(element * self.largest());
                 2 * pinned(FP32 * own) + pinned(element * own) + states + accumulated + staged
             }
         }
-    }
-
-    /// Bytes of the states of one rank's share on the host. DeepSpeed's optimizer for the CPU is Adam whatever the trainer
-    /// asks for, and the others were seen to take no less.
-    fn host_states(&self) -> u64 {
-        2 * FP32 * self.share(self.workload.trainable)
     }
 
     fn offloaded_params(&self) -> u64 {
@@ -72,15 +72,9 @@ impl MemoryModel<'_> {
         u64::try_from(share).unwrap_or(u64::MAX)
     }
 
-    /// Bytes of the fp32 gradients of stage 3, which are pinned group by group.
-    fn subgroups(&self, own: u64) -> u64 {
-        let group = self.strategy.sub_group_size.clamp(1, own.max(1));
-        (own / group) * pinned(FP32 * group) + pinned(FP32 * (own % group))
-    }
-
     pub(super) fn disk(&self) -> u64 {
         let ranks = self.cluster.gpus;
-        let states = 2 * FP32 * self.share(self.workload.trainable) + self.host_states();
+        let states = 4 * FP32 * self.share(self.workload.trainable);
         let on_disk = |location, bytes| if location == MemoryKind::Disk { ranks * bytes } else { 0 };
         on_disk(self.strategy.optimizer, states) + on_disk(self.strategy.params, self.share(self.workload.weights))
     }
