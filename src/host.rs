@@ -100,10 +100,23 @@ impl Host {
         self.nonempty_var(name).map(|path| self.absolute(Path::new(path)))
     }
 
-    /// `~` and relative paths made absolute, without touching the disk.
+    /// `~` and relative paths made absolute, without `.`, `//` and `folder/..`. The parent of a link is another one.
     pub(crate) fn absolute(&self, path: &Path) -> PathBuf {
         let home = path.strip_prefix("~").ok().and_then(|rest| Some(self.home()?.join(rest)));
-        self.cwd.join(home.as_deref().unwrap_or(path))
+        let path = self.cwd.join(home.as_deref().unwrap_or(path));
+        if !path.as_os_str().as_encoded_bytes().windows(2).any(|pair| pair == b"//" || pair == b"/.") {
+            return path;
+        }
+        let mut short = PathBuf::new();
+        for part in path.components() {
+            let is_folder = || short.symlink_metadata().is_ok_and(|seen| seen.is_dir());
+            if part == Component::ParentDir && is_folder() {
+                short.pop();
+            } else {
+                short.push(part);
+            }
+        }
+        short
     }
 
     /// Remembers a document, whose secrets must not be shown.
@@ -115,6 +128,13 @@ impl Host {
     pub fn find_program(&self, word: &OsStr) -> Option<PathBuf> {
         let first = self.programs(word).next()?;
         if is_shim(&first) { self.programs(first.file_name()?).find(|program| !is_shim(program)) } else { Some(first) }
+    }
+
+    /// The program that PATH finds before a shim of that name, and the shim.
+    pub(crate) fn hidden_shim(&self, name: &str) -> Option<(PathBuf, PathBuf)> {
+        let mut programs = self.programs(OsStr::new(name));
+        let first = programs.next().filter(|program| !is_shim(program))?;
+        Some((first, programs.find(|program| is_shim(program))?))
     }
 
     fn programs(&self, word: &OsStr) -> impl Iterator<Item = PathBuf> {

@@ -44,7 +44,8 @@ pub(super) const RULES: &[Check] = &[
     Check::code(Rule::ArgumentMissing, Severity::Error, When::Start, |subject, found| {
         let is_missing = |refusal: &Block| refusal.needed().is_some_and(|name| subject.job.args.list(name).is_none());
         let mut missing = refusals::all(subject.job.trainer).filter(is_missing).peekable();
-        if missing.peek().is_none() {
+        // A run file that cannot be read may have it.
+        if missing.peek().is_none() || !subject.job.problems.is_empty() {
             return;
         }
         let Some(Reading { parser, .. }) = reading(subject) else { return };

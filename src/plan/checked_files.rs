@@ -15,10 +15,16 @@ use crate::host::Host;
 use crate::report::Problem;
 use crate::request::{self, Format, Launch};
 
-pub(crate) const NOT_JUDGED: &str = "batch sizes, \"auto\" values and whatever depends on the trainer or the number of ranks are not checked without a command";
+const NOT_JUDGED: &str = "batch sizes, \"auto\" values and whatever depends on the trainer or the number of ranks are not checked without a command";
+
+/// Batch sizes are not among it if a problem is about them.
+pub(crate) fn not_judged(problems: &[Problem]) -> &'static str {
+    let is_judged = problems.iter().any(|problem| check::is_about_batch(problem.rule));
+    if is_judged { NOT_JUDGED.trim_start_matches("batch sizes, ") } else { NOT_JUDGED }
+}
 
 pub(crate) fn json(problems: &[Problem]) -> Value {
-    serde_json::json!({"version": 1, "diagnostics": diagnostics_json(problems), "not_judged": NOT_JUDGED})
+    serde_json::json!({"version": 1, "diagnostics": diagnostics_json(problems), "not_judged": not_judged(problems)})
 }
 
 /// Checks the configs that stand in the place of a command, and the one that `--deepspeed` names.

@@ -29,6 +29,7 @@ pub struct PlannedConfig {
     pub text: String,
     pub(crate) fills: Vec<Fill>,
     pub(crate) left: Vec<LeftAuto>,
+    has_layers: bool,
     pub(crate) file: PlannedFile,
     /// A copy of the command's run file that names the config.
     pub(crate) run_file: Option<(PathBuf, String)>,
@@ -51,7 +52,21 @@ impl PlannedConfig {
             }
         };
         let run_file = run_file(&file.path, understood);
-        Ok(PlannedConfig { template, chosen, value: config, text, fills, left, file, run_file })
+        let has_layers = !understood.launch.layers.is_empty();
+        Ok(PlannedConfig { template, chosen, value: config, text, fills, left, has_layers, file, run_file })
+    }
+
+    /// Comparing costs time, so it is only done where an option may have changed something.
+    pub(super) fn is_modified(&self) -> bool {
+        self.has_layers && !self.changed().is_empty()
+    }
+
+    /// `zero2 (built in, modified)`.
+    pub(crate) fn in_words(&self) -> String {
+        let Template { name, origin, chain, .. } = &self.template;
+        let extends = if chain.len() > 1 { format!(", extends {}", chain[1..].join(" → ")) } else { String::new() };
+        let modified = if self.is_modified() { ", modified" } else { "" };
+        format!("{name} ({origin}{extends}{modified})")
     }
 
     pub(super) fn handed_over(&self) -> &OsStr {

@@ -142,7 +142,8 @@ fn check_configs(mut launch: Launch, host: &Host) -> Result<u8, Vec<Problem>> {
         return out_bytes(&secrets.printed(checked_files::json(&problems))).map(|_| verdict(&problems));
     }
     let deepspeed = deepspeed_in_words(Python::on_path(host).as_ref());
-    show_checked(problems, &format!("checked against {deepspeed}; {}", checked_files::NOT_JUDGED), launch, &secrets)
+    let not_judged = checked_files::not_judged(&problems);
+    show_checked(problems, &format!("checked against {deepspeed}; {not_judged}"), launch, &secrets)
 }
 
 /// Makes the safe fixes and names them. Returns whether there was one.
@@ -181,7 +182,7 @@ pub(super) fn show_checked(
     problems.retain(|problem| !launch.output.quiet || problem.severity == Severity::Error);
     out_bytes(&styled(|stream| {
         report::write(&problems, secrets, terminal::width(), stream);
-        writeln!(stream, "{counted}")?;
+        writeln!(stream, "{}{counted}", if problems.is_empty() { "" } else { "\n" })?;
         let lines = wrapped(&secrets.hide_in_text(rests_on), 0, terminal::width().unwrap_or(usize::MAX));
         write!(stream, "{}", if launch.output.quiet || rests_on.is_empty() { "" } else { &lines })
     }))?;

@@ -22,6 +22,7 @@ use crate::report::fix::run;
 use crate::report::secrets::Sensitivity;
 use crate::report::{self, Problem, Rule, RuleSubject};
 use crate::request::Launch;
+use crate::tools::shims;
 
 /// Variables that are shown besides those of every plan, as `vars::lists` reads them.
 const SHOWN: &str = "NCCL_ TORCH_NCCL_ CUDA_HOME DEEPSPEED_TIMEOUT HF_HUB_OFFLINE PYTHONNOUSERSITE \
@@ -190,9 +191,7 @@ impl<'a> Examination<'a> {
         match &self.plan {
             None => {}
             Some(Ok(plan)) => {
-                let of_config =
-                    |config: &PlannedConfig| format!("{} ({})", config.template.name, config.template.origin);
-                let config = plan.config.as_ref().map_or("none".to_string(), of_config);
+                let config = plan.config.as_ref().map_or("none".to_string(), PlannedConfig::in_words);
                 let trainer = format!("{}: {}", plan.trainer.name, plan.trainer.runs);
                 let facts = [("trainer", trainer), ("config", config), ("launcher", plan.launcher.to_string())];
                 rows.extend(facts.map(|(name, text)| DoctorRow::fact(name, Some(text))));
@@ -227,6 +226,8 @@ impl<'a> Examination<'a> {
             rows.push(DoctorRow::checked("nvme_path", Some(path.display().to_string()), problem));
         }
         rows.push(DoctorRow::fact("templates", Some(self.launch.search.in_words())));
+        let hidden = shims::hidden(host);
+        rows.extend(hidden.map(|problem| DoctorRow::checked("shims", Some("hidden".to_string()), Some(problem))));
         rows
     }
 
@@ -251,12 +252,18 @@ impl<'a> Examination<'a> {
         if self.host.var_os(vars::CUDA_VISIBLE_DEVICES).is_none() {
             rows.push(DoctorRow::fact(vars::CUDA_VISIBLE_DEVICES, Some("not set".to_string())));
         }
-        let is_shown = |name: &&str| {
+        // A plan reports them itself.
+        let misspelt = if self.plan.is_none() { variables::misspelt(self.host, &[]) } else { Vec::new() };
+        let problem_of = |name: &str| misspelt.iter().find(|(it, _)| *it == name).map(|(_, problem)| problem.clone());
+        let is_shown = |name: &str| {
             (vars::lists(SHOWN, name) || vars::lists(SHOWN_WHEN_SET, name)) && Sensitivity::of(name).is_none()
         };
         rows.extend(self.host.env.iter().filter_map(|(name, value)| {
-            let name = name.to_str().filter(is_shown)?;
-            Some(DoctorRow::fact(name, Some(value.to_string_lossy().into_owned())))
+            let (name, value) = (name.to_str()?, Some(value.to_string_lossy().into_owned()));
+            match problem_of(name) {
+                None => is_shown(name).then(|| DoctorRow::fact(name, value)),
+                problem => Some(DoctorRow::checked(name, value, problem)),
+            }
         }));
         rows
     }
