@@ -20,6 +20,7 @@ use crate::check;
 use crate::cli::{Reader, Requested, Tool, launch, values};
 use crate::config::schema;
 use crate::config::template::Search;
+use crate::config::template::search::BUILT_IN;
 use crate::host::{Host, terminal};
 use crate::plan::{Plan, record};
 use crate::ranks::topology::engines::table::all_variables;
@@ -178,6 +179,14 @@ fn subjects(search: &Search) -> String {
         text += &format!("\n{plural}\n{}", filled(&if names.len() > 20 { many } else { names.join(", ") }, 2, width()));
     }
     text
+}
+
+/// What it takes as one word, for the completions.
+pub(super) fn words() -> impl Iterator<Item = &'static str> {
+    let lists = Topic::LISTED.into_iter().map(|topic| topic.names()[0]);
+    let templates = BUILT_IN.iter().map(|(name, _)| *name);
+    let names = entries().flat_map(|entry| entry.all_names()).chain(rules().map(|(name, _)| name));
+    lists.chain(templates).chain(names).filter(|name| !name.contains([' ', '<']))
 }
 
 pub fn rules() -> impl Iterator<Item = (&'static str, &'static str)> {
