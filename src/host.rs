@@ -109,11 +109,10 @@ impl Host {
         }
         let mut short = PathBuf::new();
         for part in path.components() {
-            let is_folder = || short.symlink_metadata().is_ok_and(|seen| seen.is_dir());
-            if part == Component::ParentDir && is_folder() {
-                short.pop();
-            } else {
+            if part != Component::ParentDir || short.is_symlink() || !short.is_dir() {
                 short.push(part);
+            } else {
+                short.pop();
             }
         }
         short
@@ -130,14 +129,7 @@ impl Host {
         if is_shim(&first) { self.programs(first.file_name()?).find(|program| !is_shim(program)) } else { Some(first) }
     }
 
-    /// The program that PATH finds before a shim of that name, and the shim.
-    pub(crate) fn hidden_shim(&self, name: &str) -> Option<(PathBuf, PathBuf)> {
-        let mut programs = self.programs(OsStr::new(name));
-        let first = programs.next().filter(|program| !is_shim(program))?;
-        Some((first, programs.find(|program| is_shim(program))?))
-    }
-
-    fn programs(&self, word: &OsStr) -> impl Iterator<Item = PathBuf> {
+    pub(crate) fn programs(&self, word: &OsStr) -> impl Iterator<Item = PathBuf> {
         which::which_in_all(word, self.var_os(vars::PATH), &self.cwd).into_iter().flatten()
     }
 

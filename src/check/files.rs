@@ -14,7 +14,8 @@ use crate::command::python::Presence;
 use crate::command::target::Target;
 use crate::command::trainer;
 use crate::ranks::topology::Topology;
-use crate::report::fix::{Fix, give, give_as, meant, rename_option, run, say, unset_variable};
+use crate::report::fix::{give, give_as, rename_option, run, say, unset_variable};
+use crate::report::reading::{advice, nearest_in};
 use crate::report::{Place, Rule, Severity, When, nearest, reading};
 
 pub(super) const RULES: &[Check] = &[
@@ -100,23 +101,6 @@ pub(super) const RULES: &[Check] = &[
         }
     }),
 ];
-
-/// A similar name in the same folder, or the part of the path that exists.
-fn advice(path: &Path) -> Fix {
-    let there = path.ancestors().skip(1).find(|folder| folder.exists()).unwrap_or(Path::new("/"));
-    let wanted = path.strip_prefix(there).ok().and_then(|rest| rest.iter().next()?.to_str()).unwrap_or_default();
-    match nearest_in(there, wanted, |_| true) {
-        Some(near) => meant(there.join(near).display()),
-        None => say(format!("check the path: there is no `{wanted}` in {}", there.display())),
-    }
-}
-
-fn nearest_in(folder: &Path, wanted: &str, is_it: fn(&Path) -> bool) -> Option<String> {
-    // A folder may have millions of files.
-    let entries = std::fs::read_dir(folder).ok()?.flatten().take(10_000).filter(|entry| is_it(&entry.path()));
-    let names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
-    nearest(wanted, names.iter().map(String::as_str)).map(str::to_string)
-}
 
 fn model_unreadable(subject: &Subject, found: &mut Findings) {
     const NAME_FOLDER: &str = "name the folder that has the model's config.json";
@@ -275,7 +259,7 @@ fn dataset_files(subject: &Subject, found: &mut Findings) {
 fn report_missing(name: &str, path: &Path, place: Place, found: &mut Findings) {
     if !name.contains('/') && is_called(path, ENDINGS) && is_missing(path) {
         let what = format!("there is no file `{name}` here, so the trainer looks for it on the hub");
-        found.at([place], what, "check the path").severity = Severity::Warning;
+        found.at([place], what, advice(path)).severity = Severity::Warning;
     }
 }
 

@@ -22,7 +22,7 @@ pub(super) const RULES: &[Check] = &[
                 found.at([Place::variable(name, value)], format!("nothing reads `{name}`"), unset_variable(name));
             }
         }
-        for (_, problem) in misspelt(subject.host, subject.template_env) {
+        for problem in misspelt(subject.host, subject.template_env) {
             found.problem(Severity::Warning, problem);
         }
         let (old, new) = ALLOCATOR_CONF;
@@ -147,31 +147,26 @@ pub(super) const RULES: &[Check] = &[
     }),
 ];
 
-/// Variables that differ by a slip or two from one that people set by hand: their names, and the problems. A row of the
-/// table has what its names begin with, and the rest of each. No variable that is really read is so near to one of them.
-pub fn misspelt<'a>(host: &'a Host, template_env: &'a [(String, String)]) -> Vec<(&'a str, Problem)> {
+/// Variables that differ by a slip or two from one that people set by hand. A row of the table has what its names begin
+/// with, and the rest of each. No variable that a program reads is so near to one of them.
+pub(crate) fn misspelt(host: &Host, template_env: &[(String, String)]) -> Vec<Problem> {
     let mut problems = Vec::new();
-    let rows = include_str!("typed_variables.txt").lines().filter_map(|row| row.split_once(' '));
-    for (family, names) in rows {
+    for (family, names) in include_str!("typed_variables.txt").lines().filter_map(|row| row.split_once(' ')) {
         let from_here = (Bound::Included(OsStr::new(family)), Bound::Unbounded);
-        let set = host.env.range::<OsStr, _>(from_here).map(|(name, value)| (name.to_str(), value.as_os_str()));
-        let set = set.take_while(|(name, _)| name.is_none_or(|name| name.starts_with(family)));
-        let set = set.chain(template_env.iter().map(|(name, value)| (Some(name.as_str()), OsStr::new(value))));
-        for (name, value) in set {
-            let Some((name, word)) = name.and_then(|name| Some((name, name.strip_prefix(family)?))) else { continue };
+        let set = host.env.range::<OsStr, _>(from_here).filter_map(|(name, value)| Some((name.to_str()?, &**value)));
+        let set = set.take_while(|(name, _)| name.starts_with(family));
+        for (name, value) in set.chain(template_env.iter().map(|(name, value)| (&**name, OsStr::new(value)))) {
+            let word = name.strip_prefix(family).filter(|word| names.split(' ').all(|known| known != *word));
             let is_near = |known: &&str| {
-                let most = if family.len() + known.len() < 18 { 1 } else { 2 };
-                known.len().abs_diff(word.len()) <= most && strsim::damerau_levenshtein(word, known) <= most
+                let (word, most) = (word.unwrap_or_default(), if family.len() + known.len() < 18 { 1 } else { 2 });
+                known.len().abs_diff(word.len()) <= most && strsim::osa_distance(word, known) <= most
             };
-            let Some(known) = names.split(' ').find(is_near).filter(|_| names.split(' ').all(|known| known != word))
-            else {
-                continue;
-            };
+            let Some(known) = names.split(' ').find(is_near) else { continue };
             let (known, fix) = (format!("{family}{known}"), unset_variable(name));
             let is_set = host.var_os(&known).is_some();
             let fix = if is_set { fix } else { fix.and(set_variable(&known, value.to_string_lossy())) };
             let what = format!("nothing reads `{name}`: did you mean `{known}`?");
-            problems.push((name, Problem::warning(Rule::DeadVariable, what).at(Place::variable(name, value)).fix(fix)));
+            problems.push(Problem::warning(Rule::DeadVariable, what).at(Place::variable(name, value)).fix(fix));
         }
     }
     problems

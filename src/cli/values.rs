@@ -77,7 +77,7 @@ pub(crate) fn memory(read: fn(&str) -> Option<u64>, example: &'static str) -> im
 pub(crate) fn parameters(given: &Given) -> Result<u64, Problem> {
     let is_bare = |text: &str| text.trim().parse::<f64>().is_ok_and(|number| number < 1e4);
     let refuse = |text: &Sourced<String>| {
-        if is_bare(&text.value) { report::count_without_unit(text) } else { report::is_not("a size", text, "8B") }
+        if is_bare(&text.value) { report::without_unit(text, "B") } else { report::is_not("a size", text, "8B") }
     };
     parse(given, |text| parse_count(text).filter(|_| !is_bare(text)), refuse)
 }

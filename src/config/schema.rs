@@ -77,13 +77,6 @@ pub fn find(key: &str, version: Version) -> Option<KeySpec> {
     Some(KeySpec::read(line, version))
 }
 
-/// The keys of the newest version that hold a value, by their present names.
-pub(crate) fn settable() -> impl Iterator<Item = &'static str> {
-    let specs = keys::TEXT.lines().map(|line| KeySpec::read(line, newest()));
-    let is_one = |spec: &KeySpec| spec.known() == Known::Yes && !spec.is_section() && !spec.key.contains('@');
-    specs.filter(move |spec| is_one(spec) && spec.alias_of.or(spec.replaced_by).is_none()).map(|spec| spec.key)
-}
-
 pub fn named(name: &str, version: Version) -> impl Iterator<Item = KeySpec> {
     keys::lines_named(name).map(move |line| KeySpec::read(line, version))
 }

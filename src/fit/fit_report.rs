@@ -429,11 +429,8 @@ fn billions(number: u64) -> String {
         n if n >= 1e6 => (n / 1e6, "M"),
         n => return format!("{n:.0}"),
     };
-    let places = match number {
-        n if n >= 100.0 => return format!("{n:.0} {unit}"),
-        n if n >= 10.0 => 1,
-        _ => 2,
-    };
+    let places = if number >= 100.0 { 0 } else { 1 + usize::from(number < 10.0) };
     let text = format!("{number:.places$}");
-    format!("{} {unit}", text.trim_end_matches('0').trim_end_matches('.'))
+    let text = if places > 0 { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    format!("{text} {unit}")
 }

@@ -15,12 +15,11 @@ use crate::host::Host;
 use crate::report::Problem;
 use crate::request::{self, Format, Launch};
 
-const NOT_JUDGED: &str = "batch sizes, \"auto\" values and whatever depends on the trainer or the number of ranks are not checked without a command";
-
 /// Batch sizes are not among it if a problem is about them.
-pub(crate) fn not_judged(problems: &[Problem]) -> &'static str {
-    let is_judged = problems.iter().any(|problem| check::is_about_batch(problem.rule));
-    if is_judged { NOT_JUDGED.trim_start_matches("batch sizes, ") } else { NOT_JUDGED }
+pub(crate) fn not_judged(problems: &[Problem]) -> String {
+    let batch = if problems.iter().any(|it| check::is_about_batch(it.rule)) { "" } else { "batch sizes, " };
+    let rest = "\"auto\" values and whatever depends on the trainer or the number of ranks";
+    format!("{batch}{rest} are not checked without a command")
 }
 
 pub(crate) fn json(problems: &[Problem]) -> Value {

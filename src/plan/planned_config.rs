@@ -56,17 +56,10 @@ impl PlannedConfig {
         Ok(PlannedConfig { template, chosen, value: config, text, fills, left, has_layers, file, run_file })
     }
 
-    /// Comparing costs time, so it is only done where an option may have changed something.
-    pub(super) fn is_modified(&self) -> bool {
-        self.has_layers && !self.changed().is_empty()
-    }
-
-    /// `zero2 (built in, modified)`.
-    pub(crate) fn in_words(&self) -> String {
-        let Template { name, origin, chain, .. } = &self.template;
-        let extends = if chain.len() > 1 { format!(", extends {}", chain[1..].join(" → ")) } else { String::new() };
-        let modified = if self.is_modified() { ", modified" } else { "" };
-        format!("{name} ({origin}{extends}{modified})")
+    /// `zero2, modified`. Comparing costs time, so only where an option may have changed something.
+    pub(crate) fn title(&self) -> String {
+        let is_modified = self.has_layers && !self.changed().is_empty();
+        self.template.name.clone() + if is_modified { ", modified" } else { "" }
     }
 
     pub(super) fn handed_over(&self) -> &OsStr {

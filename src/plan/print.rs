@@ -48,7 +48,9 @@ impl Plan {
         let mut rows = Vec::new();
         rows.extend(self.batch.as_ref().map(|(size, from)| ("batch", format!("{size} = {from}"))));
         if let Some(config) = &self.config {
-            rows.push(("config", config.in_words()));
+            let extends = config.template.chain[1..].join(" → ");
+            let extends = if extends.is_empty() { String::new() } else { format!(", extends {extends}") };
+            rows.push(("config", format!("{} ({}{extends})", config.title(), config.template.origin)));
             rows.extend(config.chosen.clone().map(|why| ("", why)));
             rows.push(("", format!("→ {}", self.short(config.file.path.as_os_str()))));
             if let Some((path, _)) = &config.run_file {

@@ -9,10 +9,11 @@ use std::path::Path;
 use nix::fcntl::OFlag;
 use serde_json::Value;
 
-use super::fix::run;
+use super::fix::{Fix, meant, run, say};
 use super::place::Place;
 use super::problem::Problem;
 use super::rule::Rule;
+use super::suggestion::nearest;
 use crate::base::json::{SyntaxError, fault_at, parse};
 use crate::host::Host;
 
@@ -119,9 +120,26 @@ pub(crate) fn unreadable_file(path: &Path, why: &io::Error) -> Problem {
         io::ErrorKind::WouldBlock => "cannot be read: it never ends".to_string(),
         _ => format!("cannot be read: {why}"),
     };
-    Problem::error(Rule::File, format!("`{}` {what}", path.display()))
-        .at(path)
-        .fix("check the path and its permissions")
+    let is_missing = why.kind() == io::ErrorKind::NotFound;
+    let fix = if is_missing { advice(path) } else { say("check the path and its permissions") };
+    Problem::error(Rule::File, format!("`{}` {what}", path.display())).at(path).fix(fix)
+}
+
+/// A similar name in the same folder, or the part of the path that exists.
+pub(crate) fn advice(path: &Path) -> Fix {
+    let there = path.ancestors().skip(1).find(|folder| folder.exists()).unwrap_or(Path::new("/"));
+    let wanted = path.strip_prefix(there).ok().and_then(|rest| rest.iter().next()?.to_str()).unwrap_or_default();
+    match nearest_in(there, wanted, |_| true) {
+        Some(near) => meant(there.join(near).display()),
+        None => say(format!("check the path: there is no `{wanted}` in {}", there.display())),
+    }
+}
+
+pub(crate) fn nearest_in(folder: &Path, wanted: &str, is_it: fn(&Path) -> bool) -> Option<String> {
+    // A folder may have millions of files.
+    let entries = fs::read_dir(folder).ok()?.flatten().take(10_000).filter(|entry| is_it(&entry.path()));
+    let names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    nearest(wanted, names.iter().map(String::as_str)).map(str::to_string)
 }
 
 pub(crate) fn not_a_file(path: &Path) -> Problem {

@@ -162,11 +162,7 @@ pub(crate) fn size_without_unit(size: &Sourced<String>) -> Problem {
     without_unit(size, if is_large { "MiB" } else { "GiB" })
 }
 
-pub(crate) fn count_without_unit(count: &Sourced<String>) -> Problem {
-    without_unit(count, "B")
-}
-
-fn without_unit(given: &Sourced<String>, unit: &str) -> Problem {
+pub(crate) fn without_unit(given: &Sourced<String>, unit: &str) -> Problem {
     let number = given.value.trim();
     let fix = give_as(&given.from, format!("{number}{unit}"));
     Problem::error(Rule::Usage, format!("`{number}` has no unit")).at(given).fix(fix)

@@ -9,7 +9,7 @@ use super::output::out_bytes;
 use crate::base::options::{AnyValue, Given};
 use crate::cli::values::{Words, one_of};
 use crate::cli::{Reader, Requested, Tool, command};
-use crate::config::schema;
+use crate::config::schema::{self, KeySpec, Known, newest};
 use crate::host::Host;
 
 #[derive(Args)]
@@ -35,7 +35,10 @@ fn script(shell: Shell, command: Command) -> String {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut command, "zlaunch", &mut script);
     let mut script = String::from_utf8_lossy(&script).into_owned();
-    let keys: String = schema::settable().map(|key| format!(" {key}=")).collect();
+    let is_set =
+        |key: KeySpec| key.known() == Known::Yes && !key.is_section() && key.alias_of.or(key.replaced_by).is_none();
+    let keys = explain::words().filter(|word| schema::find(word, newest()).is_some_and(is_set));
+    let keys: String = keys.map(|key| format!(" {key}=")).collect();
     let of_shell = format!("{shell}: ");
     let rows = include_str!("completions.txt").lines().filter_map(|row| row.strip_prefix(&of_shell)?.split_once(" =>"));
     for (text, new) in rows {

@@ -183,10 +183,9 @@ fn subjects(search: &Search) -> String {
 
 /// What it takes as one word, for the completions.
 pub(super) fn words() -> impl Iterator<Item = &'static str> {
-    let lists = Topic::LISTED.into_iter().map(|topic| topic.names()[0]);
-    let templates = BUILT_IN.iter().map(|(name, _)| *name);
     let names = entries().flat_map(|entry| entry.all_names()).chain(rules().map(|(name, _)| name));
-    lists.chain(templates).chain(names).filter(|name| !name.contains([' ', '<']))
+    let names = names.chain(BUILT_IN.iter().map(|(name, _)| *name)).chain(Topic::LISTED.map(|topic| topic.names()[0]));
+    names.filter(|name| !name.contains([' ', '<']))
 }
 
 pub fn rules() -> impl Iterator<Item = (&'static str, &'static str)> {

@@ -57,17 +57,11 @@ fn carry_out(plan: &Plan, headline: Option<String>) -> Result<u8, Vec<Problem>> 
     Ok(exec::start(plan)?)
 }
 
-/// Problems of a command and its config that do not depend on zlaunch's own options.
-const OF_THE_COMMAND: &[Rule] = &[
-    Rule::Template,
-    Rule::Json,
-    Rule::NotFound,
-    Rule::ScriptMissing,
-    Rule::ModuleMissing,
-    Rule::PathMissing,
-    Rule::RunFile,
-    Rule::Argument,
-];
+/// Problems of a command and its config, which do not depend on zlaunch's own options.
+fn is_about_command(rule: Rule) -> bool {
+    use Rule::{Argument, Json, ModuleMissing, NotFound, PathMissing, RunFile, ScriptMissing, Template};
+    matches!(rule, Template | Json | NotFound | ScriptMissing | ModuleMissing | PathMissing | RunFile | Argument)
+}
 
 /// The problems of the words, and those of the command behind them: all are told at once.
 pub fn all_problems(refused: Refused, host: &Host) -> Vec<Problem> {
@@ -78,7 +72,7 @@ pub fn all_problems(refused: Refused, host: &Host) -> Vec<Problem> {
     found.retain(|problem| {
         // A template may be in a folder that is missing, which is known already.
         let is_known = problems.iter().any(|known| known.rule == problem.rule);
-        OF_THE_COMMAND.contains(&problem.rule) && problem.severity == Severity::Error && !is_known
+        is_about_command(problem.rule) && problem.severity == Severity::Error && !is_known
     });
     problems.extend(found);
     problems

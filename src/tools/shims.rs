@@ -11,7 +11,6 @@ use super::output::{err, out};
 use crate::base::layout::TextTable;
 use crate::base::options::{AnyValue, Given};
 use crate::base::shell::quoted;
-use crate::base::vars;
 use crate::cli::values::{self, Words, one_of};
 use crate::cli::{Reader, Requested, Tool, usage};
 use crate::command::trainer;
@@ -87,8 +86,7 @@ fn install(folder: &Path, host: &Host) -> Result<u8, Vec<Problem>> {
         return Err(foreign);
     }
     files(folder).try_for_each(|file| exec::write_program(&file, SHIM))?;
-    let path = host.var_os(vars::PATH).unwrap_or_default();
-    let first = std::env::split_paths(path).map(|folder| folder.join(LAUNCHERS[0])).find(|program| program.is_file());
+    let first = host.programs(LAUNCHERS[0].as_ref()).next();
     let real = |program: PathBuf| fs::canonicalize(program).ok();
     let is_active = first.and_then(real).is_some_and(|first| Some(first) == real(folder.join(LAUNCHERS[0])));
     let is_found = host.find_program(OsStr::new("zlaunch")).is_some() || folder.join("zlaunch").is_file();
@@ -105,12 +103,16 @@ fn put_first(folder: &Path) -> String {
 
 /// Warns if an environment that was activated later is before the shims on PATH.
 pub(super) fn hidden(host: &Host) -> Option<Problem> {
-    let hidden: Vec<_> = names().into_iter().filter_map(|name| Some((name, host.hidden_shim(name)?))).collect();
-    let (_, (program, shim)) = hidden.first()?;
-    let names = hidden.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
-    let what = format!("`{}` is before the shims on PATH and hides these: {names}", program.parent()?.display());
+    let behind = |name: &&str| {
+        let mut programs = host.programs(name.as_ref());
+        Some((programs.next().filter(|program| !is_shim(program))?, programs.find(|program| is_shim(program))?))
+    };
+    let hidden: Vec<_> = names().into_iter().filter(|name| behind(name).is_some()).collect();
+    let (program, shim) = behind(hidden.first()?)?;
+    let what =
+        format!("`{}` is before the shims on PATH and hides these: {}", program.parent()?.display(), hidden.join(", "));
     let fix = run(put_first(shim.parent()?)).remark("after activating the environment");
-    Some(Problem::warning(Rule::Shims, what).at(shim).fix(fix))
+    Some(Problem::warning(Rule::Shims, what).at(&shim).fix(fix))
 }
 
 fn remove(folder: &Path, is_own: bool) -> Result<u8, Vec<Problem>> {

@@ -191,7 +191,8 @@ impl<'a> Examination<'a> {
         match &self.plan {
             None => {}
             Some(Ok(plan)) => {
-                let config = plan.config.as_ref().map_or("none".to_string(), PlannedConfig::in_words);
+                let of_config = |config: &PlannedConfig| format!("{} ({})", config.title(), config.template.origin);
+                let config = plan.config.as_ref().map_or("none".to_string(), of_config);
                 let trainer = format!("{}: {}", plan.trainer.name, plan.trainer.runs);
                 let facts = [("trainer", trainer), ("config", config), ("launcher", plan.launcher.to_string())];
                 rows.extend(facts.map(|(name, text)| DoctorRow::fact(name, Some(text))));
@@ -252,19 +253,17 @@ impl<'a> Examination<'a> {
         if self.host.var_os(vars::CUDA_VISIBLE_DEVICES).is_none() {
             rows.push(DoctorRow::fact(vars::CUDA_VISIBLE_DEVICES, Some("not set".to_string())));
         }
-        // A plan reports them itself.
-        let misspelt = if self.plan.is_none() { variables::misspelt(self.host, &[]) } else { Vec::new() };
-        let problem_of = |name: &str| misspelt.iter().find(|(it, _)| *it == name).map(|(_, problem)| problem.clone());
-        let is_shown = |name: &str| {
+        let is_shown = |name: &&str| {
             (vars::lists(SHOWN, name) || vars::lists(SHOWN_WHEN_SET, name)) && Sensitivity::of(name).is_none()
         };
         rows.extend(self.host.env.iter().filter_map(|(name, value)| {
-            let (name, value) = (name.to_str()?, Some(value.to_string_lossy().into_owned()));
-            match problem_of(name) {
-                None => is_shown(name).then(|| DoctorRow::fact(name, value)),
-                problem => Some(DoctorRow::checked(name, value, problem)),
-            }
+            let name = name.to_str().filter(is_shown)?;
+            Some(DoctorRow::fact(name, Some(value.to_string_lossy().into_owned())))
         }));
+        // A plan reports them itself.
+        let misspelt = if self.plan.is_none() { variables::misspelt(self.host, &[]) } else { Vec::new() };
+        let row = |problem: Problem| DoctorRow::checked("misspelt", Some(problem.places[0].to_string()), Some(problem));
+        rows.extend(misspelt.into_iter().map(row));
         rows
     }
 }
