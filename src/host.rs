@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::Read;
+use std::ops::Bound;
 use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 
@@ -62,6 +63,13 @@ impl Host {
 
     pub(crate) fn var(&self, name: &str) -> Option<&str> {
         self.var_os(name)?.to_str()
+    }
+
+    /// The variables whose names begin with this.
+    pub(crate) fn vars_from<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a str, &'a OsStr)> {
+        let rest = self.env.range::<OsStr, _>((Bound::Included(OsStr::new(prefix)), Bound::Unbounded));
+        let named = rest.filter_map(|(name, value)| Some((name.to_str()?, value.as_os_str())));
+        named.take_while(move |(name, _)| name.starts_with(prefix))
     }
 
     pub(crate) fn nonempty_var(&self, name: &str) -> Option<&str> {

@@ -2,7 +2,6 @@
 //! that do not exist, and ranks that would share a GPU.
 
 use std::ffi::OsStr;
-use std::ops::Bound;
 
 use serde_json::Value;
 
@@ -152,16 +151,15 @@ pub(super) const RULES: &[Check] = &[
 pub(crate) fn misspelt(host: &Host, template_env: &[(String, String)]) -> Vec<Problem> {
     let mut problems = Vec::new();
     for (family, names) in include_str!("typed_variables.txt").lines().filter_map(|row| row.split_once(' ')) {
-        let from_here = (Bound::Included(OsStr::new(family)), Bound::Unbounded);
-        let set = host.env.range::<OsStr, _>(from_here).filter_map(|(name, value)| Some((name.to_str()?, &**value)));
-        let set = set.take_while(|(name, _)| name.starts_with(family));
-        for (name, value) in set.chain(template_env.iter().map(|(name, value)| (&**name, OsStr::new(value)))) {
-            let word = name.strip_prefix(family).filter(|word| names.split(' ').all(|known| known != *word));
+        let of_template = template_env.iter().map(|(name, value)| (name.as_str(), OsStr::new(value)));
+        for (name, value) in host.vars_from(family).chain(of_template) {
+            let Some(word) = name.strip_prefix(family) else { continue };
             let is_near = |known: &&str| {
-                let (word, most) = (word.unwrap_or_default(), if family.len() + known.len() < 18 { 1 } else { 2 });
+                let most = if family.len() + known.len() < 18 { 1 } else { 2 };
                 known.len().abs_diff(word.len()) <= most && strsim::osa_distance(word, known) <= most
             };
-            let Some(known) = names.split(' ').find(is_near) else { continue };
+            let mut known = names.split(' ').filter(is_near);
+            let Some(known) = known.next().filter(|_| names.split(' ').all(|known| known != word)) else { continue };
             let (known, fix) = (format!("{family}{known}"), unset_variable(name));
             let is_set = host.var_os(&known).is_some();
             let fix = if is_set { fix } else { fix.and(set_variable(&known, value.to_string_lossy())) };

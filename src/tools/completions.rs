@@ -19,7 +19,6 @@ pub(crate) struct CompletionsArgs {
 }
 
 const SHELLS: Words<Shell> = || vec![("bash", Shell::Bash), ("zsh", Shell::Zsh), ("fish", Shell::Fish)];
-const SUBJECTS: Words<()> = || explain::words().map(|word| (word, ())).collect();
 
 impl Tool for CompletionsArgs {
     fn read(self, mut reader: Reader) -> Requested {
@@ -29,16 +28,14 @@ impl Tool for CompletionsArgs {
     }
 }
 
-fn script(shell: Shell, command: Command) -> String {
-    let with_words = |arg: Arg| if arg.get_id() == "word" { arg.value_parser(AnyValue(SUBJECTS)) } else { arg };
-    let mut command = command.mut_subcommand("explain", |explain| explain.mut_args(with_words));
+fn script(shell: Shell, mut command: Command) -> String {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut command, "zlaunch", &mut script);
     let mut script = String::from_utf8_lossy(&script).into_owned();
     let is_set =
         |key: KeySpec| key.known() == Known::Yes && !key.is_section() && key.alias_of.or(key.replaced_by).is_none();
-    let keys = explain::words().filter(|word| schema::find(word, newest()).is_some_and(is_set));
-    let keys: String = keys.map(|key| format!(" {key}=")).collect();
+    let keys = explain::WORDS().into_iter().filter(|(word, ())| schema::find(word, newest()).is_some_and(is_set));
+    let keys: String = keys.map(|(key, ())| format!(" {key}=")).collect();
     let of_shell = format!("{shell}: ");
     let rows = include_str!("completions.txt").lines().filter_map(|row| row.strip_prefix(&of_shell)?.split_once(" =>"));
     for (text, new) in rows {
