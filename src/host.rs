@@ -115,15 +115,10 @@ impl Host {
         if !path.as_os_str().as_encoded_bytes().windows(2).any(|pair| pair == b"//" || pair == b"/.") {
             return path;
         }
-        let mut short = PathBuf::new();
-        for part in path.components() {
-            if part != Component::ParentDir || short.is_symlink() || !short.is_dir() {
-                short.push(part);
-            } else {
-                short.pop();
-            }
-        }
-        short
+        path.components().fold(PathBuf::new(), |short, part| match part {
+            Component::ParentDir if short.is_dir() && !short.is_symlink() => short.parent().unwrap_or(&short).into(),
+            _ => short.join(part),
+        })
     }
 
     /// Remembers a document, whose secrets must not be shown.

@@ -66,8 +66,8 @@ impl<'a> Loader<'a> {
             Some(Err(why)) => {
                 let start = (why.marker().line(), why.marker().col() + 1);
                 // The parser names the start of the value that the tab follows.
-                let mut lines = self.text.lines().enumerate().skip(start.0);
-                let tab = lines.find_map(|(at, line)| Some((at + 1, line.find('\t')? + 1)));
+                let mut lines = (1..).zip(self.text.lines()).skip(start.0);
+                let tab = lines.find_map(|(at, line)| Some((at, line.find('\t')? + 1)));
                 Err(fault(tab.filter(|_| why.info().ends_with("found a tab")).unwrap_or(start), why.info()))
             }
             None => Ok((Event::StreamEnd, (1, 1))),

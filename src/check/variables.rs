@@ -160,9 +160,9 @@ pub(crate) fn misspelt(host: &Host, template_env: &[(String, String)]) -> Vec<Pr
             };
             let mut known = names.split(' ').filter(is_near);
             let Some(known) = known.next().filter(|_| names.split(' ').all(|known| known != word)) else { continue };
-            let (known, fix) = (format!("{family}{known}"), unset_variable(name));
-            let is_set = host.var_os(&known).is_some();
-            let fix = if is_set { fix } else { fix.and(set_variable(&known, value.to_string_lossy())) };
+            let known = format!("{family}{known}");
+            let (drop, set) = (unset_variable(name), set_variable(&known, value.to_string_lossy()));
+            let fix = if host.var_os(&known).is_some() { drop } else { drop.and(set) };
             let what = format!("nothing reads `{name}`: did you mean `{known}`?");
             problems.push(Problem::warning(Rule::DeadVariable, what).at(Place::variable(name, value)).fix(fix));
         }

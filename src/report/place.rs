@@ -87,11 +87,7 @@ impl fmt::Display for Place {
 
 macro_rules! places {
     ($($kind:ty, $it:ident => $place:expr;)*) => {
-        $(impl From<$kind> for Place {
-            fn from($it: $kind) -> Self {
-                $place
-            }
-        })*
+        $(impl From<$kind> for Place { fn from($it: $kind) -> Self { $place } })*
     };
 }
 

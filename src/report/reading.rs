@@ -120,8 +120,7 @@ pub(crate) fn unreadable_file(path: &Path, why: &io::Error) -> Problem {
         io::ErrorKind::WouldBlock => "cannot be read: it never ends".to_string(),
         _ => format!("cannot be read: {why}"),
     };
-    let is_missing = why.kind() == io::ErrorKind::NotFound;
-    let fix = if is_missing { advice(path) } else { say("check the path and its permissions") };
+    let fix = if why.kind() == io::ErrorKind::NotFound { advice(path) } else { say("check its permissions") };
     Problem::error(Rule::File, format!("`{}` {what}", path.display())).at(path).fix(fix)
 }
 

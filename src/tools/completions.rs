@@ -36,9 +36,8 @@ fn script(shell: Shell, mut command: Command) -> String {
         |key: KeySpec| key.known() == Known::Yes && !key.is_section() && key.alias_of.or(key.replaced_by).is_none();
     let keys = explain::WORDS().into_iter().filter(|(word, ())| schema::find(word, newest()).is_some_and(is_set));
     let keys: String = keys.map(|(key, ())| format!(" {key}=")).collect();
-    let of_shell = format!("{shell}: ");
-    let rows = include_str!("completions.txt").lines().filter_map(|row| row.strip_prefix(&of_shell)?.split_once(" =>"));
-    for (text, new) in rows {
+    let rows = include_str!("completions.txt").lines();
+    for (text, new) in rows.filter_map(|row| row.strip_prefix(&format!("{shell}: "))?.split_once(" =>")) {
         let [text, new] = [text, new.strip_prefix(' ').unwrap_or(new)].map(|text| text.replace('¶', "\n"));
         script = script.replace(&text, &new.replace("{keys}", &keys));
     }

@@ -45,7 +45,12 @@ pub(crate) struct ExplainArgs {
     command: Vec<std::ffi::OsString>,
 }
 
-pub(super) const WORDS: Words<()> = || words().map(|word| (word, ())).collect();
+/// What it takes as one word.
+pub(super) const WORDS: Words<()> = || {
+    let names = entries().flat_map(|entry| entry.all_names()).chain(rules().map(|(name, _)| name));
+    let names = names.chain(BUILT_IN.iter().map(|(name, _)| *name)).chain(Topic::LISTED.map(|topic| topic.names()[0]));
+    names.filter(|name| !name.contains([' ', '<'])).map(|name| (name, ())).collect()
+};
 
 impl Tool for ExplainArgs {
     const SHOWN: &str = "template_dir";
@@ -161,7 +166,7 @@ fn stage_of(word: &str) -> Option<char> {
 
 fn unknown(word: &str, search: &Search) -> Problem {
     let (templates, variables) = (search.names(), all_variables());
-    let mut known: Vec<&str> = words().flat_map(|name| [name, schema::name_of(name)]).collect();
+    let mut known: Vec<&str> = WORDS().into_iter().flat_map(|(name, ())| [name, schema::name_of(name)]).collect();
     known.extend(variables.iter().flat_map(vars::Var::names));
     known.extend(templates.iter().map(String::as_str));
     let lower = word.to_lowercase();
@@ -181,13 +186,6 @@ fn subjects(search: &Search) -> String {
         text += &format!("\n{plural}\n{}", filled(&if names.len() > 20 { many } else { names.join(", ") }, 2, width()));
     }
     text
-}
-
-/// What it takes as one word, for the completions.
-fn words() -> impl Iterator<Item = &'static str> {
-    let names = entries().flat_map(|entry| entry.all_names()).chain(rules().map(|(name, _)| name));
-    let names = names.chain(BUILT_IN.iter().map(|(name, _)| *name)).chain(Topic::LISTED.map(|topic| topic.names()[0]));
-    names.filter(|name| !name.contains([' ', '<']))
 }
 
 pub fn rules() -> impl Iterator<Item = (&'static str, &'static str)> {

@@ -122,12 +122,10 @@ impl Batch {
     fn global(self) -> u64 {
         self.micro * self.accum * self.world
     }
-}
 
-impl std::fmt::Display for Batch {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+    fn in_words(self) -> String {
         let Batch { micro, accum, world } = self;
-        write!(f, "train_batch_size {} = {micro} × {accum} × {}", self.global(), plural(*world, "GPU", "s"))
+        format!("train_batch_size {} = {micro} × {accum} × {}", self.global(), plural(world, "GPU", "s"))
     }
 }
 
@@ -163,7 +161,7 @@ pub fn generate(request: &GenerateRequest, host: &Host) -> Result<Generated, Vec
                 Some(from) => from_template(from, request, host, &mut generated.notes)?,
                 None => ready(batch, &zero(request.stage.unwrap_or(3), request.offload, false), fp16),
             };
-            generated.add(path.clone(), &config, &batch.to_string());
+            generated.add(path.clone(), &config, &batch.in_words());
         }
     }
     let mut paths = generated.files.iter().filter_map(|(path, _)| path.as_ref());
@@ -186,7 +184,7 @@ fn add_tiers(generated: &mut Generated, folder: &Path, batch: Batch, fp16: bool)
         ("large", large, zero(2, false, false), larger),
     ] {
         let config = ready(batch, &zero, fp16);
-        generated.add(Some(folder.join(format!("{name}.json"))), &config, &format!("{batch} ({about})"));
+        generated.add(Some(folder.join(format!("{name}.json"))), &config, &format!("{} ({about})", batch.in_words()));
     }
 }
 

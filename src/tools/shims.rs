@@ -86,9 +86,9 @@ fn install(folder: &Path, host: &Host) -> Result<u8, Vec<Problem>> {
         return Err(foreign);
     }
     files(folder).try_for_each(|file| exec::write_program(&file, SHIM))?;
-    let first = host.programs(LAUNCHERS[0].as_ref()).next();
-    let real = |program: PathBuf| fs::canonicalize(program).ok();
-    let is_active = first.and_then(real).is_some_and(|first| Some(first) == real(folder.join(LAUNCHERS[0])));
+    let programs = [host.programs(LAUNCHERS[0].as_ref()).next(), Some(folder.join(LAUNCHERS[0]))];
+    let [first, own] = programs.map(|program| fs::canonicalize(program?).ok());
+    let is_active = first.is_some() && first == own;
     let is_found = host.find_program(OsStr::new("zlaunch")).is_some() || folder.join("zlaunch").is_file();
     let without = "; zlaunch itself is not on PATH: until it is, the shims run the real programs unchanged";
     let note = if is_found { "" } else { without };

@@ -262,8 +262,9 @@ impl<'a> Examination<'a> {
         }));
         // A plan reports them itself.
         let misspelt = if self.plan.is_none() { variables::misspelt(self.host, &[]) } else { Vec::new() };
-        let row = |problem: Problem| DoctorRow::checked("misspelt", Some(problem.places[0].to_string()), Some(problem));
-        rows.extend(misspelt.into_iter().map(row));
+        for problem in misspelt {
+            rows.push(DoctorRow::checked("misspelt", Some(problem.places[0].to_string()), Some(problem)));
+        }
         rows
     }
 }
