@@ -153,13 +153,13 @@ pub(crate) fn misspelt(host: &Host, template_env: &[(String, String)]) -> Vec<Pr
     for (family, names) in include_str!("typed_variables.txt").lines().filter_map(|row| row.split_once(' ')) {
         let of_template = template_env.iter().map(|(name, value)| (name.as_str(), OsStr::new(value)));
         for (name, value) in host.vars_from(family).chain(of_template) {
-            let Some(word) = name.strip_prefix(family) else { continue };
+            let word = name.strip_prefix(family).filter(|word| names.split(' ').all(|known| known != *word));
+            let Some(word) = word else { continue };
             let is_near = |known: &&str| {
                 let most = if family.len() + known.len() < 18 { 1 } else { 2 };
                 known.len().abs_diff(word.len()) <= most && strsim::osa_distance(word, known) <= most
             };
-            let mut known = names.split(' ').filter(is_near);
-            let Some(known) = known.next().filter(|_| names.split(' ').all(|known| known != word)) else { continue };
+            let Some(known) = names.split(' ').find(is_near) else { continue };
             let known = format!("{family}{known}");
             let (drop, set) = (unset_variable(name), set_variable(&known, value.to_string_lossy()));
             let fix = if host.var_os(&known).is_some() { drop } else { drop.and(set) };
