@@ -115,8 +115,8 @@ fn rests_on(launch: &Launch, plan: Option<&Plan>, job: &Job, secrets: &Secrets) 
     let mut rehearsal = launch.words_with(&[], &launch.command);
     rehearsal[1] = "rehearse".into();
     let rehearsal = shell::text(&secrets.hide_in_words(rehearsal.iter().map(OsString::as_os_str)));
-    let (checked, unchecked) = (checked.join(", "), unchecked.join(", "));
-    format!("checked: {checked}; not checked: {unchecked}; a rehearsal goes further: {rehearsal}")
+    let further = if launch.rehearsed { String::new() } else { format!("; a rehearsal goes further: {rehearsal}") };
+    format!("checked: {}; not checked: {}{further}", checked.join(", "), unchecked.join(", "))
 }
 
 /// The exit status and the plan, or what refuses it.

@@ -411,6 +411,9 @@ fn one_problem_is_reported_once() {
     let missing = sandbox.run("check --deepspeed zero2 --nproc-per-node 2 -- swift sft runn.yaml".split(' '));
     let (file, meant) = (sandbox.cwd().join("runn.yaml"), sandbox.cwd().join("run.yaml"));
     assert!(missing.stdout.contains(&format!("--> {}\n  help: did you mean `{}`?", file.display(), meant.display())));
+    // It is not its own next step.
+    let rehearsed = sandbox.run("rehearse --deepspeed zero2 --nproc-per-node 2 -- swift sft --modle a/b".split(' '));
+    assert!(rehearsed.stdout.ends_with("not checked: the dataset, the weights\n"), "{rehearsed:?}");
     let tab = sandbox.run("check --deepspeed zero2 --nproc-per-node 2 -- swift sft bad.yaml".split(' '));
     assert!(tab.stdout.contains("bad.yaml:2:1\n"), "{tab:?}");
 }
