@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::Read;
+use std::ops::Bound;
 use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 
@@ -64,6 +65,13 @@ impl Host {
         self.var_os(name)?.to_str()
     }
 
+    /// The variables whose names begin with this.
+    pub(crate) fn vars_from<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a str, &'a OsStr)> {
+        let rest = self.env.range::<OsStr, _>((Bound::Included(OsStr::new(prefix)), Bound::Unbounded));
+        let named = rest.filter_map(|(name, value)| Some((name.to_str()?, value.as_os_str())));
+        named.take_while(move |(name, _)| name.starts_with(prefix))
+    }
+
     pub(crate) fn nonempty_var(&self, name: &str) -> Option<&str> {
         self.var(name).filter(|value| !value.is_empty())
     }
@@ -100,10 +108,17 @@ impl Host {
         self.nonempty_var(name).map(|path| self.absolute(Path::new(path)))
     }
 
-    /// `~` and relative paths made absolute, without touching the disk.
+    /// `~` and relative paths made absolute, without `.`, `//` and `folder/..`. The parent of a link is another one.
     pub(crate) fn absolute(&self, path: &Path) -> PathBuf {
         let home = path.strip_prefix("~").ok().and_then(|rest| Some(self.home()?.join(rest)));
-        self.cwd.join(home.as_deref().unwrap_or(path))
+        let path = self.cwd.join(home.as_deref().unwrap_or(path));
+        if !path.as_os_str().as_encoded_bytes().windows(2).any(|pair| pair == b"//" || pair == b"/.") {
+            return path;
+        }
+        path.components().fold(PathBuf::new(), |short, part| match part {
+            Component::ParentDir if short.is_dir() && !short.is_symlink() => short.parent().unwrap_or(&short).into(),
+            _ => short.join(part),
+        })
     }
 
     /// Remembers a document, whose secrets must not be shown.
@@ -117,7 +132,7 @@ impl Host {
         if is_shim(&first) { self.programs(first.file_name()?).find(|program| !is_shim(program)) } else { Some(first) }
     }
 
-    fn programs(&self, word: &OsStr) -> impl Iterator<Item = PathBuf> {
+    pub(crate) fn programs(&self, word: &OsStr) -> impl Iterator<Item = PathBuf> {
         which::which_in_all(word, self.var_os(vars::PATH), &self.cwd).into_iter().flatten()
     }
 

@@ -25,7 +25,7 @@ const MOST_VALUES: usize = 100_000;
 pub fn parse(text: &str, dialect: Dialect) -> Result<Value, SyntaxError> {
     let unfinished = (!text.ends_with('\n')).then(|| text.chars().count());
     let parser = Parser::new_from_str(text);
-    let mut loader = Loader { parser, dialect, anchors: HashMap::new(), values: 0, unfinished, end: 0 };
+    let mut loader = Loader { text, parser, dialect, anchors: HashMap::new(), values: 0, unfinished, end: 0 };
     let value = loop {
         let (event, place) = loader.next()?;
         match event {
@@ -45,6 +45,7 @@ pub fn parse(text: &str, dialect: Dialect) -> Result<Value, SyntaxError> {
 }
 
 struct Loader<'a> {
+    text: &'a str,
     parser: Parser<'a, saphyr_parser::StrInput<'a>>,
     dialect: Dialect,
     anchors: HashMap<usize, Value>,
@@ -62,7 +63,13 @@ impl<'a> Loader<'a> {
                 self.end = span.end.index();
                 Ok((event, (span.start.line(), span.start.col() + 1)))
             }
-            Some(Err(why)) => Err(fault((why.marker().line(), why.marker().col() + 1), why.info())),
+            Some(Err(why)) => {
+                let start = (why.marker().line(), why.marker().col() + 1);
+                // The parser names the start of the value that the tab follows.
+                let mut lines = (1..).zip(self.text.lines()).skip(start.0);
+                let tab = lines.find_map(|(at, line)| Some((at, line.find('\t')? + 1)));
+                Err(fault(tab.filter(|_| why.info().ends_with("found a tab")).unwrap_or(start), why.info()))
+            }
             None => Ok((Event::StreamEnd, (1, 1))),
         }
     }

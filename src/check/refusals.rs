@@ -175,7 +175,7 @@ impl Condition {
             ["stage", ..] => subject.zero().stage.is_some_and(|it| self.text.contains(&it.to_string())),
             ["uses", "transformers", _] => subject.is_hf(),
             ["sets", key, _] => subject.job.trainer.sets(key),
-            ["on", key, _] => subject.is_on(key) == Some(true),
+            ["on", one, two] => [one, two].iter().all(|key| key.is_empty() || subject.is_on(key) == Some(true)),
             ["off", key, _] => subject.is_on(key) == Some(false),
             ["true", key, _] => subject.get(key).is_some_and(schema::is_true),
             ["several", key, _] => subject.whole(key).is_some_and(|size| size > 1.0),

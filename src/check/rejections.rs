@@ -44,7 +44,8 @@ pub(super) const RULES: &[Check] = &[
     Check::code(Rule::ArgumentMissing, Severity::Error, When::Start, |subject, found| {
         let is_missing = |refusal: &Block| refusal.needed().is_some_and(|name| subject.job.args.list(name).is_none());
         let mut missing = refusals::all(subject.job.trainer).filter(is_missing).peekable();
-        if missing.peek().is_none() {
+        // A run file that cannot be read may have it.
+        if missing.peek().is_none() || !subject.job.problems.is_empty() {
             return;
         }
         let Some(Reading { parser, words, closed, .. }) = reading(subject) else { return };
@@ -58,6 +59,9 @@ pub(super) const RULES: &[Check] = &[
         for refusal in missing.filter(|refusal| versions.certain() && refusal.holds(subject, is_left_out)) {
             let name = refusal.needed().unwrap_or_default();
             let name = if parser.mapping { name.to_string() } else { format!("--{name}") };
+            if found.is_misspelt(&name) {
+                continue;
+            }
             let what = format!("{} needs `{name}`: {}", versions.first(), refusal.text("why"));
             found.at([Place::from(subject.job.trainer.name)], what, refusal.fixes(subject, &name, ""));
         }

@@ -1,11 +1,13 @@
 //! Variables that nothing reads, that contradict each other, or that stop torch, accelerate or DeepSpeed; visible devices
 //! that do not exist, and ranks that would share a GPU.
 
+use std::ffi::OsStr;
+
 use serde_json::Value;
 
 use super::findings::Check;
 use crate::base::vars;
-use crate::host::can_be_written;
+use crate::host::{Host, can_be_written};
 use crate::ranks::launcher::Launcher;
 use crate::ranks::topology::{DeviceFault, Role, Topology};
 use crate::report::fix::{give, run, set_variable, unset_variable};
@@ -18,6 +20,9 @@ pub(super) const RULES: &[Check] = &[
             if let Some(value) = subject.variable(name) {
                 found.at([Place::variable(name, value)], format!("nothing reads `{name}`"), unset_variable(name));
             }
+        }
+        for problem in misspelt(subject.host, subject.template_env) {
+            found.problem(Severity::Warning, problem);
         }
         let (old, new) = ALLOCATOR_CONF;
         let torch = subject.package("torch").filter(|torch| torch.is_before(NEW_ALLOCATOR_CONF));
@@ -140,6 +145,30 @@ pub(super) const RULES: &[Check] = &[
         }
     }),
 ];
+
+/// Variables that differ by a slip or two from one that people set by hand. A row of the table has what its names begin
+/// with, and the rest of each. No variable that a program reads is so near to one of them.
+pub(crate) fn misspelt(host: &Host, template_env: &[(String, String)]) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for (family, names) in include_str!("typed_variables.txt").lines().filter_map(|row| row.split_once(' ')) {
+        let of_template = template_env.iter().map(|(name, value)| (name.as_str(), OsStr::new(value)));
+        for (name, value) in host.vars_from(family).chain(of_template) {
+            let word = name.strip_prefix(family).filter(|word| names.split(' ').all(|known| known != *word));
+            let Some(word) = word else { continue };
+            let is_near = |known: &&str| {
+                let most = if family.len() + known.len() < 18 { 1 } else { 2 };
+                known.len().abs_diff(word.len()) <= most && strsim::osa_distance(word, known) <= most
+            };
+            let Some(known) = names.split(' ').find(is_near) else { continue };
+            let known = format!("{family}{known}");
+            let (drop, set) = (unset_variable(name), set_variable(&known, value.to_string_lossy()));
+            let fix = if host.var_os(&known).is_some() { drop } else { drop.and(set) };
+            let what = format!("nothing reads `{name}`: did you mean `{known}`?");
+            problems.push(Problem::warning(Rule::DeadVariable, what).at(Place::variable(name, value)).fix(fix));
+        }
+    }
+    problems
+}
 
 const ALLOCATOR_CONF: (&str, &str) = (vars::PYTORCH_CUDA_ALLOC_CONF, vars::PYTORCH_ALLOC_CONF);
 /// Since then torch reads the new name, if the old one is not set.

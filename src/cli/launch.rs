@@ -42,14 +42,19 @@ pub(crate) fn without_command(launch: &Launch) -> Option<Problem> {
 
 /// The request, unless something is wrong about the words or the command is no program.
 pub(crate) fn finish(
-    launch: Launch,
+    mut launch: Launch,
     mut reader: Reader,
     run: impl FnOnce(Launch, &Host) -> Result<u8, Vec<Problem>> + 'static,
 ) -> Requested {
-    // `--set KEY VALUE -- COMMAND`: the value is no command.
-    let is_stray = !reader.problems.is_empty() && launch.command.iter().skip(1).any(|word| word == "--");
-    let other = did_you_mean(&reader, &launch.command).filter(|_| !is_stray);
-    let has_meaning = other.is_none() && !launch.command.is_empty() && !is_stray;
+    let is_program = |word: &OsString| reader.host.find_program(word).is_some();
+    // `--set KEY VALUE`, which is refused already, leaves the value in the place of the command.
+    if !reader.problems.is_empty() && launch.command.first().is_some_and(|word| !is_program(word)) {
+        let dashes = launch.command.iter().position(|word| word == "--");
+        let stray = dashes.map_or_else(|| launch.command.get(1).is_none_or(is_program).into(), |at| at + 1);
+        launch.command.drain(..stray);
+    }
+    let other = did_you_mean(&reader, &launch.command);
+    let has_meaning = other.is_none() && !launch.command.is_empty();
     reader.problems.extend(other);
     let launch = Box::new(launch);
     if reader.problems.is_empty() {

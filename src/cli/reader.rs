@@ -2,8 +2,7 @@
 //! `ZLAUNCH_*` variable. Mistakes are gathered.
 
 use std::any::Any;
-use std::ffi::{OsStr, OsString};
-use std::ops::Bound;
+use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use clap::{ArgAction, ArgMatches, Args, Command};
@@ -134,10 +133,8 @@ impl Reader<'_> {
     /// The options that `ZLAUNCH_*` variables give, as words to be read before ours, so that ours win. An empty variable
     /// counts as unset.
     pub(super) fn words_of_variables(&mut self) -> Vec<OsString> {
-        let ours = (Bound::Included(OsStr::new("ZLAUNCH_")), Bound::Excluded(OsStr::new("ZLAUNCH`")));
-        let set = self.host.env.range::<OsStr, _>(ours).filter_map(|(name, value)| Some((name.to_str()?, value)));
         let mut words = Vec::new();
-        for (name, value) in set.filter(|(name, _)| !NOT_OPTIONS.contains(name)) {
+        for (name, value) in self.host.vars_from("ZLAUNCH_").filter(|(name, _)| !NOT_OPTIONS.contains(name)) {
             let Some(option) = launch_options().find(|option| variable(option) == name) else {
                 self.warnings.push(unknown_variable(name));
                 continue;
@@ -148,7 +145,7 @@ impl Reader<'_> {
                 // A list with colons, which `Search` reads.
                 _ if value.is_empty() || option.get_id() == "template_dir" => {}
                 ArgAction::SetTrue => {
-                    let given = Sourced::new(value.clone(), Source::Variable(name.to_string()));
+                    let given = Sourced::new(value.to_os_string(), Source::Variable(name.to_string()));
                     if self.one(Some(given), values::on_or_off).is_some_and(|given| given.value) {
                         words.push(flag(option).into());
                     }

@@ -182,9 +182,15 @@ impl FitReport {
     /// The parts in columns, or only their sum if the terminal is too narrow.
     fn table(&self, view: View) -> String {
         let width = view.width.unwrap_or(usize::MAX);
-        let mut text = self.table_of(true).to_string();
+        let is_used = |part: &usize| self.rows.iter().any(|row| row.need.usage.columns()[*part].1 > 0);
+        let titles = GpuUsage::default().columns().map(|(title, _)| title);
+        let parts: Vec<usize> = (0..titles.len()).filter(is_used).collect();
+        let mut text = self.table_of(&parts).to_string();
+        let mut note = "each row is the peak of the whole run".to_string();
         if text.lines().any(|line| columns(line) > width) {
-            text = self.table_of(false).to_string();
+            text = self.table_of(&[]).to_string();
+            let left_out: Vec<&str> = parts.iter().map(|part| titles[*part]).collect();
+            note += &format!("; a wider terminal also shows {}", left_out.join(", "));
         }
         let mut lines = text.lines();
         let mut painted = format!("{}\n", lines.next().unwrap_or_default());
@@ -195,7 +201,7 @@ impl FitReport {
                 None => format!("{line}\n"),
             };
         }
-        painted += &wrapped("each row is the peak of the whole run", 0, width);
+        painted += &wrapped(&note, 0, width);
         painted + &self.between_steps().map_or(String::new(), |line| wrapped(&line, 0, width))
     }
 
@@ -219,11 +225,9 @@ impl FitReport {
         Some(format!("{}: {most} with {}, batch {batch}, and a step {step}{fix}", need.peak.name(), row.title()))
     }
 
-    fn table_of(&self, with_parts: bool) -> TextTable {
+    fn table_of(&self, parts: &[usize]) -> TextTable {
         let unit = if self.is_real() { "GiB" } else { "GB" };
         let titles = GpuUsage::default().columns().map(|(title, _)| title);
-        let is_empty = |part: &usize| self.rows.iter().all(|row| row.need.usage.columns()[*part].1 == 0);
-        let parts: Vec<usize> = (0..titles.len()).filter(|part| with_parts && !is_empty(part)).collect();
         let has_phases = self.rows.iter().any(|row| row.need.peak.is_between_steps());
         let ends = ["each GPU", "host"].into_iter().chain(has_phases.then_some("at"));
         let head = [unit].into_iter().chain(parts.iter().map(|part| titles[*part])).chain(ends);
@@ -434,11 +438,8 @@ fn billions(number: u64) -> String {
         n if n >= 1e6 => (n / 1e6, "M"),
         n => return format!("{n:.0}"),
     };
-    let places = match number {
-        n if n >= 100.0 => return format!("{n:.0} {unit}"),
-        n if n >= 10.0 => 1,
-        _ => 2,
-    };
+    let places = if number >= 100.0 { 0 } else { 1 + usize::from(number < 10.0) };
     let text = format!("{number:.places$}");
-    format!("{} {unit}", text.trim_end_matches('0').trim_end_matches('.'))
+    let text = if places > 0 { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    format!("{text} {unit}")
 }

@@ -12,6 +12,12 @@ use crate::host::Host;
 use crate::report::Problem;
 use crate::request::{self, Format, Launch};
 
+/// Batch sizes are not among it if a problem is about them.
+pub(crate) fn not_judged(problems: &[Problem]) -> String {
+    let batch = if problems.iter().any(|it| check::is_about_batch(it.rule)) { "" } else { "batch sizes, " };
+    format!("{batch}\"auto\" values and whatever depends on the trainer or the number of ranks")
+}
+
 /// Checks the configs that stand in the place of a command, and the one that `--deepspeed` names.
 pub(crate) fn check_configs(launch: &Launch, host: &Host) -> Vec<Problem> {
     let words = launch.command.iter().map(|word| word.to_string_lossy().into_owned());

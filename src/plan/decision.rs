@@ -60,12 +60,12 @@ impl Plan {
     /// The one line that a launch prints before it becomes the trainer: `zero3 · 8 ranks on this machine · torchrun`.
     /// `None` if zlaunch adds nothing to the command, another zlaunch follows and prints it, or this is not the first rank.
     pub(crate) fn headline(&self) -> Option<String> {
-        let config = self.config.as_ref().map(|config| config.template.name.as_str());
+        let config = self.config.as_ref().map(PlannedConfig::title);
         let adds_nothing = config.is_none() && self.trainer.name == trainer::PASSTHROUGH;
         if adds_nothing || self.launcher.runs_zlaunch() || self.blocker.is_some() || !self.topology.is_first() {
             return None;
         }
-        let config = config.unwrap_or("no DeepSpeed config");
+        let config = config.unwrap_or("no DeepSpeed config".to_string());
         let topology = &self.topology;
         let world = topology.world_size.as_ref().map(|world| world.value);
         let ranks = match &topology.role {

@@ -29,6 +29,7 @@ pub struct PlannedConfig {
     pub text: String,
     pub(crate) fills: Vec<Fill>,
     pub(crate) left: Vec<LeftAuto>,
+    has_layers: bool,
     pub(crate) file: PlannedFile,
     /// A copy of the command's run file that names the config.
     pub(crate) run_file: Option<(PathBuf, String)>,
@@ -51,7 +52,14 @@ impl PlannedConfig {
             }
         };
         let run_file = run_file(&file.path, understood);
-        Ok(PlannedConfig { template, chosen, value: config, text, fills, left, file, run_file })
+        let has_layers = !understood.launch.layers.is_empty();
+        Ok(PlannedConfig { template, chosen, value: config, text, fills, left, has_layers, file, run_file })
+    }
+
+    /// `zero2, modified`. Comparing costs time, so only where an option may have changed something.
+    pub(crate) fn title(&self) -> String {
+        let is_modified = self.has_layers && !self.changed().is_empty();
+        self.template.name.clone() + if is_modified { ", modified" } else { "" }
     }
 
     pub(super) fn handed_over(&self) -> &OsStr {

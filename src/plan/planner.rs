@@ -28,7 +28,7 @@ use crate::host::{self, Host};
 use crate::ranks::launcher::local::LocalRanks;
 use crate::ranks::launcher::{self, LaunchContext, Launcher, srun};
 use crate::ranks::topology::Topology;
-use crate::report::fix::{drop_word, give, run};
+use crate::report::fix::{Change, drop_word, give, run};
 use crate::report::{Place, Problem, Rule, Severity};
 use crate::request::Launch;
 use crate::request::understood::{self, UnderstoodLaunch, Wrapper};
@@ -280,18 +280,27 @@ impl Planner<'_> {
         ranks: DecidedRanks,
     ) {
         let UnderstoodLaunch { launch, job, host, .. } = self.understood;
+        let is_kept = |(name, _): &&(String, String)| !launch.environment.says(name);
         let subject = Subject {
             config,
             job,
             topology: ranks.topology,
             launcher: ranks.launcher,
             host,
-            template_env,
+            template_env: &template_env.iter().filter(is_kept).cloned().collect::<Vec<_>>(),
             place,
             in_full: true,
             derived: Derived::new(config, job),
         };
-        let found = check::diagnose(&subject, &launch.allow, launch.output.wants_notes());
+        let mut found = check::diagnose(&subject, &launch.allow, launch.output.wants_notes());
+        // `--unset-env` does not undo `--env`.
+        for change in found.iter_mut().flat_map(|found| &mut found.fixes.0).flat_map(|fix| &mut fix.changes) {
+            if let Change::UnsetVariable(name) = change
+                && let Some(given) = launch.environment.set.iter().find(|given| given.value.0 == *name)
+            {
+                *change = Change::Drop(format!("{} {name}={}", given.from, given.value.1.to_string_lossy()));
+            }
+        }
         self.diagnostics.findings.extend(found);
     }
 

@@ -50,7 +50,7 @@ impl Plan {
         if let Some(config) = &self.config {
             let extends = config.template.chain[1..].join(" → ");
             let extends = if extends.is_empty() { String::new() } else { format!(", extends {extends}") };
-            rows.push(("config", format!("{} ({}{extends})", config.template.name, config.template.origin)));
+            rows.push(("config", format!("{} ({}{extends})", config.title(), config.template.origin)));
             rows.extend(config.chosen.clone().map(|why| ("", why)));
             rows.push(("", format!("→ {}", self.short(config.file.path.as_os_str()))));
             if let Some((path, _)) = &config.run_file {

@@ -85,34 +85,18 @@ impl fmt::Display for Place {
     }
 }
 
-impl From<&str> for Place {
-    fn from(word: &str) -> Self {
-        Place::Word { word: word.to_string() }
-    }
+macro_rules! places {
+    ($($kind:ty, $it:ident => $place:expr;)*) => {
+        $(impl From<$kind> for Place { fn from($it: $kind) -> Self { $place } })*
+    };
 }
 
-impl From<&String> for Place {
-    fn from(word: &String) -> Self {
-        Place::from(word.as_str())
-    }
-}
-
-impl From<String> for Place {
-    fn from(word: String) -> Self {
-        Place::Word { word }
-    }
-}
-
-impl From<&Path> for Place {
-    fn from(path: &Path) -> Self {
-        Place::File { file: path.to_path_buf() }
-    }
-}
-
-impl From<&PathBuf> for Place {
-    fn from(path: &PathBuf) -> Self {
-        Place::from(path.as_path())
-    }
+places! {
+    &str, word => Place::Word { word: word.to_string() };
+    &String, word => Place::Word { word: word.clone() };
+    String, word => Place::Word { word };
+    &Path, path => Place::File { file: path.to_path_buf() };
+    &PathBuf, path => Place::File { file: path.clone() };
 }
 
 /// The source alone, without its value.

@@ -42,14 +42,15 @@ pub fn write(problems: &[Problem], secrets: &Secrets, width: Option<usize>, stde
     let bold = Style::new().bold();
     // Many problems may be about one file.
     let mut files = HashMap::new();
-    for problem in &problems[..problems.len().min(MOST)] {
+    for (at, problem) in problems[..problems.len().min(MOST)].iter().enumerate() {
+        // If standard error itself is gone, nobody can be told.
+        let _ = stderr.write_all(if at > 0 { b"\n" } else { b"" });
         let colour = match problem.severity {
             Severity::Error => AnsiColor::Red,
             Severity::Warning => AnsiColor::Yellow,
             Severity::Note => AnsiColor::Cyan,
         };
         let word = bold.fg_color(Some(colour.into()));
-        // If standard error itself is gone, nobody can be told.
         let head = format!("{}[{}]", problem.severity, problem.rule);
         let what = wrapped(&format!("{head}: {}", secrets.hide_in_text(&problem.what)), 2, width);
         let _ = write!(stderr, "{word}{head}{word:#}{}", &what.trim_start()[head.len()..]);
@@ -72,7 +73,7 @@ pub fn write(problems: &[Problem], secrets: &Secrets, width: Option<usize>, stde
     }
     let more = problems.len().saturating_sub(MOST) + problems.iter().map(|problem| problem.more).sum::<usize>();
     if more > 0 {
-        let _ = writeln!(stderr, "and {more} more problems, all of which `--format json` prints");
+        let _ = writeln!(stderr, "\nand {more} more problems, all of which `--format json` prints");
     }
 }
 

@@ -120,7 +120,7 @@ pub(crate) fn unreadable_file(path: &Path, why: &io::Error) -> Problem {
         io::ErrorKind::WouldBlock => "cannot be read: it never ends".to_string(),
         _ => format!("cannot be read: {why}"),
     };
-    let fix = if path.exists() { say("check its permissions") } else { path_advice(path) };
+    let fix = if why.kind() == io::ErrorKind::NotFound { path_advice(path) } else { say("check its permissions") };
     Problem::error(Rule::File, format!("`{}` {what}", path.display())).at(path).fix(fix)
 }
 

@@ -16,7 +16,10 @@ pub(crate) fn no_way_to_hand_over(spec: &Sourced<String>, command: &str, known: 
     let unknown = format!("zlaunch does not know how `{command}` takes a DeepSpeed config");
     let (what, help) = match nearest(word, known.iter().copied()) {
         Some(near) if near == word => (unknown, drop_word(spec.spelling())),
-        Some(near) => (format!("`{program}` has no sub-command `{word}`"), meant(format_args!("{program} {near}"))),
+        Some(near) => {
+            let problem = Problem::error(Rule::HandOver, format!("`{program}` has no sub-command `{word}`"));
+            return problem.at(command).fix(meant(format_args!("{program} {near}")));
+        }
         None if !known.is_empty() && !right_order.is_command() => {
             let words = format!("give the config to `{program} {}`, with its arguments on the command line", known[0]);
             (unknown, say(words))

@@ -97,11 +97,8 @@ pub(crate) fn not_an_assignment(sourced: &Sourced<String>, form: &str, next: Opt
     let (name, _) = form.split_once('=').unwrap_or((form, ""));
     // `key: value`, also as JSON.
     let inner = sourced.value.trim_matches(['{', '}', ' ']);
-    if let Some((key, value)) = inner.split_once([':', '='])
-        && !key.is_empty()
-        && !value.is_empty()
-        && !value.contains('{')
-    {
+    let is_pair = |(key, value): &(&str, &str)| !key.is_empty() && !value.is_empty() && !value.contains('{');
+    if let Some((key, value)) = inner.split_once([':', '=']).filter(is_pair) {
         let [key, value] = [key, value].map(|text| text.trim().trim_matches('"'));
         let meant = format!("{key}={value}");
         if meant != sourced.value {

@@ -124,7 +124,7 @@ fn coverage(launch: &Launch, plan: Option<&Plan>, job: &Job, host: &Host, secret
     let mut rehearsal = launch.words_with(&[], &launch.command);
     rehearsal[1] = "rehearse".into();
     let rehearsal = shell::text(&secrets.hide_in_words(rehearsal.iter().map(OsString::as_os_str)));
-    (checked, unchecked, Some(rehearsal))
+    (checked, unchecked, (!launch.rehearsed).then_some(rehearsal))
 }
 
 /// The exit status and the plan, or what refuses it.
@@ -139,8 +139,6 @@ pub fn in_json(launch: &Launch, host: &Host, secrets: &Secrets) -> (u8, Vec<u8>)
     (status, secrets.printed(plan))
 }
 
-const NOT_JUDGED: &str = "batch sizes, \"auto\" values and whatever depends on the trainer or the number of ranks";
-
 fn check_configs(mut launch: Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     launch.read_piped_config(host)?;
     let (launch, secrets) = (&launch, Secrets::of(host));
@@ -153,14 +151,15 @@ fn check_configs(mut launch: Launch, host: &Host) -> Result<u8, Vec<Problem>> {
         problem.be_strict(launch.strict);
     }
     let deepspeed = deepspeed_in_words(Python::on_path(host).as_ref());
+    let not_checked = checked_files::not_judged(&problems);
     if launch.output.dry_run == Some(Format::Json) {
         let checked = json!({
             "version": 1, "diagnostics": diagnostics_json(&problems),
-            "checked": [format!("the config against {deepspeed}")], "not_checked": [NOT_JUDGED], "rehearsal": null,
+            "checked": [format!("the config against {deepspeed}")], "not_checked": [not_checked], "rehearsal": null,
         });
         return out_bytes(&secrets.printed(checked)).map(|_| verdict(&problems));
     }
-    let coverage = format!("checked against {deepspeed}; {NOT_JUDGED} are not checked without a command");
+    let coverage = format!("checked against {deepspeed}; {not_checked} are not checked without a command");
     show_checked(problems, &coverage, launch, &secrets)
 }
 
@@ -200,7 +199,7 @@ pub(super) fn show_checked(
     problems.retain(|problem| !launch.output.quiet || problem.severity == Severity::Error);
     out_bytes(&styled(|stream| {
         report::write(&problems, secrets, terminal::width(), stream);
-        writeln!(stream, "{counted}")?;
+        writeln!(stream, "{}{counted}", if problems.is_empty() { "" } else { "\n" })?;
         let lines = wrapped(&secrets.hide_in_text(rests_on), 0, terminal::width().unwrap_or(usize::MAX));
         write!(stream, "{}", if launch.output.quiet || rests_on.is_empty() { "" } else { &lines })
     }))?;

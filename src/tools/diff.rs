@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 use std::ffi::OsString;
 
-use anstyle::{AnsiColor, Color, Style};
+use anstyle::{AnsiColor, Style};
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -307,11 +307,10 @@ fn below_each_other(names: &[String; 2], rows: &[[String; 4]], width: usize) -> 
 }
 
 fn style(line: &str) -> Style {
-    let coloured = |colour: AnsiColor| Style::new().fg_color(Some(Color::Ansi(colour)));
     match line.bytes().next() {
-        Some(b'-') => coloured(AnsiColor::Red),
-        Some(b'+') => coloured(AnsiColor::Green),
-        Some(b'~') => coloured(AnsiColor::Yellow),
+        Some(b'-') => AnsiColor::Red.on_default(),
+        Some(b'+') => AnsiColor::Green.on_default(),
+        Some(b'~') => AnsiColor::Yellow.on_default(),
         Some(b'=') => Style::new().dimmed(),
         _ => Style::new(),
     }

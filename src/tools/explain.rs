@@ -14,12 +14,14 @@ use clap::Args;
 
 use super::output::{err, out, show};
 use crate::base::layout::{escape_controls, filled, wrapped};
-use crate::base::options::{Given, LaunchOptions, launch_option, launch_options, variable};
+use crate::base::options::{AnyValue, Given, LaunchOptions, launch_option, launch_options, variable};
 use crate::base::vars;
 use crate::check;
-use crate::cli::{Reader, Requested, Tool, launch, values};
+use crate::cli::values::{self, Words};
+use crate::cli::{Reader, Requested, Tool, launch};
 use crate::config::schema;
 use crate::config::template::Search;
+use crate::config::template::search::BUILT_IN;
 use crate::host::{Host, terminal};
 use crate::plan::{Plan, record};
 use crate::ranks::topology::engines::table::all_variables;
@@ -35,12 +37,20 @@ pub use log::Log;
 
 #[derive(Args)]
 pub(crate) struct ExplainArgs {
+    #[arg(value_parser = AnyValue(WORDS))]
     word: Vec<Given>,
     #[command(flatten)]
     launch: LaunchOptions,
     #[arg(help_heading = None::<&str>, last = true, num_args = 1.., hide = true)]
     command: Vec<std::ffi::OsString>,
 }
+
+/// What it takes as one word.
+pub(super) const WORDS: Words<()> = || {
+    let names = entries().flat_map(|entry| entry.all_names()).chain(rules().map(|(name, _)| name));
+    let names = names.chain(BUILT_IN.iter().map(|(name, _)| *name)).chain(Topic::LISTED.map(|topic| topic.names()[0]));
+    names.filter(|name| !name.contains([' ', '<'])).map(|name| (name, ())).collect()
+};
 
 impl Tool for ExplainArgs {
     const SHOWN: &str = "template_dir";
@@ -158,10 +168,8 @@ fn stage_of(word: &str) -> Option<char> {
 
 fn unknown(word: &str, search: &Search) -> Problem {
     let (templates, variables) = (search.names(), all_variables());
-    let names = entries().flat_map(|entry| entry.all_names());
-    let mut known: Vec<&str> = names.flat_map(|name| [name, schema::name_of(name)]).collect();
+    let mut known: Vec<&str> = WORDS().into_iter().flat_map(|(name, ())| [name, schema::name_of(name)]).collect();
     known.extend(variables.iter().flat_map(vars::Var::names));
-    known.extend(rules().map(|(name, _)| name));
     known.extend(templates.iter().map(String::as_str));
     let lower = word.to_lowercase();
     let contains = |name: &&str| lower.len() >= 3 && name.to_lowercase().contains(&lower) && !name.contains('.');

@@ -27,17 +27,17 @@ fn run(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
         // zlaunch reports everything again behind the prefix.
         return carry_out(&plan, None);
     }
-    if !quiet && (plan.topology.is_first() || verbose) {
-        report::report(&plan.diagnostics, &secrets);
+    let mut told = if plan.topology.is_first() || verbose { plan.diagnostics.clone() } else { Vec::new() };
+    // A plan can be read on another machine than the one it is for.
+    told.extend(plan.blocker.clone().filter(|_| dry_run.is_some()).map(Problem::into_warning));
+    if !quiet {
+        report::report(&told, &secrets);
     }
     let chosen = plan.config.as_ref().and_then(|config| config.chosen.as_ref());
     if let (Some(chosen), false) = (chosen, quiet || !plan.topology.is_first()) {
         err(&secrets.hide_in_text(&format!("{chosen}\n")));
     }
     if let Some(format) = dry_run {
-        // A plan can be read on another machine than the one it is for.
-        let blocker = if quiet { None } else { plan.blocker.clone().map(Problem::into_warning) };
-        report::report(blocker.as_slice(), &secrets);
         let rendered = plan.render(format, &secrets);
         let is_text = format == Format::Text;
         return if is_text { show_plan(&String::from_utf8_lossy(&rendered)) } else { out_bytes(&rendered) };

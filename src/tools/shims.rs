@@ -11,13 +11,13 @@ use super::output::{err, out};
 use crate::base::layout::TextTable;
 use crate::base::options::{AnyValue, Given};
 use crate::base::shell::quoted;
-use crate::base::vars;
 use crate::cli::values::{self, Words, one_of};
 use crate::cli::{Reader, Requested, Tool, usage};
 use crate::command::trainer;
 use crate::exec;
 use crate::host::{Host, is_shim};
 use crate::report::fix::run;
+use crate::report::secrets::Secrets;
 use crate::report::{self, Problem, Rule};
 
 const LAUNCHERS: &[&str] = &["accelerate", "deepspeed", "torchrun"];
@@ -86,21 +86,33 @@ fn install(folder: &Path, host: &Host) -> Result<u8, Vec<Problem>> {
         return Err(foreign);
     }
     files(folder).try_for_each(|file| exec::write_program(&file, SHIM))?;
-    let path = host.var_os(vars::PATH).unwrap_or_default();
-    let first = std::env::split_paths(path).map(|folder| folder.join(LAUNCHERS[0])).find(|program| program.is_file());
-    let real = |program: PathBuf| fs::canonicalize(program).ok();
-    let is_active = first.and_then(real).is_some_and(|first| Some(first) == real(folder.join(LAUNCHERS[0])));
+    let programs = [host.programs(LAUNCHERS[0].as_ref()).next(), Some(folder.join(LAUNCHERS[0]))];
+    let [first, own] = programs.map(|program| fs::canonicalize(program?).ok());
+    let is_active = first.is_some() && first == own;
     let is_found = host.find_program(OsStr::new("zlaunch")).is_some() || folder.join("zlaunch").is_file();
     let without = "; zlaunch itself is not on PATH: until it is, the shims run the real programs unchanged";
     let note = if is_found { "" } else { without };
-    let mut text = format!("{} shims in {}{note}\n", names().len(), folder.display()).into_bytes();
-    if is_active {
-        text.extend(b"this folder is on PATH\n");
-    } else {
-        text.extend([b"export PATH=", quoted(folder.as_os_str()).as_slice(), b":\"$PATH\"\n"].concat());
-    }
-    err(&String::from_utf8_lossy(&text));
+    let next = if is_active { "this folder is on PATH".to_string() } else { put_first(folder) };
+    err(&format!("{} shims in {}{note}\n{next}\n", names().len(), folder.display()));
     Ok(0)
+}
+
+fn put_first(folder: &Path) -> String {
+    format!("export PATH={}:\"$PATH\"", String::from_utf8_lossy(&quoted(folder.as_os_str())))
+}
+
+/// Warns if an environment that was activated later is before the shims on PATH.
+pub(super) fn hidden(host: &Host) -> Option<Problem> {
+    let behind = |name: &&str| {
+        let mut programs = host.programs(name.as_ref());
+        Some((programs.next().filter(|program| !is_shim(program))?, programs.find(|program| is_shim(program))?))
+    };
+    let hidden: Vec<_> = names().into_iter().filter(|name| behind(name).is_some()).collect();
+    let (program, shim) = behind(hidden.first()?)?;
+    let what =
+        format!("`{}` is before the shims on PATH and hides these: {}", program.parent()?.display(), hidden.join(", "));
+    let fix = run(put_first(shim.parent()?)).remark("after activating the environment");
+    Some(Problem::warning(Rule::Shims, what).at(&shim).fix(fix))
 }
 
 fn remove(folder: &Path, is_own: bool) -> Result<u8, Vec<Problem>> {
@@ -125,7 +137,9 @@ fn list(folder: &Path, host: &Host) -> Result<u8, Vec<Problem>> {
     if table.lines.is_empty() {
         err(&format!("no shims in {}; `zlaunch shims install` installs them\n", folder.display()));
     }
-    out(&table.to_string())
+    out(&table.to_string())?;
+    report::report(hidden(host).as_slice(), &Secrets::of(host));
+    Ok(0)
 }
 
 fn not_here(what: &str, place: &Path) -> Problem {

@@ -175,11 +175,11 @@ fn a_mapping_is_not_read_like_words() {
 #[test]
 fn what_transformers_refuses_holds_for_a_script_that_leaves_its_arguments_alone() {
     let sandbox = sandbox();
-    let script = "python train.py --model_name_or_path a/b --bf16";
-    refused(&sandbox, script, "--fp16");
-    accepted(&sandbox, script, "--fp16 false");
+    let script = "python train.py --model_name_or_path a/b --save_strategy steps";
+    refused(&sandbox, script, "--load_best_model_at_end");
+    accepted(&sandbox, script, "--load_best_model_at_end false");
     sandbox.file("train.py", SCRIPT.replace("max_length: int = 512", "def __post_init__(self): pass"));
-    accepted(&sandbox, script, "--fp16");
+    accepted(&sandbox, script, "--load_best_model_at_end");
 }
 
 #[test]

@@ -411,3 +411,76 @@ fn a_refused_plan_is_printed_as_json_too() {
     ]);
     assert_eq!(quiet.stdout, "0 errors, 0 warnings, 0 notes\n", "{quiet:?}");
 }
+
+/// The messages of `check`, by what they begin with.
+fn heads(run: &crate::sandbox::Run) -> Vec<&str> {
+    let is_head = |line: &&str| ["error[", "warning[", "note["].iter().any(|start| line.starts_with(start));
+    run.stdout.lines().chain(run.stderr.lines()).filter(is_head).collect()
+}
+
+#[test]
+fn one_problem_is_reported_once() {
+    let sandbox = Sandbox::new();
+    for (package, version) in
+        [("transformers", "5.19.0"), ("ms_swift", "4.6.0"), ("deepspeed", "0.19.8"), ("torch", "2.9.0")]
+    {
+        sandbox.installed(package, version);
+    }
+    sandbox.file("bad.yaml", "model: a/b\n\tdataset: c/d\n");
+    sandbox.file("run.yaml", "model: a/b\n");
+    for (words, expected) in [
+        (
+            "--set zero_optimization.stage 3 -- swift sft --model a/b --dataset c/d",
+            "error[usage]: `zero_optimization.stage` is not KEY=VALUE",
+        ),
+        ("--set zero_optimization.stage 3", "error[usage]: `zero_optimization.stage` is not KEY=VALUE"),
+        ("-- swift sft --model a/b --dataset c/d --bf16 true --fp16 true", "error[two-precisions]"),
+        ("-- swift sft runn.yaml", "error[file]"),
+        ("-- swift sft bad.yaml", "error[run-file]: not YAML"),
+        ("-- swift sft --modle a/b --dataset c/d", "error[argument]: ms-swift 4.6.0 has no option `--modle`"),
+    ] {
+        let run = sandbox.run("check --deepspeed zero2 --nproc-per-node 2".split(' ').chain(words.split(' ')));
+        let heads = heads(&run);
+        assert!(heads.len() == 1 && heads[0].starts_with(expected), "{words}: {run:?}");
+    }
+    let missing = sandbox.run("check --deepspeed zero2 --nproc-per-node 2 -- swift sft runn.yaml".split(' '));
+    let (file, meant) = (sandbox.cwd().join("runn.yaml"), sandbox.cwd().join("run.yaml"));
+    assert!(missing.stdout.contains(&format!("--> {}\n  help: did you mean `{}`?", file.display(), meant.display())));
+    // It is not its own next step.
+    let rehearsed = sandbox.run("rehearse --deepspeed zero2 --nproc-per-node 2 -- swift sft --modle a/b".split(' '));
+    assert!(rehearsed.stdout.ends_with("not checked: the dataset, the weights\n"), "{rehearsed:?}");
+    let tab = sandbox.run("check --deepspeed zero2 --nproc-per-node 2 -- swift sft bad.yaml".split(' '));
+    assert!(tab.stdout.contains("bad.yaml:2:1\n"), "{tab:?}");
+}
+
+#[test]
+fn problems_stand_apart_and_paths_are_plain() {
+    let sandbox = Sandbox::new();
+    sandbox.file("a/bad.json", r#"{"train_micro_batch_size_per_gpu": 0, "zero_optimization": {"stage": 7}}"#);
+    std::os::unix::fs::symlink(sandbox.cwd().join("a"), sandbox.cwd().join("link")).unwrap();
+    let run = sandbox.run(["check", ".//a/../a/./bad.json"]);
+    let errors = run.stdout.matches("error[").count();
+    assert!(errors >= 2, "{run:?}");
+    assert_eq!(run.stdout.matches("\n\n").count(), heads(&run).len(), "{run:?}");
+    let plain = sandbox.cwd().join("a/bad.json").display().to_string();
+    assert!(run.stdout.contains(&format!("--> {plain}:1:")) && !run.stdout.contains("/./"), "{run:?}");
+    // Batch sizes were looked at.
+    assert!(run.stdout.contains("DeepSpeed 0.19.8; \"auto\" values and"), "{run:?}");
+    // The parent of a link is that of its target, so nothing is shortened.
+    let run = sandbox.run(["check", "link/../bad.json"]);
+    assert!(run.stdout.contains("link/../bad.json"), "{run:?}");
+}
+
+#[test]
+fn a_changed_template_says_so() {
+    let sandbox = Sandbox::new();
+    let swift = ["swift", "sft", "--model", "a/b", "--dataset", "c/d"];
+    for (value, shown) in [("3", "zero2, modified"), ("2", "zero2")] {
+        let set = format!("zero_optimization.stage={value}");
+        let options = ["--deepspeed", "zero2", "--nproc-per-node", "2", "--set", &set];
+        let run = sandbox.launch(&options, &swift);
+        assert!(run.headline.starts_with(&format!("zlaunch: {shown} · 2 ranks")), "{run:?}");
+        let run = sandbox.run([&["-n"], &options[..], &["--"], &swift].concat());
+        assert!(run.stdout.contains(&format!("config   {shown} (built in)\n")), "{run:?}");
+    }
+}

@@ -143,3 +143,55 @@ fn under_nohup_torchrun_is_told_to_leave_sighup_ignored() {
     sandbox.var("PET_SIGNALS_TO_HANDLE", "SIGTERM");
     assert!(nohup(&sandbox, &[]).0.is_null(), "the user's own list stays");
 }
+
+/// What `check` says of the variables: the message and the fix.
+fn said_of_variables(sandbox: &Sandbox, options: &[&str]) -> Vec<[String; 2]> {
+    let options = [&["check", "--format", "json", "--nproc-per-node", "2"], options, &["--"], SWIFT].concat();
+    let found: serde_json::Value = serde_json::from_str(&sandbox.answer(options).stdout).unwrap();
+    let rows = found["diagnostics"].as_array().unwrap().iter().filter(|it| it["rule"] == "dead-variable");
+    rows.map(|it| ["message", "help"].map(|key| it[key].as_str().unwrap().to_string())).collect()
+}
+
+#[test]
+fn misspelt_variables_are_reported_with_the_name_that_was_meant() {
+    let mut sandbox = Sandbox::new();
+    sandbox.file("t.json", r#"{"$zlaunch": {"extends": "zero2", "env": {"NCCL_SOKET_IFNAME": "eth0"}}}"#);
+    sandbox.var("CUDA_VISIBLE_DEVICE", "0,1").var("NCCL_DEBGU", "INFO");
+    let options = ["--deepspeed", "t.json", "--env", "NCCL_IB_DISBALE=1"];
+    let meant = |name: &str, known: &str| format!("nothing reads `{name}`: did you mean `{known}`?");
+    let expected = [
+        (
+            "CUDA_VISIBLE_DEVICE",
+            "CUDA_VISIBLE_DEVICES",
+            "--unset-env CUDA_VISIBLE_DEVICE --env CUDA_VISIBLE_DEVICES=0,1",
+        ),
+        ("NCCL_DEBGU", "NCCL_DEBUG", "--unset-env NCCL_DEBGU --env NCCL_DEBUG=INFO"),
+        ("NCCL_IB_DISBALE", "NCCL_IB_DISABLE", "drop --env NCCL_IB_DISBALE=1, and --env NCCL_IB_DISABLE=1"),
+        ("NCCL_SOKET_IFNAME", "NCCL_SOCKET_IFNAME", "--unset-env NCCL_SOKET_IFNAME --env NCCL_SOCKET_IFNAME=eth0"),
+    ];
+    let expected = expected.map(|(name, known, fix)| [meant(name, known), fix.to_string()]);
+    assert_eq!(said_of_variables(&sandbox, &options), expected);
+    // The fixes work.
+    let fixed = "--deepspeed t.json --unset-env CUDA_VISIBLE_DEVICE --env CUDA_VISIBLE_DEVICES=0,1 --unset-env NCCL_DEBGU \
+        --env NCCL_DEBUG=INFO --env NCCL_IB_DISABLE=1 --unset-env NCCL_SOKET_IFNAME --env NCCL_SOCKET_IFNAME=eth0";
+    assert_eq!(said_of_variables(&sandbox, &fixed.split_whitespace().collect::<Vec<_>>()), Vec::<[String; 2]>::new());
+    assert!(sandbox.run(["doctor"]).stdout.contains("did you mean `NCCL_DEBUG`?"));
+}
+
+/// NCCL, torch, triton, transformers and huggingface_hub really have these: all that are within four slips of a name in the
+/// table, by the strings of the libraries and the sources of the packages.
+#[test]
+fn variables_that_exist_are_not_misspelt() {
+    let mut sandbox = Sandbox::new();
+    let real = "ASCEND_VISIBLE_DEVICES HF_TOKEN HF_XET_CACHE MASTER_HOST NCCL_ENV NCCL_IB_PKEY NCCL_IB_SL NCCL_IB_TC NCCL_NET \
+        NCCL_NET_GDR_C2C NCCL_NET_MERGE_LEVEL NCCL_NVB_DISABLE NCCL_NVTX_DISABLE NCCL_OOB_NET_IFNAME NCCL_P2P_PXN_LEVEL \
+        NCCL_PXN_DISABLE NCCL_REG NCCL_RMA_DISABLE NCCL_SOCKET_INLINE PYTORCH_HIP_ALLOC_CONF TORCH_XPU_ARCH_LIST \
+        NCCL_DEBUG_FILE NCCL_SOCKET_FAMILY CUDA_VERSION NCCL_VERSION PYTORCH_VERSION CUDA_HOME";
+    let table = include_str!("../../src/check/typed_variables.txt").lines();
+    let known = table
+        .flat_map(|row| row.split(' ').skip(1).map(move |name| format!("{}{name}", row.split(' ').next().unwrap())));
+    for name in real.split_whitespace().map(str::to_string).chain(known) {
+        sandbox.var(&name, "0");
+    }
+    assert_eq!(said_of_variables(&sandbox, &["--deepspeed", "zero2"]), Vec::<[String; 2]>::new());
+}

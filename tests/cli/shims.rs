@@ -96,6 +96,22 @@ fn programs() -> String {
 }
 
 #[test]
+fn shims_behind_an_activated_environment_are_reported() {
+    let mut sandbox = shimmed();
+    let (shims, bin) = (sandbox.path("shims").display().to_string(), sandbox.bin().display().to_string());
+    let list = |sandbox: &Sandbox| sandbox.run(["shims", "list", &shims]);
+    let doctor = |sandbox: &Sandbox| sandbox.run(["doctor"]).stdout;
+    assert_eq!(list(&sandbox).stderr, "");
+    assert!(!doctor(&sandbox).contains("[shims]"));
+    sandbox.search(&[&bin, &shims]);
+    let run = list(&sandbox);
+    run.succeeded();
+    assert!(run.stderr.starts_with(&format!("warning[shims]: `{bin}` is before the shims on PATH")), "{run:?}");
+    assert!(run.stderr.contains("swift") && run.stderr.contains(&format!("export PATH={shims}:\"$PATH\"")), "{run:?}");
+    assert!(doctor(&sandbox).contains("before the shims on PATH"));
+}
+
+#[test]
 fn zlaunch_passes_over_shims_when_it_looks_for_a_program() {
     let mut sandbox = shimmed();
     let (link, shims) = (sandbox.path("link"), sandbox.path("shims").display().to_string());
@@ -377,6 +393,33 @@ fn completions_know_every_option() {
         for word in ["deepspeed", "nproc-per-node", "launcher", "templates", "shims", "zero3_nvme"] {
             assert!(run.stdout.contains(word), "{shell}: {word}");
         }
+        // Each change of the table is made.
+        let rows = include_str!("../../src/tools/completions.txt").lines();
+        for (text, new) in rows.filter_map(|row| row.strip_prefix(&format!("{shell}: "))?.split_once(" =>")) {
+            let new = new.trim_start().replace('¶', "\n");
+            let is_made = match new.split("{keys}").next().unwrap().trim() {
+                "" => !run.stdout.contains(text.trim_end_matches('¶')),
+                new => run.stdout.contains(new),
+            };
+            assert!(is_made, "{shell}: {text}");
+        }
+        let file = sandbox.file(&format!("script.{shell}"), &run.stdout);
+        let has_shell = output(Command::new("/bin/sh").args(["-c", &format!("command -v {shell}")])).status.success();
+        if has_shell {
+            Run::of(sandbox.inside(shell).arg("-n").arg(&file)).succeeded();
+        }
+        if has_shell && shell == "fish" {
+            for (words, expected) in [
+                ("zlaunch --set fp16.enab", "fp16.enabled=\t"),
+                ("zlaunch check --set fp16.enab", "fp16.enabled=\t"),
+                ("zlaunch explain two-prec", "two-precisions\n"),
+                ("zlaunch --allow old-sp", "old-spelling\n"),
+            ] {
+                let script = format!("source script.fish; complete -C '{words}'");
+                let run = Run::of(sandbox.inside(shell).args(["-c", &script]));
+                assert!(run.stdout.starts_with(expected), "{words}: {run:?}");
+            }
+        }
     }
     sandbox.run(["completions", "bsh"]).refused(&["did you mean `bash`"]);
     sandbox.run(["completions"]).refused(&["zlaunch completions bash|zsh|fish"]);
@@ -407,6 +450,11 @@ fn completions_know_every_option() {
         ("zlaunch check --format ''", &["text", "json"]),
         ("zlaunch fit --format ''", &["text", "json", "svg"]),
         ("zlaunch che", &["check"]),
+        ("zlaunch --set fp16.enab", &["fp16.enabled="]),
+        ("zlaunch check --set zero_optimization.overlap", &["zero_optimization.overlap_comm="]),
+        ("zlaunch explain two-prec", &["two-precisions"]),
+        ("zlaunch explain NCCL_IB_D", &["NCCL_IB_DISABLE"]),
+        ("zlaunch explain zero3_n", &["zero3_nvme"]),
     ] {
         assert_eq!(complete(words), expected, "{words}");
     }

@@ -216,3 +216,13 @@ fn the_help_is_in_chinese_too() {
     sandbox.var("ZLAUNCH_LANG", "en");
     assert!(!sandbox.run(["help", "check"]).stdout.contains("选项"));
 }
+
+#[test]
+fn fit_names_the_columns_that_a_narrow_terminal_leaves_out() {
+    let sandbox = Sandbox::new();
+    let words = ["fit", "--params", "8B", "--gpu", "H100x8"];
+    let [narrow, wide] = [80, 160].map(|columns| on_terminal(&sandbox, columns, &words).1);
+    let said = "the whole run; a wider terminal also shows params,\ngrads, optim,";
+    assert!(narrow.contains(said) && !narrow.contains("  grads  "), "{narrow}");
+    assert!(wide.contains("the whole run\n") && wide.contains("  grads  "), "{wide}");
+}

@@ -9,9 +9,6 @@ mod mpi;
 pub(crate) mod slurm;
 pub mod table;
 
-use std::ffi::OsStr;
-use std::ops::Bound;
-
 use super::allocation::Allocation;
 use crate::host::Host;
 use crate::report::Problem;
@@ -55,7 +52,5 @@ pub fn with_code() -> impl Iterator<Item = &'static str> {
 }
 
 fn is_set(prefix: &str, host: &Host) -> bool {
-    let from = (Bound::Included(OsStr::new(prefix)), Bound::Unbounded);
-    let next = host.env.range::<OsStr, _>(from).next();
-    next.is_some_and(|(name, _)| name.as_encoded_bytes().starts_with(prefix.as_bytes()))
+    host.vars_from(prefix).next().is_some()
 }

@@ -23,6 +23,7 @@ use crate::report::fix::run;
 use crate::report::secrets::Sensitivity;
 use crate::report::{self, Problem, Rule, RuleSubject};
 use crate::request::Launch;
+use crate::tools::shims;
 
 /// Variables that are shown besides those of every plan, as `vars::lists` reads them.
 const SHOWN: &str = "NCCL_ TORCH_NCCL_ CUDA_HOME DEEPSPEED_TIMEOUT HF_HUB_OFFLINE PYTHONNOUSERSITE \
@@ -191,8 +192,7 @@ impl<'a> Examination<'a> {
         match &self.plan {
             None => {}
             Some(Ok(plan)) => {
-                let of_config =
-                    |config: &PlannedConfig| format!("{} ({})", config.template.name, config.template.origin);
+                let of_config = |config: &PlannedConfig| format!("{} ({})", config.title(), config.template.origin);
                 let config = plan.config.as_ref().map_or("none".to_string(), of_config);
                 let trainer = format!("{}: {}", plan.trainer.name, plan.trainer.runs);
                 let facts = [("trainer", trainer), ("config", config), ("launcher", plan.launcher.to_string())];
@@ -228,6 +228,8 @@ impl<'a> Examination<'a> {
             rows.push(DoctorRow::checked("nvme_path", Some(path.display().to_string()), problem));
         }
         rows.push(DoctorRow::fact("templates", Some(self.launch.search.in_words())));
+        let hidden = shims::hidden(host);
+        rows.extend(hidden.map(|problem| DoctorRow::checked("shims", Some("hidden".to_string()), Some(problem))));
         rows
     }
 
@@ -252,6 +254,11 @@ impl<'a> Examination<'a> {
             let name = name.to_str().filter(is_shown)?;
             Some(DoctorRow::fact(name, Some(value.to_string_lossy().into_owned())))
         }));
+        // A plan reports them itself.
+        let misspelt = if self.plan.is_none() { variables::misspelt(self.host, &[]) } else { Vec::new() };
+        for problem in misspelt {
+            rows.push(DoctorRow::checked("misspelt", Some(problem.places[0].to_string()), Some(problem)));
+        }
         rows
     }
 }

@@ -155,10 +155,11 @@ impl Answer {
         for open in self.all("sandbox").filter_map(|event| event["open"].as_str()) {
             writeln!(stream, "{open}")?;
         }
-        write!(stream, "{}", TextTable::of_pairs(0, self.rows()).fitted(width))?;
+        let gap = if problems.is_empty() { "" } else { "\n" };
+        write!(stream, "{}{gap}", TextTable::of_pairs(0, self.rows()).fitted(width))?;
         report::write(&problems, secrets, width, stream);
         let ([nodes, each], verdict) = (self.ranks, self.verdict().0);
-        writeln!(stream, "{verdict}: rank 0 of {} in {:.1} s", u64::from(nodes) * u64::from(each), self.seconds)
+        writeln!(stream, "{gap}{verdict}: rank 0 of {} in {:.1} s", u64::from(nodes) * u64::from(each), self.seconds)
     }
 
     /// In a word, and as an exit status.
