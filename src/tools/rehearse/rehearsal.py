@@ -206,7 +206,11 @@ def private(name):
 def in_private_folder(path):
     """Where what is not Python has to write a file."""
     path = os.path.abspath(path)
-    return path if path.startswith(SPEC.folder + "/") else SPEC.written + path
+    if path.startswith(SPEC.folder + "/"):
+        return path
+    if os.path.isdir(os.path.dirname(path)):  # It may have been there before.
+        os.makedirs(os.path.dirname(SPEC.written + path), exist_ok=True)
+    return SPEC.written + path
 
 
 def is_here(address):
