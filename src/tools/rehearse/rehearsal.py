@@ -206,7 +206,11 @@ def private(name):
 def in_private_folder(path):
     """Where what is not Python has to write a file."""
     path = os.path.abspath(path)
-    return path if path.startswith(SPEC.folder + "/") else SPEC.written + path
+    if path.startswith(SPEC.folder + "/"):
+        return path
+    if os.path.isdir(os.path.dirname(path)):  # It may have been there before.
+        os.makedirs(os.path.dirname(SPEC.written + path), exist_ok=True)
+    return SPEC.written + path
 
 
 def is_here(address):
@@ -552,7 +556,8 @@ def redirection(torch):
                 kwargs["pin_memory"] = False
             if function is torch.Tensor.__getitem__ and args[0].is_meta:
                 args = (args[0], chosen_by(args[1]))
-            if any(tensor.is_meta for tensor in tensors_in(args, kwargs)):
+            # The miniature has values; DeepSpeed takes shapes from meta tensors there.
+            if not MINIATURE.is_here and any(tensor.is_meta for tensor in tensors_in(args, kwargs)):
                 REPORT.guessed |= function in choosing and any(tensor.dtype is torch.bool for tensor in tensors_in(args, kwargs))
                 # Data is real until it meets a weight. From there on only shapes are known.
                 with torch._C.DisableTorchFunction():
