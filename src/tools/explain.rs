@@ -89,10 +89,7 @@ fn run(words: &[String], launch: &Launch, host: &Host) -> Result<u8, Vec<Problem
     let page = meant.find(|it| matches!(it.topic, Topic::Rule | Topic::Failure));
     let page = page.map(|it| it.found(first, &log, &plan.unwrap_or_default(), &secrets, language));
     let is_told = |found: &&Found| first.entry.field("follows").is_some() || found.entry.field("unlike").is_none();
-    let also = others
-        .iter()
-        .filter(is_told)
-        .map(|found| format!("also in the log: {} ({})\n", found.entry.name(), found.place));
+    let also = others.iter().filter(is_told).map(|it| format!("also in the log: {} ({})\n", it.entry.name(), it.place));
     show(&page.iter().map(|page| page.render(language, width())).chain(also.take(MOST_IN_FULL)).collect::<String>())?;
     Ok(u8::from(first.entry.field("unlike").is_some()))
 }
