@@ -51,10 +51,9 @@ pub(super) const RULES: &[Check] = &[
         let Some(Reading { parser, words, closed, .. }) = reading(subject) else { return };
         let versions = parser.versions(subject.job.python.as_ref());
         // A misspelt option, and a run file given as one, are errors already.
-        let rejected = parser.rejected(&words, &versions);
+        let bad = if closed { parser.rejected(&words, &versions) } else { Vec::new() };
         let near = |it: &Rejected| suggestion(it.option.trim_start_matches('-'), &parser, &versions);
-        let is_it = |it: &Rejected, name: &str| it.option == "--config" || near(it).is_some_and(|near| near == name);
-        let is_given = |name: &str| closed && rejected.iter().any(|it| is_it(it, name));
+        let is_given = |name: &str| bad.iter().any(|it| it.option == "--config" || near(it).as_deref() == Some(name));
         let is_left_out = |name: &str| !is_given(name) && parser.is_left_out(name, subject.job.args.words());
         for refusal in missing.filter(|refusal| versions.certain() && refusal.holds(subject, is_left_out)) {
             let name = refusal.needed().unwrap_or_default();

@@ -200,11 +200,11 @@ fn host_memory_is_compared_with_what_the_model_needs() {
     for tuner in ["full", "lora"] {
         let command = ["--nproc-per-node", "2", "--", "swift", "sft", "--model", "model", "--tuner_type", tuner];
         let report = sandbox.run(["doctor", "--format", "json", "--deepspeed", "zero3_offload"].iter().chain(&command));
-        let report = report.json();
+        let report = answer(&report);
         let found = report["diagnostics"].as_array().unwrap().iter().find(|it| it["rule"] == "not-enough-host-memory");
         let found = found.unwrap_or_else(|| panic!("{report}"))["message"].as_str().unwrap();
         // What `fit` says of the same launch.
-        let fit = answer(&sandbox.run(["fit", "--format", "json"].iter().chain(&command)));
+        let fit = sandbox.run(["fit", "--format", "json"].iter().chain(&command)).json();
         let row = fit["rows"].as_array().unwrap().iter().find(|row| row["template"] == "zero3_offload").unwrap();
         let needed = row["host_bytes"].as_u64().unwrap() >> 40;
         assert!(needed > 8 && found.contains(&format!("about {needed}")), "{tuner}: {needed} TiB; {found}");
