@@ -376,3 +376,26 @@ fn a_refused_plan_is_printed_as_json_too() {
     ]);
     assert_eq!(quiet.stdout, "0 errors, 0 warnings, 0 notes\n", "{quiet:?}");
 }
+
+/// Only a launch must know which machine this is, and where they meet.
+#[test]
+fn several_machines_are_checked_without_a_place() {
+    let sandbox = Sandbox::new();
+    let options = ["--nnodes", "2", "--nproc-per-node", "8", "--deepspeed", "zero2"];
+    for more in [&[][..], &["--master-addr", "a"]] {
+        let words = [&["check", "--format", "json"], &options[..], more, &["--"], SWIFT].concat();
+        let report: Value = serde_json::from_str(&sandbox.answer(&words).stdout).unwrap();
+        assert_eq!(report["diagnostics"], json!([]), "{more:?}");
+        assert_eq!(report["topology"]["world_size"], 16);
+    }
+    let address = [&options[..], &["--master-addr", "a"]].concat();
+    sandbox.launch(&address, SWIFT).refused(&["help: --master-port 29500 (the same", "which of the 2 machines"]);
+}
+
+#[test]
+fn a_config_of_accelerate_is_recognised() {
+    let sandbox = Sandbox::new();
+    sandbox.file("acc.yaml", "compute_environment: LOCAL_MACHINE\ndistributed_type: DEEPSPEED\n");
+    let run = sandbox.launch(&["--nproc-per-node", "2", "--deepspeed", "acc.yaml"], SWIFT);
+    run.refused(&["this is accelerate's config", "accelerate launch --config_file, or name a template"]);
+}

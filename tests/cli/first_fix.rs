@@ -58,6 +58,12 @@ const LINES: &[(&str, &str)] = &[
     ("", "--deepspeed zero2 -- deepspeed --num-gpus 2 hf.py --output_dir out"),
     ("CUDA_VISIBLE_DEVICES=0-3", "--deepspeed zero2 -- python hf.py --output_dir out"),
     ("CUDA_VISIBLE_DEVICES=0;1", "--deepspeed zero2 -- python hf.py --output_dir out"),
+    ("", "-- deepspeed --num_gpus=2 hf.py --output_dir out --bf16 --deepspeed_config ds.json"),
+    ("", "--nproc-per-node 2 --deepspeed zero2 -e X=1 -- swift sft --model a/b --dataset c/d"),
+    (
+        "",
+        "--nproc-per-node 2 --deepspeed zero2 --set 'zero_optimization.stage=\"2\"' -- swift sft --model a/b --dataset c/d",
+    ),
     (
         "",
         "--nproc-per-node 2 --deepspeed zero3 --set zero_optimization.offload_param.device=nvme --set zero_optimization.offload_param.nvme_path=/tmp -- python hf.py --output_dir out",

@@ -531,6 +531,12 @@ fn the_host_memory_of_a_launch_is_that_of_this_machine() {
     assert_eq!(sandbox.plan(&options, &command)["template"]["name"], "zero3_offload");
     let little = [&options[..], &["--host-memory", "1GiB"]].concat();
     sandbox.launch(&little, &command).refused(&["no template fits this run", "on the host"]);
+    // No machine has the memory in which 512 ranks load this model; the one that is described may have it.
+    sandbox.file("m/config.json", QWEN3_8B);
+    let described = ["--deepspeed", "auto", "--nproc-per-node", "512", "--gpu-memory", "80GiB"];
+    assert_eq!(sandbox.plan(&described, &swift("m", &["--tuner_type", "full"]))["template"]["name"], "zero1");
+    let small = ["--deepspeed", "auto", "--nproc-per-node", "512", "--gpu-memory", "8806MiB"];
+    sandbox.launch(&small, &swift("m", &["--tuner_type", "full"])).refused(&["--host-memory 1TiB (of the machine"]);
 }
 
 /// Stage 3 gathers parameters, and pairs of answers have logits of many sizes.

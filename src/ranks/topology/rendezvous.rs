@@ -47,7 +47,8 @@ impl Rendezvous {
             (Some(_), Some(_)) => allocation?.address_problem.clone().filter(|_| self.address_from_engine),
             _ => {
                 let what = format!("{} machines need the address and port of the first", nnodes.value);
-                let fix = give("--master-addr", "HOST").and(give("--master-port", 29500));
+                let port = give("--master-port", 29500);
+                let fix = if self.address.is_some() { port } else { give("--master-addr", "HOST").and(port) };
                 Some(Problem::error(Rule::Ranks, what).at(nnodes).fix(fix.remark("the same on every machine")))
             }
         }
