@@ -28,7 +28,7 @@ use crate::host::{self, Host};
 use crate::ranks::launcher::local::LocalRanks;
 use crate::ranks::launcher::{self, LaunchContext, Launcher, srun};
 use crate::ranks::topology::Topology;
-use crate::report::fix::{drop_word, give, run};
+use crate::report::fix::{Change, drop_word, give, run};
 use crate::report::{Place, Problem, Rule, Severity};
 use crate::request::Launch;
 use crate::request::understood::{self, UnderstoodLaunch, Wrapper};
@@ -271,7 +271,19 @@ impl Planner<'_> {
             self.diagnostics.errors.extend(problems.into_iter().map(equal));
         }
         if named.is_none() {
+            let before = self.diagnostics.findings.len();
             self.check(&config, &[], &place, ranks);
+            let found = self.diagnostics.findings[before..].iter_mut();
+            for change in found.flat_map(|found| found.fixes.changes()) {
+                let (Change::Set(key, _) | Change::Unset(key)) = change else { continue };
+                let rows = include_str!("accelerate_settings.txt").lines();
+                let setting = rows.filter_map(|row| row.split_once(' ')).find(|(known, _)| known == key);
+                *change = match (setting, &*change) {
+                    (Some((_, name)), Change::Set(_, value)) => Change::Give(format!("--{name}"), value.clone()),
+                    (Some((_, name)), _) => Change::Drop(format!("--{name}")),
+                    (None, _) => Change::Say("name a DeepSpeed config, which can set this".to_string()),
+                };
+            }
         }
     }
 
