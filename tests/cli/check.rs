@@ -396,6 +396,13 @@ fn several_machines_are_checked_without_a_place() {
 fn a_config_of_accelerate_is_recognised() {
     let sandbox = Sandbox::new();
     sandbox.file("acc.yaml", "compute_environment: LOCAL_MACHINE\ndistributed_type: DEEPSPEED\n");
-    let run = sandbox.launch(&["--nproc-per-node", "2", "--deepspeed", "acc.yaml"], SWIFT);
-    run.refused(&["this is accelerate's config", "accelerate launch --config_file, or name a template"]);
+    sandbox.file("acc.json", r#"{"deepspeed_config": {"zero_stage": 3}}"#);
+    for file in ["acc.yaml", "acc.json"] {
+        let run = sandbox.launch(&["--nproc-per-node", "2", "--deepspeed", file], SWIFT);
+        run.refused(&["this is accelerate's config", "accelerate launch --config_file, or name a template"]);
+    }
+    // DeepSpeed reads this, and ignores the section.
+    sandbox
+        .file("ds.json", r#"{"train_batch_size": "auto", "zero_optimization": {"stage": 2}, "deepspeed_config": {}}"#);
+    sandbox.plan(&["--nproc-per-node", "2", "--deepspeed", "ds.json"], SWIFT);
 }
