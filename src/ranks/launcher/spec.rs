@@ -118,7 +118,11 @@ impl LauncherSpec {
         // DeepSpeed's runner takes no dashes inside a name.
         let dash = if self.launcher == Launcher::Deepspeed { "-" } else { "_" };
         let is_known = |word: &str| match word.split('=').next().unwrap_or_default().strip_prefix("--") {
-            Some(name) => self.options.lines().any(|line| line.starts_with(&name.replace('-', dash))),
+            Some(name) => {
+                let (name, is_whole) = (name.replace('-', dash), self.launcher == Launcher::Existing("accelerate"));
+                // accelerate takes no abbreviations.
+                self.options.lines().any(|line| line.starts_with(&name) && !(is_whole && option_name(line) != name))
+            }
             None => word.starts_with('$') || self.short_options.iter().any(|(short, _)| word.starts_with(short)),
         };
         let mut unknown = Vec::new();
