@@ -22,6 +22,7 @@ const MISTAKES: &[(&str, &str)] = &[
         "did you mean `--set zero_optimization.offload_optimizer.device=cpu`?",
     ),
     ("-e NCCL_DEBUG=INFO -- swift sft", "did you mean `--env NCCL_DEBUG=INFO`?"),
+    ("--deepspeed auto --gpu H100x8 -- swift sft", "did you mean `--gpu-memory 81559MiB --nproc-per-node 8`?"),
     ("--gpu 8 -- swift sft", "did you mean `--nproc-per-node 8`?"),
     ("-m swift.cli.sft --model x", "did you mean `-- python -m swift.cli.sft`?"),
     ("--nnodes 1:2 -- swift sft", "--nnodes 2"),
