@@ -583,7 +583,9 @@ fn auto_refuses_with_the_table_when_it_cannot_know() {
     sandbox.file("m/config.json", QWEN3_8B);
     sandbox.launch(AUTO, &swift("m", &[])).refused(&["zero3_offload needs ", "on each GPU", "--gpu-memory 80GiB"]);
     sandbox.var("ZLAUNCH_GPU_MEMORY", "80GiB").var("ZLAUNCH_HOST_MEMORY", "1TiB");
-    sandbox.launch(AUTO, &swift("Qwen/Qwen3-8B", &[])).refused(&["Qwen/Qwen3-8B", "neither a folder nor"]);
+    sandbox
+        .launch(AUTO, &swift("Qwen/Qwen3-8B", &[]))
+        .refused(&["neither a folder nor", "zlaunch fit --model Qwen/Qwen3-8B --gpu H100x8 (then"]);
     sandbox.launch(AUTO, &["swift", "sft", "--tuner_type", "full"]).refused(&["names no model", "--model"]);
     sandbox.launch(AUTO, &["swift", "rlhf", "--rlhf_type", "grpo", "--model", "m"]).refused(&["more than one model"]);
     sandbox.var("ZLAUNCH_GPU_MEMORY", "8GiB");
