@@ -110,20 +110,29 @@ pub(crate) fn choose(
     let Some(cluster) = cluster_of(topology) else {
         return Err(cannot("the number of GPUs is unknown", name_one()).into());
     };
-    let inputs = FitInputs::new(TrainingArgs::default(), Some(job), cluster, launch, host);
+    let mut inputs = FitInputs::new(TrainingArgs::default(), Some(job), cluster, launch, host);
     if job.trainer.is_passthrough() || inputs.args.model.is_none() {
         let name = job.trainer.model.argument;
         let add = format!("add --{name} to the command");
         let fixes = if job.takes(name) { Fixes::from(add).or(name_one()) } else { name_one() };
         return Err(cannot("the command names no model", fixes).into());
     }
-    let report = inputs.report(host)?;
+    let mut report = inputs.report(host)?;
     if report.workload.settings.algorithm.uncounted {
         return Err(cannot("this run keeps models or generates text that zlaunch does not count", name_one()).into());
+    }
+    // If GPUs are described, the memory of this machine is no reason to refuse a template.
+    if report.recommended.is_none() && launch.memory.gpu.is_some() {
+        inputs.is_elsewhere = true;
+        report = inputs.report(host)?;
     }
     let problem = match (&report.gpu_memory, &report.recommended) {
         (Some(_), Some(chosen)) => return Ok((chosen.template.clone(), report.sentence(chosen))),
         (None, _) => cannot("the memory of the GPUs is unknown", give("--gpu-memory", "80GiB").into()),
+        (Some(_), None) if report.may_fit_with_offload() => refused(
+            "no template fits on the GPUs alone, and the host memory is unknown",
+            give("--host-memory", "1TiB").remark("of the machine that will train").into(),
+        ),
         (Some(_), None) => {
             let would = remedies::sentences(&report.remedies);
             let help = if would.is_empty() { "a smaller model, or more GPUs" } else { &would };

@@ -51,6 +51,16 @@ impl Launch {
         Launch { output: self.output, command: self.command.clone(), trainer, ..Launch::default() }
     }
 
+    /// The first of several machines, where nothing says which one this is: only a launch needs the truth.
+    pub(crate) fn be_first_machine(&mut self, who: &'static str, host: &Host) {
+        let ranks = &mut self.topology;
+        if ranks.node_rank.is_none() && ranks.nnodes.as_ref().is_some_and(|nodes| nodes.value > 1) {
+            ranks.node_rank = Some(Sourced::new(0, Source::Machine(who)));
+            ranks.master_addr.get_or_insert_with(|| Sourced::new(host.hostname.clone(), Source::Machine(who)));
+            ranks.master_port.get_or_insert_with(|| Sourced::new(29500, Source::Machine(who)));
+        }
+    }
+
     /// Reads a config that comes through a pipe: `--deepspeed -`, `--deepspeed <(…)`. A pipe can be read once, so its text
     /// replaces its name, also for zlaunch behind a prefix and in the record.
     pub(crate) fn read_piped_config(&mut self, host: &Host) -> Result<(), Problem> {

@@ -357,6 +357,7 @@ fn friendly_message(why: &serde_json::Error, text: &str) -> SyntaxError {
         "expected value" | "key must be a string" if is_any(&["“", "”", "‘", "’", "„"]) => "curly quotes",
         "expected value" | "key must be a string" if rest.starts_with(',') => "trailing comma",
         "expected value" if is_any(&["True", "False", "None"]) => "word of Python",
+        "expected value" if text.contains("\ndistributed_type:") => "accelerate",
         "expected value" if looks_like_yaml() => "YAML",
         "trailing characters" if rest.starts_with(':') => "no braces",
         other => other,

@@ -2,7 +2,7 @@
 
 use super::refusals::Block;
 use super::subject::Subject;
-use crate::base::{rows, shell};
+use crate::base::{json, rows, shell};
 use crate::report::fix::{Change, Fix, Fixes};
 use crate::report::{MOST, Place, Problem, Rule, Severity, When};
 
@@ -87,8 +87,9 @@ impl Findings<'_> {
         for (key, place) in keys.iter().zip(&places) {
             let is_unset = |fix: &Fix| place.is_setting() && fix.changes[..] == [Change::Unset((*key).to_string())];
             fixes.truncate(1 + fixes.iter().skip(1).take_while(|fix| !is_unset(fix)).count());
-            for change in fixes.iter_mut().flat_map(|fix| &mut fix.changes) {
-                change_the_option(change, key, place);
+            for fix in &mut fixes {
+                let changes = std::mem::take(&mut fix.changes).into_iter();
+                fix.changes = changes.flat_map(|change| self.change_the_option(change, key, place)).collect();
             }
         }
         self.at(places, what, Fixes(fixes))
@@ -111,22 +112,31 @@ impl Findings<'_> {
         let last = self.list.len() - 1;
         &mut self.list[last]
     }
-}
 
-/// `--unset` is applied before `--set`, and an argument of the trainer decides what an "auto" becomes.
-fn change_the_option(change: &mut Change, key: &str, place: &Place) {
-    let Place::Option { option, value: given } = place else { return };
-    let new = match change {
-        Change::Set(set, value) if set == key && !place.is_setting() => Change::Give(option.clone(), value.clone()),
-        Change::Unset(unset) if key.starts_with(&**unset) && place.is_setting() => Change::Drop(place.to_string()),
-        Change::Rename(renamed, to, value) if renamed == key && place.is_setting() => {
-            // `--set zero_opt.stage=3` is about the section `zero_opt`, too.
-            let inside =
-                given.strip_prefix(key).and_then(|rest| rest.split_once('=')).filter(|(name, _)| !name.is_empty());
-            let set = inside.map_or_else(|| format!("{to}={value}"), |(name, value)| format!("{to}{name}={value}"));
-            Change::RenameOption(place.to_string(), shell::text(&[option.into(), set.into()]))
+    /// `--unset` is applied before `--set`, and an argument of the trainer decides what an "auto" becomes.
+    fn change_the_option(&self, change: Change, key: &str, place: &Place) -> Vec<Change> {
+        match (change, place) {
+            (Change::Unset(unset), _) if key.starts_with(&*unset) => {
+                let inside = self.subject.get(&unset).map(|it| json::leaves(it, |_| true)).unwrap_or_default();
+                let places =
+                    inside.iter().map(|leaf| (self.subject.place)(format!("{unset}.{leaf}").trim_end_matches('.')));
+                let (options, others): (Vec<Place>, Vec<Place>) = places.partition(Place::is_setting);
+                let unset = (!others.is_empty() || options.is_empty()).then_some(Change::Unset(unset));
+                unset.into_iter().chain(options.iter().map(|option| Change::Drop(option.to_string()))).collect()
+            }
+            (Change::Set(set, value), Place::Option { option, .. }) if set == key && !place.is_setting() => {
+                vec![Change::Give(option.clone(), value)]
+            }
+            (Change::Rename(renamed, to, value), Place::Option { option, value: given })
+                if renamed == key && place.is_setting() =>
+            {
+                // `--set zero_opt.stage=3` is about the section `zero_opt`, too.
+                let inside =
+                    given.strip_prefix(key).and_then(|rest| rest.split_once('=')).filter(|(name, _)| !name.is_empty());
+                let set = inside.map_or_else(|| format!("{to}={value}"), |(name, value)| format!("{to}{name}={value}"));
+                vec![Change::RenameOption(place.to_string(), shell::text(&[option.into(), set.into()]))]
+            }
+            (change, _) => vec![change],
         }
-        _ => return,
-    };
-    *change = new;
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::findings::Check;
 use super::subject::{Key, Subject};
-use super::values::number_in;
+use super::values::{key_inside, number_in};
 use crate::base::recorded::VersionMatch;
 use crate::config::places::as_typed;
 use crate::config::schema::{self, KeySpec, Known, UnknownKeys};
@@ -117,7 +117,13 @@ fn advice(key: &Key, subject: &Subject, are_many: bool) -> Fix {
         return remove;
     }
     let typed = || as_typed(key.value, &(subject.place)(&key.path));
-    let value = |to: &KeySpec| number_in(key.value, to).map_or_else(typed, |number| number.to_string());
+    // `offload_optimizer: "cpu"` is its device.
+    let moved = |to: &KeySpec| match (key_inside(key.value, to), key.value.as_str()) {
+        (Some(inner), text) => rename(&key.path, inner, text.map_or_else(typed, str::to_string)),
+        (None, _) => {
+            rename(&key.path, to.key, number_in(key.value, to).map_or_else(typed, |number| number.to_string()))
+        }
+    };
     if let Some(now) = key.entry.and_then(|entry| entry.replaced_by) {
         return renamed(key, now, subject).safe();
     }
@@ -138,13 +144,13 @@ fn advice(key: &Key, subject: &Subject, are_many: bool) -> Fix {
             return renamed(key, now, subject).safe();
         }
         let place = format!("it belongs in `{}`:", entry.key);
-        return rename(&key.path, entry.key, value(&entry)).lead(place).safe();
+        return moved(&entry).lead(place).safe();
     }
     match nearest(name, schema::names_below(section).filter(|near| *near != name)) {
         Some(near) => {
             let meant = if section.is_empty() { near.to_string() } else { format!("{section}.{near}") };
-            let value = schema::find(&meant, subject.version()).map_or_else(typed, |entry| value(&entry));
-            rename(&key.path, meant, value).meaning(near).safe()
+            let entry = schema::find(&meant, subject.version());
+            entry.map_or_else(|| rename(&key.path, meant, typed()), |entry| moved(&entry)).meaning(near).safe()
         }
         None => remove,
     }

@@ -15,7 +15,7 @@ use crate::command::argv::hf_bool;
 use crate::command::front_end::{ArgumentParser, UnknownOptions};
 use crate::command::parser::{ArgType, Parser, Rejected, Rejection, Versions};
 use crate::command::target::base_name;
-use crate::report::fix::{drop_word, give, move_to_front, rename_option, say};
+use crate::report::fix::{drop_word, give, move_to_front, rename_option, say, set_variable};
 use crate::report::{self, Place, Problem, Rule, Severity, Wanted, When, nearest};
 
 pub(super) const RULES: &[Check] = &[
@@ -233,7 +233,9 @@ fn unknown_option(
     let suggestion = suggestion(name, parser, versions);
     // The script may have more options, so only those that were dropped or are misspelled are reported.
     let is_told = once && !parser.closed || is_recorded && suggestion.is_some();
-    if !reading.closed && !is_told {
+    // A class of the script may have short options.
+    let is_short = !is_recorded && !once && !shown.starts_with("--");
+    if !reading.closed && !is_told || is_short {
         return None;
     }
     let meant = suggestion.map(|near| if parser.mapping { near } else { format!("--{near}") });
@@ -245,6 +247,12 @@ fn unknown_option(
     } else if !is_recorded {
         let script = base_name(subject.job.target.word());
         problem.what = format!("neither {script} nor {} has an option `{shown}`", versions.first());
+    }
+    // `-e NAME=VALUE`, as docker and mpirun take variables.
+    let next = reading.words.iter().skip_while(|word| *word != shown).nth(1).and_then(|word| word.to_str());
+    if let Some((variable, value)) = next.filter(|_| ["-e", "-x"].contains(&shown)).and_then(|it| it.split_once('=')) {
+        let dropped = drop_word(format_args!("{shown} {variable}={value}"));
+        return Some(problem.fix(dropped.and(set_variable(variable, value))));
     }
     match launch_option(shown.trim_start_matches('-')).filter(|_| !parser.mapping && !once) {
         Some(ours) => Some(problem.fix(move_to_front(flag(ours)))),

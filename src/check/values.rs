@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::batch::SIZES;
 use super::findings::{Check, Findings};
-use super::subject::{Key, Subject};
+use super::subject::{Key, STAGE, Subject};
 use crate::base::python_value::number;
 use crate::base::size::number_meant;
 use crate::config::places::as_typed;
@@ -26,8 +26,13 @@ pub(super) const RULES: &[Check] = &[
         judge(subject, found, ValueFault::Value);
     }),
     Check::code(Rule::OddValue, Severity::Warning, When::Silent, |subject, found| {
+        let compares = subject.job.trainer.uses_accelerate() || subject.job.trainer.is_passthrough();
         for key in subject.keys() {
-            let is_odd = |entry: &KeySpec| !entry.checked && entry.known() == Known::Yes && entry.is_odd(key.value);
+            // accelerate compares what is written, which DeepSpeed would convert: `"stage": "3"`.
+            let is_compared = key.path == STAGE && key.value.is_string() && key.fault.is_none() && compares;
+            let is_odd = |entry: &KeySpec| {
+                is_compared || !entry.checked && entry.known() == Known::Yes && entry.is_odd(key.value)
+            };
             let Some(entry) = key.entry.filter(is_odd) else { continue };
             // "auto" and batch sizes have rules of their own, and accelerate overwrites steps_per_print.
             let overwritten = key.path == "steps_per_print" && subject.is_hf();
@@ -35,7 +40,8 @@ pub(super) const RULES: &[Check] = &[
                 continue;
             }
             let (path, value, wanted) = (&key.path, key.value, entry.wanted());
-            let what = format!("`{path}` is {value}, and DeepSpeed does not check it: it should be {wanted}");
+            let why = if is_compared { "to transformers ZeRO is off" } else { "DeepSpeed does not check it" };
+            let what = format!("`{path}` is {value}, and {why}: it should be {wanted}");
             found.key(&[path], what, advice(key, &entry));
         }
     }),
@@ -54,13 +60,13 @@ fn judge(subject: &Subject, found: &mut Findings, kind: ValueFault) {
 const MEANT: &[&str] = &["stage", "device", "enabled", "type"];
 
 /// The key that is meant by a value in place of a section: `"fp16": true`.
-fn key_inside(key: &Key, entry: &KeySpec) -> Option<String> {
+pub(super) fn key_inside(value: &Value, entry: &KeySpec) -> Option<String> {
     if !entry.is_section() {
         return None;
     }
-    let is_truth = truth(key.value).is_some();
-    let takes = |inner: &KeySpec| is_truth == inner.key.ends_with(".enabled") && inner.fault(key.value).is_none();
-    let mut inside = MEANT.iter().filter_map(|name| schema::find(&format!("{}.{name}", key.path), entry.version));
+    let is_truth = truth(value).is_some();
+    let takes = |inner: &KeySpec| is_truth == inner.key.ends_with(".enabled") && inner.fault(value).is_none();
+    let mut inside = MEANT.iter().filter_map(|name| schema::find(&format!("{}.{name}", entry.key), entry.version));
     inside.find(takes).map(|inner| inner.key.to_string())
 }
 
@@ -84,7 +90,7 @@ fn advice(key: &Key, entry: &KeySpec) -> Fixes {
         let more = more.split(',').filter_map(|setting| setting.split_once('='));
         return more.fold(set(path, first), |fix, (key, value)| fix.and(set(key, value))).into();
     }
-    if let Some(inner) = key_inside(key, entry) {
+    if let Some(inner) = key_inside(key.value, entry) {
         let value = truth(key.value).map_or_else(|| key.value.clone(), Value::from);
         return rename(path, inner, value.as_str().unwrap_or(&value.to_string())).safe().into();
     }

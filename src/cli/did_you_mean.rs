@@ -4,9 +4,11 @@
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
+use clap::Arg;
+
 use super::commands::{command_of, takes_command};
 use super::reader::Reader;
-use crate::base::options::{launch_option, launch_options, takes_value};
+use crate::base::options::{launch_options, option_named, takes_value};
 use crate::base::size::parse_count;
 use crate::base::{shell, vars};
 use crate::command::prefix::Prefix;
@@ -49,9 +51,10 @@ pub(crate) fn did_you_mean(reader: &Reader, command: &[OsString]) -> Option<Prob
     let values = command.iter().map_while(|word| option_of_fit(word.to_str()?));
     let of_fit: Vec<&str> = if mode == "fit" { values.flatten().collect() } else { Vec::new() };
     let rest = &command[1.max(of_fit.len() / 2)..];
-    let (more, rest) = rest.split_at(count_options(rest));
+    let of_mode = command_of(mode, tools);
+    let (more, rest) = rest.split_at(count_options(rest, || of_mode.get_arguments()));
     let rest = rest.strip_prefix(&["--".into()]).unwrap_or(rest);
-    let alone = rest.is_empty();
+    let alone = rest.is_empty() && mode != "fit";
     let path = host.absolute(Path::new(word));
     let parts: Vec<&str> = word.split_whitespace().collect();
     if mode == "check" && path.is_dir() && parts.len() == 1 {
@@ -155,15 +158,15 @@ fn option_of_fit(word: &str) -> Option<[&str; 2]> {
     Some([option, word])
 }
 
-fn count_options(words: &[OsString]) -> usize {
+fn count_options<'a, I: Iterator<Item = &'a Arg>>(words: &[OsString], options: impl Fn() -> I) -> usize {
     if let Some(dashes) = words.iter().position(|word| word == "--") {
         return dashes;
     }
     let option_of = |word: &OsString| {
         let name = word.to_str()?.strip_prefix('-')?;
         match name.strip_prefix('-') {
-            Some(long) => launch_option(long),
-            None => launch_options().find(|arg| arg.get_short().is_some_and(|short| name == short.to_string())),
+            Some(long) => option_named(&options, long),
+            None => options().find(|arg| arg.get_short().is_some_and(|short| name == short.to_string())),
         }
     };
     let mut count = 0;
@@ -178,7 +181,7 @@ fn count_options(words: &[OsString]) -> usize {
 pub(crate) fn options_first(words: &[OsString], is_config: impl Fn(&OsString) -> bool) -> Vec<OsString> {
     let (mut options, mut configs, mut at) = (Vec::new(), Vec::new(), 0);
     while at < words.len() {
-        let count = count_options(&words[at..]);
+        let count = count_options(&words[at..], launch_options);
         options.extend_from_slice(&words[at..at + count]);
         at += count;
         match words.get(at) {

@@ -12,6 +12,7 @@ use crate::base::options::{flag, launch_option, option_named, takes_value};
 use crate::base::shell;
 use crate::command::argument_class;
 use crate::config::template::Search;
+use crate::fit::cards::{self, Cards};
 use crate::host::Host;
 use crate::ranks::launcher;
 use crate::report::fix::{drop_word, give, rename_option};
@@ -127,6 +128,12 @@ pub(super) fn unknown_option(given: &str, at: usize, words: &mut Vec<OsString>, 
         }
         None => (String::new(), 1),
     };
+    // `fit` takes a card.
+    let of_card = |Cards { card, count }| {
+        let count = count.map_or_else(String::new, |count| format!(" --nproc-per-node {count}"));
+        Replacement::Words(format!("--gpu-memory {}MiB{count}", card.memory() >> 20))
+    };
+    let meant = cards::parse(&value).filter(|_| name == "gpu").map(of_card).or(meant);
     let filled = |words: &str| {
         let (host, port) = value.rsplit_once(':').unwrap_or((&value, "29500"));
         let words = words.replace("{name}", &name).replace("{host}", host).replace("{port}", port);

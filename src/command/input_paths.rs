@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::command::argv::Args;
+use crate::command::argv::{Args, hf_bool};
 use crate::host::Host;
 
 /// Arguments that are read in one way.
@@ -54,7 +54,7 @@ impl Input {
         let values = values.into_iter().filter_map(|value| value.to_str());
         let values = values.flat_map(|value| value.split(if self.reads == Reads::Commas { ',' } else { '\0' }));
         let missing = values.filter_map(|value| {
-            let path = self.missing_path(value, host)?;
+            let path = self.missing_path(name, value, host)?;
             let expanded = value.starts_with('~').then(|| host.absolute(Path::new(value)));
             let expanded = expanded.filter(|expanded| *expanded != path && !is_missing(expanded));
             Some(MissingInput { option: option.clone(), value: value.to_string(), path, certain, expanded })
@@ -63,8 +63,10 @@ impl Input {
     }
 
     /// The path where the trainer looks for the value, if nothing is there.
-    fn missing_path(&self, value: &str, host: &Host) -> Option<PathBuf> {
-        let is_file = self.reads == Reads::File && !value.contains(['$', '{']);
+    fn missing_path(&self, name: &str, value: &str, host: &Host) -> Option<PathBuf> {
+        // No hub has checkpoints, and `true` means the last one.
+        let is_checkpoint = name == "resume_from_checkpoint" && hf_bool(value).is_none();
+        let is_file = (self.reads == Reads::File || is_checkpoint) && !value.contains(['$', '{']);
         let value = Some(value.trim()).filter(|value| is_file || is_path(value))?;
         let at = |value: &str| match self.reads {
             Reads::Home | Reads::SwiftModel | Reads::SwiftDataset | Reads::File => host.absolute(Path::new(value)),
@@ -88,7 +90,7 @@ const PLUGINS: &[&str] = &["external_plugins", "custom_register_path"];
 pub fn missing(inputs: &[Input], args: &Args, host: &Host) -> Vec<MissingInput> {
     let names_path = |word: &str| {
         let value = if word.starts_with('-') { word.split_once('=').map_or(word, |pair| pair.1) } else { word };
-        is_path(value) || value.as_bytes().ends_with(b".py")
+        is_path(value) || value.as_bytes().ends_with(b".py") || word.starts_with("--resume_from")
     };
     if !args.words().iter().any(|word| word.to_str().is_some_and(names_path)) {
         return Vec::new();

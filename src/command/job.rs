@@ -230,9 +230,10 @@ impl Job {
         self.given_args.as_ref().unwrap_or(&self.args).words()
     }
 
-    /// The parser gets a run file as a mapping, which is not read like words.
+    /// The parser gets a run file as a mapping: no option with dashes can stand beside it.
     pub(crate) fn reads_mapping(&self) -> bool {
-        self.trainer.config.hand_over == HandOver::Dotted && run_file::first(self.command_line()).is_some()
+        let is_mapping = self.trainer.config.hand_over == HandOver::Dotted || self.run_file.is_some();
+        is_mapping && run_file::first(self.command_line()).is_some()
     }
 
     pub(crate) fn config_argument(&self) -> &str {

@@ -56,9 +56,11 @@ impl Parser {
 
     fn judge(&self, given: &Given, versions: &Versions) -> Option<Rejected> {
         let rejected = |why| Some(Rejected { option: format!("{}{}", given.dashes, given.name), why });
-        // argparse takes one dash for another option than two.
+        // argparse takes one dash for another option than two, and `-h` is the only one.
         if given.dashes == "-" {
-            return rejected(Rejection::Unknown).filter(|_| self.has(&given.name.replace('-', "_"), versions));
+            let is_short = given.name.starts_with(|first: char| first.is_ascii_alphabetic() && first != 'h');
+            let is_unknown = self.closed && is_short || self.has(&given.name.replace('-', "_"), versions);
+            return rejected(Rejection::Unknown).filter(|_| is_unknown);
         }
         if self.own.iter().any(|own| is_spelling(given.name, own)) {
             return None;

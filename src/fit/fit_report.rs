@@ -100,7 +100,7 @@ impl FitReport {
     }
 
     /// A template fits on the GPUs, and only the memory of the hosts is not known.
-    fn may_fit_with_offload(&self) -> bool {
+    pub(super) fn may_fit_with_offload(&self) -> bool {
         self.rows.iter().any(|row| row.unknown == [MemoryKind::Host] && row.verdict == Verdict::Unknown)
     }
 

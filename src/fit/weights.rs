@@ -47,7 +47,10 @@ pub(crate) fn find(args: &TrainingArgs, lookup: &ModelLookup, host: &Host) -> Re
             _ => {
                 let what = format!("`{}` is neither a folder nor in the Hugging Face or ModelScope cache", name.value);
                 let download = Fixes::from("download it first (its config.json is enough)");
-                Err(Problem::error(Rule::Fit, what).at(name).fix(download.or(run("zlaunch fit --params 8B"))))
+                let by_name =
+                    run(format!("zlaunch fit --model {} --gpu H100x8", name.value)).remark("then --deepspeed NAME");
+                let estimate = if lookup.trusts_names { run("zlaunch fit --params 8B") } else { by_name };
+                Err(Problem::error(Rule::Fit, what).at(name).fix(download.or(estimate)))
             }
         },
         (None, None, None) => Err(report::nothing_to_fit()),

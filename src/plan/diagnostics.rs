@@ -2,9 +2,10 @@
 
 use std::collections::HashSet;
 
+use crate::base::options::launch_option;
 use crate::check;
-use crate::report::fix::{Fixes, run};
-use crate::report::{Problem, Rule, Severity};
+use crate::report::fix::{Change, Fixes, run};
+use crate::report::{Place, Problem, Rule, Severity};
 use crate::request::{Launch, Output};
 
 #[derive(Default)]
@@ -60,6 +61,22 @@ impl Diagnostics {
             if is_new {
                 let warns = is_error && only_printed && check::is_about_the_start(found.rule);
                 self.add([if warns { found.into_warning() } else { found }]);
+            }
+        }
+    }
+
+    /// Options of the trainer are keys of its run file, where that holds all of them.
+    pub(super) fn put_into_run_file(&mut self, place: impl Fn(&str) -> Option<Place>) {
+        let name = |option: &str| Some(option.strip_prefix("--")?.split(' ').next()?.to_string());
+        let key = |option: &str| name(option).filter(|name| launch_option(name).is_none());
+        for problem in self.errors.iter_mut().chain(&mut self.warnings) {
+            for it in &mut problem.places {
+                let name = if let Place::Option { option, .. } = it { key(option) } else { None };
+                *it = name.and_then(|name| place(&name)).unwrap_or_else(|| it.clone());
+            }
+            for change in problem.fixes.changes() {
+                let (Change::Give(option, _) | Change::Drop(option)) = change else { continue };
+                *option = key(option).unwrap_or_else(|| option.clone());
             }
         }
     }

@@ -74,7 +74,7 @@ impl Planner<'_> {
     fn plan(mut self) -> Result<Plan, Vec<Problem>> {
         let UnderstoodLaunch { launch, host, job, existing_launcher, .. } = self.understood;
         let found = &mut self.diagnostics;
-        found.errors.extend(job.problems.iter().cloned());
+        found.add(job.problems.iter().cloned());
         found.warnings.extend(launch.warnings.iter().cloned());
         found.warnings.extend(self.understood.ranks_without_effect());
         found.warnings.extend(self.understood.dry_run_behind());
@@ -110,6 +110,9 @@ impl Planner<'_> {
         }
         self.diagnostics.join_misplaced(|flags| self.understood.with_options_in_front(flags));
         self.diagnostics.sort_findings(launch.output);
+        if job.reads_mapping() {
+            self.diagnostics.put_into_run_file(|name| job.place_in_run_file(name, host));
+        }
         let blocker = if launch.output.check { self.blocker(kind) } else { None };
         self.diagnostics.errors.extend(blocker.filter(|blocker| !self.diagnostics.errors.contains(blocker)));
         self.diagnostics.warnings.extend(topology.iter().flat_map(|topology| topology.notes.iter().cloned()));
@@ -206,6 +209,7 @@ impl Planner<'_> {
                 Ok((template::resolve(&named, &launch.search, host)?, Some(why)))
             }
             // Without ranks there is nothing to choose by, and their error is reported already.
+            None if spec.value == fit::AUTO => Err(Vec::new()),
             _ => Ok((template::resolve(&spec, &launch.search, host)?, None)),
         }
     }
@@ -267,7 +271,19 @@ impl Planner<'_> {
             self.diagnostics.errors.extend(problems.into_iter().map(equal));
         }
         if named.is_none() {
+            let before = self.diagnostics.findings.len();
             self.check(&config, &[], &place, ranks);
+            let found = self.diagnostics.findings[before..].iter_mut();
+            for change in found.flat_map(|found| found.fixes.changes()) {
+                let (Change::Set(key, _) | Change::Unset(key)) = change else { continue };
+                let rows = include_str!("accelerate_settings.txt").lines();
+                let setting = rows.filter_map(|row| row.split_once(' ')).find(|(known, _)| known == key);
+                *change = match (setting, &*change) {
+                    (Some((_, name)), Change::Set(_, value)) => Change::Give(format!("--{name}"), value.clone()),
+                    (Some((_, name)), _) => Change::Drop(format!("--{name}")),
+                    (None, _) => Change::Say("name a DeepSpeed config, which can set this".to_string()),
+                };
+            }
         }
     }
 

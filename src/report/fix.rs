@@ -291,6 +291,10 @@ impl Fixes {
         self.0.first().filter(|fix| fix.is_safe)
     }
 
+    pub(crate) fn changes(&mut self) -> impl Iterator<Item = &mut Change> {
+        self.0.iter_mut().flat_map(|fix| &mut fix.changes)
+    }
+
     /// The option of zlaunch that stands after the command.
     pub(crate) fn moved(&self) -> Option<&str> {
         self.0.iter().flat_map(|fix| &fix.changes).find_map(|change| match change {

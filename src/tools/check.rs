@@ -11,7 +11,7 @@ use serde_json::json;
 use super::output::{err, out_bytes, styled};
 use crate::base::json::Edit;
 use crate::base::layout::wrapped;
-use crate::base::shell;
+use crate::base::{shell, vars};
 use crate::check::deepspeed_in_words;
 use crate::cli::did_you_mean::options_first;
 use crate::cli::launch::{self, LaunchArgs};
@@ -25,6 +25,7 @@ use crate::exec;
 use crate::host::{Host, terminal};
 use crate::plan::{Plan, checked_files, diagnostics_json, refused_json};
 use crate::ranks::launcher::Launcher;
+use crate::ranks::topology::Topology;
 use crate::report::fix::run;
 use crate::report::secrets::Secrets;
 use crate::report::{self, Place, Problem, Rule, Severity, reading};
@@ -66,6 +67,9 @@ impl Tool for CheckArgs {
         }
         if configs {
             return reader.answer(move |host: &Host| check_configs(launch, host));
+        }
+        if !Topology::is_scheduled(reader.host) && reader.host.nonempty_var(vars::NODE_RANK).is_none() {
+            launch.be_first_machine("check", reader.host);
         }
         launch::finish(launch, reader, |launch, host| check_launch(&launch, host))
     }

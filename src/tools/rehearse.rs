@@ -59,14 +59,9 @@ impl Tool for RehearseArgs {
 
 /// Exit status 1: the launch is refused; 3: nobody knows.
 fn run(mut launch: Launch, online: bool, timeout: Duration, host: &Host) -> Result<u8, Vec<Problem>> {
-    // Nobody else joins a rehearsal, so this is the first machine.
-    let ranks = &mut launch.topology;
-    if ranks.nnodes.as_ref().is_some_and(|nodes| nodes.value > 1) {
-        let from = || Source::Machine("the rehearsal");
-        ranks.node_rank = Some(Sourced::new(0, from()));
-        ranks.master_addr.get_or_insert_with(|| Sourced::new(host.hostname.clone(), from()));
-        ranks.master_port.get_or_insert_with(|| Sourced::new(29500, from()));
-    }
+    // Nobody else joins a rehearsal.
+    launch.topology.node_rank = None;
+    launch.be_first_machine("the rehearsal", host);
     // Only their shapes are needed.
     launch.allow.push(Rule::WeightsMissing);
     let Ok(plan) = Plan::new(&launch, host) else { return check::check_launch(&launch, host) };

@@ -172,6 +172,31 @@ fn a_mapping_is_not_read_like_words() {
     }
 }
 
+/// OmegaConf makes a key of every word.
+#[test]
+fn after_a_run_file_of_llamafactory_options_have_no_dashes() {
+    let mut sandbox = sandbox();
+    sandbox.file("run.yaml", "stage: sft\nmodel_name_or_path: a/b\nmax_grad_norm: 0.5\n");
+    accepted(&sandbox, "llamafactory-cli train", "run.yaml learning_rate=1e-4");
+    let line = "llamafactory-cli train run.yaml --learning_rate 1e-4 --bf16 --seed=3";
+    let given = "--learning_rate 1e-4 --bf16 --seed=3".to_string();
+    assert_eq!(said(&sandbox, line), [("error".to_string(), given.clone())]);
+    let words = ["--nproc-per-node", "2", "--deepspeed", "zero2", "--set", "gradient_clipping=1", "--"];
+    let command: Vec<&str> = line.split(' ').collect();
+    sandbox.launch(&words[..6], &command).refused(&[
+        "did you mean `learning_rate=1e-4 bf16=true seed=3`?",
+        "`gradient_clipping` is 1 in the config",
+        "--> run.yaml:3:1",
+    ]);
+    sandbox.file("run.yaml", "stage: sft\nmodel_name_or_path: a/b\nfp16: true\nbf16: true\n");
+    sandbox.launch(&words[..4], &command[..3]).refused(&["--> run.yaml:3:1", "help: fp16: false"]);
+    sandbox.file("run.yaml", "stage: sft\nmodel_name_or_path: a/b\n");
+    let clips = [&words[..5], &["gradient_clipping=0.7"]].concat();
+    sandbox.launch(&clips, &command[..3]).refused(&["or max_grad_norm: 0.7 (for the trainer)"]);
+    sandbox.var("ALLOW_EXTRA_ARGS", "1");
+    assert_eq!(said(&sandbox, line), [("warning".to_string(), given)]);
+}
+
 #[test]
 fn what_transformers_refuses_holds_for_a_script_that_leaves_its_arguments_alone() {
     let sandbox = sandbox();

@@ -540,3 +540,33 @@ fn a_missing_file_has_a_neighbour() {
     let folder = sandbox.run(["check", "--deepspeed", "team", "--", "swift", "sft"]);
     assert!(folder.stdout.contains("`team` is a folder, not a config"), "{folder:?}");
 }
+
+/// Only a launch must know which machine this is, and where they meet.
+#[test]
+fn several_machines_are_checked_without_a_place() {
+    let sandbox = Sandbox::new();
+    let options = ["--nnodes", "2", "--nproc-per-node", "8", "--deepspeed", "zero2"];
+    for more in [&[][..], &["--master-addr", "a"]] {
+        let words = [&["check", "--format", "json"], &options[..], more, &["--"], SWIFT].concat();
+        let report: Value = serde_json::from_str(&sandbox.answer(&words).stdout).unwrap();
+        assert_eq!(report["diagnostics"], json!([]), "{more:?}");
+        assert_eq!(report["topology"]["world_size"], 16);
+    }
+    let address = [&options[..], &["--master-addr", "a"]].concat();
+    sandbox.launch(&address, SWIFT).refused(&["help: --master-port 29500 (the same", "which of the 2 machines"]);
+}
+
+#[test]
+fn a_config_of_accelerate_is_recognised() {
+    let sandbox = Sandbox::new();
+    sandbox.file("acc.yaml", "compute_environment: LOCAL_MACHINE\ndistributed_type: DEEPSPEED\n");
+    sandbox.file("acc.json", r#"{"deepspeed_config": {"zero_stage": 3}}"#);
+    for file in ["acc.yaml", "acc.json"] {
+        let run = sandbox.launch(&["--nproc-per-node", "2", "--deepspeed", file], SWIFT);
+        run.refused(&["this is accelerate's config", "accelerate launch --config_file, or name a template"]);
+    }
+    // DeepSpeed reads this, and ignores the section.
+    sandbox
+        .file("ds.json", r#"{"train_batch_size": "auto", "zero_optimization": {"stage": 2}, "deepspeed_config": {}}"#);
+    sandbox.plan(&["--nproc-per-node", "2", "--deepspeed", "ds.json"], SWIFT);
+}

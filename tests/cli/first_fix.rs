@@ -58,6 +58,26 @@ const LINES: &[(&str, &str)] = &[
     ("", "--deepspeed zero2 -- deepspeed --num-gpus 2 hf.py --output_dir out"),
     ("CUDA_VISIBLE_DEVICES=0-3", "--deepspeed zero2 -- python hf.py --output_dir out"),
     ("CUDA_VISIBLE_DEVICES=0;1", "--deepspeed zero2 -- python hf.py --output_dir out"),
+    ("", "-- deepspeed --num_gpus=2 hf.py --output_dir out --bf16 --deepspeed_config ds.json"),
+    ("", "--deepspeed zero2 -- deepspeed --include localhost:0,1 --num_gpus=2 hf.py --output_dir out"),
+    ("", "--deepspeed zero2 -- accelerate launch --num_process 2 hf.py --output_dir out"),
+    ("", "-- accelerate launch --use_deepspeed --zero_stage 4 --num_processes 2 hf.py --output_dir out"),
+    ("", "--nproc-per-node 2 --deepspeed zero2 -e X=1 -- swift sft --model a/b --dataset c/d"),
+    ("", "--nproc-per-node 2 --deepspeed zero2 -- swift sft --model a/b --dataset c/d -e OMP_NUM_THREADS=4"),
+    ("", "--nproc-per-node 2 --deepspeed zero2 --set offload_optimizer=cpu -- swift sft --model a/b --dataset c/d"),
+    ("", "--nproc-per-node 2 --deepspeed zero2 --set zero_optimisation=3 -- swift sft --model a/b --dataset c/d"),
+    (
+        "",
+        "--nproc-per-node 2 --deepspeed zero2 --set 'zero_optimization.stage=\"2\"' -- swift sft --model a/b --dataset c/d",
+    ),
+    (
+        "",
+        "--nproc-per-node 2 --deepspeed zero2 --set optimizer.type=AdamW --set optimizer.params.lr=1e-4 -- swift sft --model a/b --dataset c/d --learning_rate 1e-4",
+    ),
+    (
+        "",
+        "--nproc-per-node 2 --deepspeed hf_zero2 --set optimizer.params.lr=1e-4 -- swift sft --model a/b --dataset c/d --learning_rate 1e-4",
+    ),
     (
         "",
         "--nproc-per-node 2 --deepspeed zero3 --set zero_optimization.offload_param.device=nvme --set zero_optimization.offload_param.nvme_path=/tmp -- python hf.py --output_dir out",

@@ -588,6 +588,12 @@ fn the_host_memory_of_a_launch_is_that_of_this_machine() {
     assert_eq!(sandbox.plan(&options, &command)["template"]["name"], "zero3_offload");
     let little = [&options[..], &["--host-memory", "1GiB"]].concat();
     sandbox.launch(&little, &command).refused(&["no template fits this run", "on the host"]);
+    // No machine has the memory in which 512 ranks load this model; the one that is described may have it.
+    sandbox.file("m/config.json", QWEN3_8B);
+    let described = ["--deepspeed", "auto", "--nproc-per-node", "512", "--gpu-memory", "80GiB"];
+    assert_eq!(sandbox.plan(&described, &swift("m", &["--tuner_type", "full"]))["template"]["name"], "zero1");
+    let small = ["--deepspeed", "auto", "--nproc-per-node", "512", "--gpu-memory", "8806MiB"];
+    sandbox.launch(&small, &swift("m", &["--tuner_type", "full"])).refused(&["--host-memory 1TiB (of the machine"]);
 }
 
 /// Stage 3 gathers parameters, and pairs of answers have logits of many sizes.
@@ -634,7 +640,9 @@ fn auto_refuses_with_the_table_when_it_cannot_know() {
     sandbox.file("m/config.json", QWEN3_8B);
     sandbox.launch(AUTO, &swift("m", &[])).refused(&["zero3_offload needs ", "on each GPU", "--gpu-memory 80GiB"]);
     sandbox.var("ZLAUNCH_GPU_MEMORY", "80GiB").var("ZLAUNCH_HOST_MEMORY", "1TiB");
-    sandbox.launch(AUTO, &swift("Qwen/Qwen3-8B", &[])).refused(&["Qwen/Qwen3-8B", "neither a folder nor"]);
+    sandbox
+        .launch(AUTO, &swift("Qwen/Qwen3-8B", &[]))
+        .refused(&["neither a folder nor", "zlaunch fit --model Qwen/Qwen3-8B --gpu H100x8 (then"]);
     sandbox.launch(AUTO, &["swift", "sft", "--tuner_type", "full"]).refused(&["names no model", "--model"]);
     sandbox.launch(AUTO, &["swift", "rlhf", "--rlhf_type", "ppo", "--model", "m"]).refused(&["zlaunch does not count"]);
     sandbox.var("ZLAUNCH_GPU_MEMORY", "8GiB");

@@ -93,7 +93,7 @@ fn wrapped_launchers_keep_their_flags_and_their_ranks() {
             Some(2),
         ),
         ("deepspeed --num_accelerators 3 x.py", "--num_accelerators 3 x.py", Some(3)),
-        ("deepspeed --num_gpus 0 --include localhost:0,1 x.py", "--num_gpus 0 --include localhost:0,1 x.py", Some(2)),
+        ("deepspeed --num_gpus -1 --include localhost:0,1 x.py", "--num_gpus -1 --include localhost:0,1 x.py", Some(2)),
         ("deepspeed --hostfile h --num_gpus 2 x.py", "--hostfile h --num_gpus 2 x.py", None),
         (
             "deepspeed --num_gpus 2 swift sft",

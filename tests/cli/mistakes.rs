@@ -21,6 +21,9 @@ const MISTAKES: &[(&str, &str)] = &[
         "--offload_optimizer_device cpu -- swift sft",
         "did you mean `--set zero_optimization.offload_optimizer.device=cpu`?",
     ),
+    ("-e NCCL_DEBUG=INFO -- swift sft", "did you mean `--env NCCL_DEBUG=INFO`?"),
+    ("--deepspeed auto --gpu H100x8 -- swift sft", "did you mean `--gpu-memory 81559MiB --nproc-per-node 8`?"),
+    ("--gpu 8 -- swift sft", "did you mean `--nproc-per-node 8`?"),
     ("-m swift.cli.sft --model x", "did you mean `-- python -m swift.cli.sft`?"),
     ("--nnodes 1:2 -- swift sft", "--nnodes 2"),
     // Stages and templates.
@@ -102,6 +105,8 @@ const MISTAKES: &[(&str, &str)] = &[
     ("fit --params 8B --gpus 8 --max_length 4096", "did you mean `--seq-len 4096`?"),
     ("fit --params 8B --gpus 8 --lora", "did you mean `--tuner lora`?"),
     ("fit --gpu 8 --params 8B", "did you mean `--gpus`?"),
+    ("fit zero3 --params 8B --gpu H100x8", "zlaunch fit --params 8B --gpu H100x8 --deepspeed zero3"),
+    ("fit Qwen/Qwen3-8B --gpu H100x8", "zlaunch fit --gpu H100x8 --model Qwen/Qwen3-8B"),
     ("generate --micro 2", "did you mean `--micro-batch 2`?"),
     ("generate --batch 2", "did you mean `--micro-batch 2`?"),
     ("generate --params 8B", "drop --params"),

@@ -19,6 +19,7 @@ use crate::command::model::Hub;
 use crate::command::run_file::{self, RunFile};
 use crate::command::target::{ParsedCommand, Target};
 use crate::host::Host;
+use crate::report::fix::rename_option;
 use crate::report::{Problem, Rule};
 
 pub(crate) const TRAINER: Trainer = Trainer {
@@ -99,17 +100,29 @@ fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) ->
         let problem = Problem::error(Rule::RunFile, what).at(format!("{file} {behind}"));
         job.problems.push(problem.fix(format!("write it into {file}")));
     } else if let Some(mut entries) = job.read_run_file(&file, dialect, host) {
-        for word in &job.words[1..] {
-            if let Some((key, value)) = word.to_str().and_then(|word| word.split_once('=')) {
-                insert(&mut entries, key, scalar(value, Dialect::OmegaConf));
-            }
+        let words = job.words[1..].iter().map(|word| word.to_string_lossy());
+        let (set, others): (Vec<_>, Vec<_>) = words.partition(|word| word.contains('=') && !word.starts_with('-'));
+        for (key, value) in set.iter().filter_map(|word| word.split_once('=')) {
+            insert(&mut entries, key, scalar(value, Dialect::OmegaConf));
         }
+        job.problems.extend((!others.is_empty()).then(|| not_assigned(&others.join(" "), host)));
         job.unread = run_file::unread(&entries, false);
         job.texts = run_file::texts(&entries);
         job.effective_words = Some(run_file::typed_words(&entries, false));
         job.run_file = is_before([0, 9, 3]).then(|| RunFile::read(&file, host)).flatten();
     }
     Some(job)
+}
+
+/// Every word after a run file becomes a key, with its dashes.
+fn not_assigned(given: &str, host: &Host) -> Problem {
+    let options = given.split("--").map(str::trim).filter(|option| !option.is_empty());
+    let assign =
+        |name: &str| if name.contains([' ', '=']) { name.replacen(' ', "=", 1) } else { format!("{name}=true") };
+    let what = format!("LLaMA-Factory reads `name=value` after a run file, not `{given}`");
+    let fix = rename_option(given, options.map(assign).collect::<Vec<_>>().join(" "));
+    let problem = Problem::error(Rule::Argument, what).at(given).fix(fix);
+    if host.var(vars::ALLOW_EXTRA_ARGS).is_some_and(is_on) { problem.into_warning() } else { problem }
 }
 
 /// `a.b=1` reaches into a section.

@@ -46,10 +46,17 @@ impl Document {
         body.shift_remove(SCHEMA_LINE);
         let mut document = Document { body: Value::Object(body), ..Document::default() };
         let mut problems = Vec::new();
+        let is_accelerates = document.body["deepspeed_config"].is_object()
+            && ["train_batch_size", "train_micro_batch_size_per_gpu"].iter().all(|key| document.body[key].is_null());
         match header {
             None if document.body.get("zlaunch").is_some() => {
                 let problem = Problem::error(Rule::Template, "zlaunch's section is named `$zlaunch`");
                 problems.push(problem.at(Place::key(origin, "zlaunch")).fix(say("write \"$zlaunch\"")));
+            }
+            None if is_accelerates => {
+                let problem = Problem::error(Rule::Template, "this is accelerate's config, not DeepSpeed's");
+                let help = "give it to accelerate launch --config_file, or name a template: --deepspeed zero2";
+                problems.push(problem.at(Place::key(origin, "deepspeed_config")).fix(help));
             }
             None => {}
             Some(Value::Object(header)) => {

@@ -155,8 +155,7 @@ impl ExistingLauncher {
             Some(number) => number,
             None => default,
         };
-        let device =
-            |name: &str| setting(name).and_then(|value| Some(value.as_str()?.to_lowercase())).unwrap_or("none".into());
+        let word = |name: &str| setting(name).map_or("none".into(), |value| yaml::python_str(&value).to_lowercase());
         let mut config = match named {
             // It fills an "auto" before transformers compares it.
             Some(named) => ["gradient_accumulation_steps", "gradient_clipping"]
@@ -171,8 +170,15 @@ impl ExistingLauncher {
                 "gradient_clipping": number("gradient_clipping", "auto".into()),
                 "zero_optimization": {
                     "stage": number("zero_stage", 2.into()),
-                    "offload_optimizer": { "device": device("offload_optimizer_device") },
-                    "offload_param": { "device": device("offload_param_device") },
+                    "offload_optimizer": {
+                        "device": word("offload_optimizer_device"),
+                        "nvme_path": setting("offload_optimizer_nvme_path"),
+                    },
+                    "offload_param": {
+                        "device": word("offload_param_device"),
+                        "nvme_path": setting("offload_param_nvme_path"),
+                    },
+                    "stage3_gather_16bit_weights_on_model_save": word("zero3_save_16bit_model") == "true",
                 },
             }),
         };

@@ -16,7 +16,7 @@ use crate::command::argv::Args;
 use crate::host::Host;
 use crate::ranks::topology::hostfile::ResourcePool;
 use crate::ranks::topology::{Processes, RankFlags, Topology};
-use crate::report::fix::give;
+use crate::report::fix::{drop_word, give};
 use crate::report::{Problem, Rule};
 
 pub(super) const SPEC: LauncherSpec = LauncherSpec {
@@ -147,6 +147,12 @@ fn counts(flags: RankFlags, args: &Args, host: &Host) -> RankFlags {
 /// GPUs in `--include` that this machine does not have: the runner refuses them. It ignores CUDA_VISIBLE_DEVICES beside
 /// it, so a list there leaves a doubt.
 pub(super) fn slots_problems(spec: &LauncherSpec, args: &Args, host: &Host) -> Vec<Problem> {
+    let number = ["num_gpus", "num_accelerators", "num_nodes"].iter().find_map(|name| count::<u32>(args, name));
+    let filter = args.text("include").or_else(|| args.text("exclude")).filter(|_| spec.launcher == SPEC.launcher);
+    if let (Some(number), Some(filter)) = (number, filter) {
+        let what = format!("`deepspeed` takes either `{}` or `{}`", filter.spelling(), number.spelling());
+        return Problem::error(Rule::Launcher, what).at(&number).fix(drop_word(&number.from)).into();
+    }
     let is_here = spec.launcher == SPEC.launcher && counts(RankFlags::default(), args, host).nproc_per_node.is_some();
     let listed = || host.var(vars::CUDA_VISIBLE_DEVICES).map(|list| list.split(',').count());
     let gpus = host.nvidia_gpus.or_else(listed).filter(|_| is_here);

@@ -164,7 +164,7 @@ impl ExistingLauncher {
             let name = given.trim_start_matches('-').replace('-', "_");
             // Another release may have it.
             let source = job.installed_file(&file).and_then(|file| reading::text_if_any(&file));
-            if source.as_ref().is_some_and(|text| text.contains(given)) {
+            if source.as_ref().is_some_and(|text| text.contains(&format!("{given}\""))) {
                 continue;
             }
             let near = nearest(&name, self.spec.options.lines().map(option_name));

@@ -133,8 +133,13 @@ impl LauncherSpec {
     pub(super) fn unknown_flags<'w>(&self, words: &'w [OsString]) -> impl Iterator<Item = &'w [OsString]> {
         // DeepSpeed's runner takes no dashes inside a name.
         let dash = if self.launcher == Launcher::Deepspeed { "-" } else { "_" };
+        let is_whole = self.launcher == Launcher::Existing("accelerate");
         let is_known = move |word: &str| match word.split('=').next().unwrap_or_default().strip_prefix("--") {
-            Some(name) => self.options.lines().any(|line| line.starts_with(&name.replace('-', dash))),
+            Some(name) => {
+                let name = name.replace('-', dash);
+                // accelerate takes no abbreviations.
+                self.options.lines().any(|line| line.starts_with(&name) && !(is_whole && option_name(line) != name))
+            }
             None => word.starts_with('$') || self.short_options.iter().any(|(short, _)| word.starts_with(short)),
         };
         self.split_flags(words).into_iter().filter(move |flag| !flag[0].to_str().is_some_and(is_known))

@@ -22,7 +22,8 @@ pub(super) fn problem(address: Option<&Sourced<String>>, has_port: bool, nnodes:
         Some(address) if has_port => is_loopback(&address.value).then(|| meets_on_loopback(address, nnodes)),
         _ => {
             let what = format!("{} machines need the address and port of the first", nnodes.value);
-            let fix = give("--master-addr", "HOST").and(give("--master-port", 29500));
+            let port = give("--master-port", 29500);
+            let fix = if address.is_some() { port } else { give("--master-addr", "HOST").and(port) };
             Some(Problem::error(Rule::Ranks, what).at(nnodes).fix(fix.remark("the same on every machine")))
         }
     }
