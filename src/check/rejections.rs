@@ -47,13 +47,12 @@ pub(super) const RULES: &[Check] = &[
         if missing.peek().is_none() {
             return;
         }
-        let Some(Reading { parser, words, .. }) = reading(subject) else { return };
+        let Some(Reading { parser, words, closed, .. }) = reading(subject) else { return };
         let versions = parser.versions(subject.job.python.as_ref());
-        // A misspelt option, and a run file given as one, are reported where they stand.
-        let rejected = parser.rejected(&words, &versions);
+        // A misspelt option, and a run file given as one, are errors already.
+        let bad = if closed { parser.rejected(&words, &versions) } else { Vec::new() };
         let near = |it: &Rejected| suggestion(it.option.trim_start_matches('-'), &parser, &versions);
-        let is_it = |it: &Rejected, name: &str| it.option == "--config" || near(it).is_some_and(|near| near == name);
-        let is_given = |name: &str| rejected.iter().any(|it| is_it(it, name));
+        let is_given = |name: &str| bad.iter().any(|it| it.option == "--config" || near(it).as_deref() == Some(name));
         let is_left_out = |name: &str| !is_given(name) && parser.is_left_out(name, subject.job.args.words());
         for refusal in missing.filter(|refusal| versions.certain() && refusal.holds(subject, is_left_out)) {
             let name = refusal.needed().unwrap_or_default();
@@ -235,7 +234,9 @@ fn unknown_option(
     }
     let meant = suggestion.map(|near| if parser.mapping { near } else { format!("--{near}") });
     let mut problem = report::trainer_has_no_option(&versions.first(), shown, meant.as_deref());
-    if parser.mapping {
+    if is_recorded && !reading.closed {
+        problem.what += ", and ignores it";
+    } else if parser.mapping {
         problem.what = format!("{} has no argument `{shown}`", versions.first());
     } else if !is_recorded {
         let script = base_name(subject.job.target.word());

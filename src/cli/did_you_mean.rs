@@ -97,10 +97,7 @@ pub(crate) fn did_you_mean(reader: &Reader, command: &[OsString]) -> Option<Prob
             return Some(report::meant(word, "a config in YAML, and DeepSpeed reads JSON", &convert));
         }
         Some("yaml" | "yml") => ("a run file, which goes after the trainer", mode, &[], &runs),
-        Some("sbatch" | "slurm") if path.is_file() => {
-            return Some(report::meant(word, "a job script: zlaunch goes inside it", &format!("sbatch {word}")));
-        }
-        Some("sh") if path.is_file() => ("a script that cannot be executed", mode, &[], &["bash", word]),
+        Some("sh" | "sbatch") if path.is_file() => ("a script that cannot be executed", mode, &[], &["bash", word]),
         _ if word == "version" && alone => ("an option", "", &["--version"], &[]),
         _ if word.split_once('=').is_some_and(|(name, _)| vars::is_name(name) || repeated == "--set") && is_split => {
             ("given without its option", mode, &[repeated, word], &[])
@@ -114,8 +111,8 @@ pub(crate) fn did_you_mean(reader: &Reader, command: &[OsString]) -> Option<Prob
         _ if is_needless && !is_program => ("not a sub-command: without one, zlaunch launches", mode, &[], &[]),
         _ if !of_trainer.is_empty() => ("a sub-command of a trainer, not a command", mode, &[], &of_trainer),
         _ if near.is_some() && !is_program => ("not a sub-command", near.unwrap_or_default(), &[], &[]),
-        _ if word.starts_with('-') => ("an option, which goes before the `--`", mode, &[word], &[]),
-        _ if command.iter().skip(1).any(|word| word == "--") => ("neither an option nor a command", mode, &[], &[]),
+        _ if ["-n", "--dry-run"].contains(&word) => ("an option, which goes before `--`", mode, &[word], &[]),
+        _ if command.contains(&"--".into()) && !trains(first) => ("neither an option nor a command", mode, &[], &[]),
         _ if config.is_some() => ("not a file", mode, &[], &[config.as_deref().unwrap_or_default()]),
         _ => return not_a_command(word, is_program, &line(&[options, &["--".into()], command].concat())),
     };

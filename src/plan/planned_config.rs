@@ -91,7 +91,7 @@ impl PlannedConfig {
             let again = at > 0 && self.left[at - 1].why == left.why;
             rows.push((left.key.clone(), if again { "likewise".to_string() } else { left.why.clone() }));
         }
-        section("left \"auto\" for the trainer", rows);
+        section("not filled", rows);
         text
     }
 }

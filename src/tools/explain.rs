@@ -31,7 +31,7 @@ pub(crate) use explanation::fate;
 use explanation::{Explanation, Versions};
 use glossary::Topic;
 pub use glossary::{GlossaryEntry, entries};
-pub use log::Log;
+pub use log::{Found, Log};
 
 #[derive(Args)]
 pub(crate) struct ExplainArgs {
@@ -88,7 +88,8 @@ fn run(words: &[String], launch: &Launch, host: &Host) -> Result<u8, Vec<Problem
     let mut meant = explanations(first.entry.name(), search, host, language).into_iter();
     let page = meant.find(|it| matches!(it.topic, Topic::Rule | Topic::Failure));
     let page = page.map(|it| it.found(first, &log, &plan.unwrap_or_default(), &secrets, language));
-    let also = others.iter().map(|found| format!("also in the log: {} ({})\n", found.entry.name(), found.place));
+    let is_told = |found: &&Found| first.entry.field("follows").is_some() || found.entry.field("unlike").is_none();
+    let also = others.iter().filter(is_told).map(|it| format!("also in the log: {} ({})\n", it.entry.name(), it.place));
     show(&page.iter().map(|page| page.render(language, width())).chain(also.take(MOST_IN_FULL)).collect::<String>())?;
     Ok(u8::from(first.entry.field("unlike").is_some()))
 }

@@ -186,7 +186,10 @@ fn what_transformers_refuses_holds_for_a_script_that_leaves_its_arguments_alone(
 fn what_is_abbreviated_is_not_missing() {
     let sandbox = sandbox();
     sandbox.put("env/lib/python3.11/site-packages/trl/scripts/sft.py", "model_args.model_name_or_path\n");
-    for (arguments, is_missing) in [("", true), (" --model_name a/b", false), (" --model-name a/b", false)] {
+    // TRL ignores what it does not know, so a misspelt one is missing too.
+    for (arguments, is_missing) in
+        [("", true), (" --model_name a/b", false), (" --model-name a/b", false), (" --model_nam_or_path a/b", true)]
+    {
         let command = format!("check --deepspeed zero2 --nproc-per-node 2 -- trl sft --dataset_name c/d{arguments}");
         let found = sandbox.run(command.split(' ')).stdout;
         assert_eq!(found.contains("error[argument-missing]"), is_missing, "{command}: {found}");

@@ -179,7 +179,7 @@ fn arguments_the_trainer_would_refuse() {
     for (line, words) in [
         ("swift sft --per_device_train_batch_size four", ["--per_device_train_batch_size four", "an integer"]),
         ("swift sft --max_grad_norm -1e-5", ["--max_grad_norm", "--max_grad_norm=VALUE"]),
-        ("swift sft --bf16", ["`--bf16` without a value", "true or false"]),
+        ("swift sft --bf16", ["`--bf16` alone", "true or false"]),
         ("python x.py --bf16 maybe", ["--bf16 maybe", "true or false"]),
     ] {
         let command: Vec<&str> = line.split(' ').collect();
@@ -201,9 +201,9 @@ fn mismatches_are_reported_together_with_both_sides() {
     let run = sandbox
         .launch(&["--nproc-per-node", "2", "--deepspeed", "my.json"], &command.split_whitespace().collect::<Vec<_>>());
     run.refused(&[
-        "`train_micro_batch_size_per_gpu` is 4 in the config, but the trainer computes 2",
-        "`gradient_accumulation_steps` is \"8\" in the config, but the trainer computes 8",
-        "`gradient_clipping` is 1.0 in the config, but the trainer computes 0.5",
+        "`train_micro_batch_size_per_gpu` is 4 in the config, but `--per_device_train_batch_size` makes it 2",
+        "`gradient_accumulation_steps` is \"8\" in the config, but `--gradient_accumulation_steps` makes it 8",
+        "`gradient_clipping` is 1.0 in the config, but `--max_grad_norm` makes it 0.5",
         "`bf16.enabled` is false",
         "`optimizer.params.betas`",
         "--max_grad_norm",

@@ -376,3 +376,59 @@ fn a_refused_plan_is_printed_as_json_too() {
     ]);
     assert_eq!(quiet.stdout, "0 errors, 0 warnings, 0 notes\n", "{quiet:?}");
 }
+
+/// What the answer rests on is true: a config that was not found was not checked, and what is refused needs no rehearsal.
+#[test]
+fn only_what_was_checked_is_said_to_be() {
+    let sandbox = Sandbox::new();
+    sandbox.file("bad.json", "{");
+    let check = |config: &str| {
+        let words = ["check", "--nproc-per-node", "2", "--deepspeed", config, "--"];
+        sandbox.run(words.iter().chain(SWIFT)).stdout
+    };
+    let [found, unknown, bad] = ["zero2", "zero3+offload", "bad.json"].map(check);
+    assert!(found.contains("checked: the config against DeepSpeed") && found.contains("zlaunch rehearse"), "{found}");
+    for refused in [unknown, bad] {
+        let last = refused.lines().last().unwrap();
+        assert!(last.starts_with("checked: the arguments") && !refused.contains("zlaunch rehearse"), "{refused}");
+    }
+}
+
+/// One mistake is one error: what follows from it is not reported beside it.
+#[test]
+fn a_mistake_is_reported_without_its_consequences() {
+    let mut sandbox = Sandbox::new();
+    // Where ms-swift asks for data.
+    sandbox.put("env/lib/python3.11/site-packages/swift/arguments/sft_args.py", "Please input the training dataset.\n");
+    let errors = |sandbox: &Sandbox, line: &str| {
+        let run = sandbox.run(line.split(' '));
+        (run.stdout + &run.stderr).matches("error[").count()
+    };
+    let check = "check --nproc-per-node 2 --deepspeed zero2";
+    assert_eq!(errors(&sandbox, &format!("{check} -- swift sft --model a/b --datset x.jsonl")), 1);
+    assert_eq!(errors(&sandbox, &format!("{check} -- swift sft --model a/b --learning_rate x")), 2);
+    assert_eq!(errors(&sandbox, "--set gradient_clipping 1.0 --deepspeed zero2 -- swift sft"), 1);
+    sandbox.var("NPROC_PER_NODE", "eight");
+    assert_eq!(errors(&sandbox, "check --deepspeed zero2 -- swift sft --model a/b --dataset c/d"), 1);
+}
+
+/// A file that is not there: the one that was meant, wherever a path is given.
+#[test]
+fn a_missing_file_has_a_neighbour() {
+    let sandbox = Sandbox::new();
+    for name in ["ds.json", "team/ours.json", "data.jsonl"] {
+        sandbox.put(&format!("cwd/{name}"), "{}");
+    }
+    let launch = "check --nproc-per-node 2 --deepspeed";
+    for (line, meant) in [
+        (format!("{launch} dss.json -- swift sft --model a/b --dataset c/d"), "/cwd/ds.json`?"),
+        (format!("{launch} team/ours -- swift sft --model a/b --dataset c/d"), "/cwd/team/ours.json`?"),
+        (format!("{launch} zero2 -- swift sft --model a/b --dataset dta.jsonl"), "/cwd/data.jsonl`?"),
+        ("explain job.log".to_string(), "does not exist"),
+    ] {
+        let run = sandbox.run(line.split(' '));
+        assert!((run.stdout.clone() + &run.stderr).contains(meant), "{line}: {run:?}");
+    }
+    let folder = sandbox.run(["check", "--deepspeed", "team", "--", "swift", "sft"]);
+    assert!(folder.stdout.contains("`team` is a folder, not a config"), "{folder:?}");
+}

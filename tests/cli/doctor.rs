@@ -4,7 +4,9 @@
 use std::fs::{self, File};
 use std::time::{Duration, SystemTime};
 
-use crate::sandbox::{SWIFT, Sandbox};
+use serde_json::Value;
+
+use crate::sandbox::{Run, SWIFT, Sandbox};
 
 const OFFLOAD: &[&str] = &["--dry-run", "--nproc-per-node", "2", "--deepspeed", "zero3_offload"];
 
@@ -15,8 +17,18 @@ fn leave_lock(sandbox: &Sandbox, folder: &str) {
     File::options().write(true).open(path).unwrap().set_modified(then).unwrap();
 }
 
-fn rules(report: &serde_json::Value) -> Vec<&str> {
+fn rules(report: &Value) -> Vec<&str> {
     report["diagnostics"].as_array().unwrap().iter().map(|it| it["rule"].as_str().unwrap()).collect()
+}
+
+/// The report, and exit status 1 if there is an error in it.
+#[track_caller]
+fn answer(run: &Run) -> Value {
+    let report: Value = serde_json::from_str(&run.stdout).unwrap();
+    let is_error = |it: &Value| it["severity"] == "error";
+    let has_errors = report["diagnostics"].as_array().unwrap().iter().any(is_error);
+    assert_eq!(run.status, Some(i32::from(has_errors)), "{run:?}");
+    report
 }
 
 #[test]
@@ -42,7 +54,7 @@ fn a_report_needs_no_command_and_never_fails() {
 fn a_command_is_planned_but_not_started() {
     let sandbox = Sandbox::new();
     let words = ["doctor", "--format", "json", "--deepspeed", "zero3_offload", "--nproc-per-node", "2", "--"];
-    let report = sandbox.run(words.iter().chain(SWIFT)).json();
+    let report = answer(&sandbox.run(words.iter().chain(SWIFT)));
     assert_eq!((&report["version"], &report["launch"]["trainer"]), (&1.into(), &"swift: swift sft".into()));
     assert_eq!(report["launch"]["config"], "zero3_offload (built in)");
     assert_eq!(report["launch"]["ranks"], "2 on this machine (--nproc-per-node)");
@@ -50,7 +62,7 @@ fn a_command_is_planned_but_not_started() {
     assert!(!sandbox.executed());
     // What would be refused is shown.
     let words = ["doctor", "--format", "json", "--deepspeed", "zero3_ofload", "--nproc-per-node", "2", "--"];
-    let report = sandbox.run(words.iter().chain(SWIFT)).json();
+    let report = answer(&sandbox.run(words.iter().chain(SWIFT)));
     assert!(rules(&report).contains(&"template"), "{report}");
     assert_eq!(report["launch"]["plan"], "refused");
 }
@@ -61,7 +73,7 @@ fn a_missing_compiler_is_an_error_where_something_is_compiled() {
     sandbox.var("CXX", "no-such-c++");
     for (template, severity) in [("zero3_offload", "error"), ("zero3", "warning")] {
         let words = ["doctor", "--format", "json", "--deepspeed", template, "--nproc-per-node", "2", "--"];
-        let report = sandbox.run(words.iter().chain(SWIFT)).json();
+        let report = answer(&sandbox.run(words.iter().chain(SWIFT)));
         let mut said = report["diagnostics"].as_array().unwrap().iter();
         let compiler = said.find(|it| it["rule"] == "no-compiler").unwrap();
         assert_eq!(compiler["severity"], severity, "{template}: {report}");
@@ -72,12 +84,12 @@ fn a_missing_compiler_is_an_error_where_something_is_compiled() {
 fn more_ranks_than_gpus_and_a_scheduler_are_reported() {
     let mut sandbox = Sandbox::new();
     sandbox.var("CUDA_VISIBLE_DEVICES", "0,1");
-    let report = sandbox.run(["doctor", "--format", "json", "--nproc-per-node", "3"]).json();
+    let report = answer(&sandbox.run(["doctor", "--format", "json", "--nproc-per-node", "3"]));
     assert!(rules(&report).contains(&"ranks-share-gpus"), "{report}");
     assert_eq!(report["variables"]["CUDA_VISIBLE_DEVICES"], "0,1");
     sandbox.vars(&[("SLURM_JOB_ID", "7"), ("SLURM_STEP_ID", "0"), ("SLURM_NODEID", "0"), ("SLURM_LOCALID", "0")]);
     sandbox.vars(&[("SLURM_STEP_NODELIST", "n1"), ("SLURM_STEP_NUM_NODES", "1"), ("SLURM_STEP_TASKS_PER_NODE", "1")]);
-    let report = sandbox.run(["doctor", "--format", "json"]).json();
+    let report = answer(&sandbox.run(["doctor", "--format", "json"]));
     assert_eq!(report["launch"]["scheduler"], "Slurm", "{report}");
 }
 
@@ -90,7 +102,7 @@ fn a_report_shows_no_secrets() {
     let trainer = ["--", "swift", "sft", "--hub_token", "hunter2", "--hub_tokn=hunter2"];
     for format in ["text", "json"] {
         let run = sandbox.run(["doctor", "--format", format].iter().chain(&options).chain(&trainer));
-        run.succeeded();
+        assert_eq!(run.status, Some(1), "an option that the trainer does not have: {run:?}");
         assert!(!run.stdout.contains("hunter2") && !run.stderr.contains("hunter2"), "{run:?}");
         assert!(run.stdout.contains("https://***@proxy/x"), "{run:?}");
         assert!(!run.stdout.contains(sandbox.home().to_str().unwrap()), "{run:?}");
@@ -122,7 +134,7 @@ fn a_missing_package_is_reported_at_launch() {
     launch(&["--strict"]).refused_by("package-missing");
     // Nothing is said where no config is used.
     assert_eq!(sandbox.launch(&["--dry-run", "--nproc-per-node", "2"], SWIFT).stderr, "");
-    let report = sandbox.run(["doctor", "--format", "json"]).json();
+    let report = answer(&sandbox.run(["doctor", "--format", "json"]));
     assert!(rules(&report).contains(&"package-missing"), "{report}");
 }
 
@@ -135,13 +147,13 @@ fn a_stale_lock_is_reported_where_something_is_compiled() {
     assert!(run.stderr.contains("torch_extensions/py311_cu121/cpu_adam"), "{}", run.stderr);
     let plain = sandbox.launch(&["--dry-run", "--nproc-per-node", "2", "--deepspeed", "zero3"], SWIFT);
     assert_eq!(plain.stderr, "");
-    let report = sandbox.run(["doctor", "--format", "json"]).json();
+    let report = answer(&sandbox.run(["doctor", "--format", "json"]));
     assert!(rules(&report).contains(&"stale-lock"), "{report}");
     // From torch 2.14 on the kernel holds the lock, and the file stays behind every build.
     for (version, warned) in [("2.13.0", true), ("2.14.0", false)] {
         sandbox.installed("torch", version);
         assert_eq!(sandbox.launch(OFFLOAD, SWIFT).stderr.contains(&format!("a rank of torch {version}")), warned);
-        let report = sandbox.run(["doctor", "--format", "json"]).json();
+        let report = answer(&sandbox.run(["doctor", "--format", "json"]));
         assert_eq!(rules(&report).contains(&"stale-lock"), warned, "{report}");
     }
     sandbox.installed("torch", "2.13.0");
@@ -168,12 +180,13 @@ fn an_impossible_nvme_folder_is_reported() {
     let run = sandbox.launch(&options, SWIFT);
     run.succeeded();
     assert!(run.stderr.contains("warning[nvme-folder]") && run.stderr.contains(key), "{}", run.stderr);
-    let report = sandbox.run(["doctor", "--format", "json"].iter().chain(&options).chain(&["--"]).chain(SWIFT)).json();
+    let report =
+        answer(&sandbox.run(["doctor", "--format", "json"].iter().chain(&options).chain(&["--"]).chain(SWIFT)));
     assert!(rules(&report).contains(&"nvme-folder"), "{report}");
     // pydantic takes a number in quotes, so it is stage 3 here too.
     let quoted = ["--set", "zero_optimization.stage=\"3\""];
     let words = ["doctor", "--format", "json"];
-    let report = sandbox.run(words.iter().chain(&options).chain(&quoted).chain(&["--"]).chain(SWIFT)).json();
+    let report = answer(&sandbox.run(words.iter().chain(&options).chain(&quoted).chain(&["--"]).chain(SWIFT)));
     assert!(rules(&report).contains(&"nvme-folder"), "{report}");
 }
 
@@ -187,7 +200,7 @@ fn host_memory_is_compared_with_what_the_model_needs() {
     for tuner in ["full", "lora"] {
         let command = ["--nproc-per-node", "2", "--", "swift", "sft", "--model", "model", "--tuner_type", tuner];
         let report = sandbox.run(["doctor", "--format", "json", "--deepspeed", "zero3_offload"].iter().chain(&command));
-        let report = report.json();
+        let report = answer(&report);
         let found = report["diagnostics"].as_array().unwrap().iter().find(|it| it["rule"] == "not-enough-host-memory");
         let found = found.unwrap_or_else(|| panic!("{report}"))["message"].as_str().unwrap();
         // What `fit` says of the same launch.

@@ -506,6 +506,7 @@ fn the_table_of_exit_statuses_is_what_happens() {
     let odd = "zero_optimization.stage=9";
     let tried: BTreeMap<&str, Vec<&str>> = BTreeMap::from([
         ("`1` (`zlaunch check`)", vec!["check", "--deepspeed", "zero2", "--set", odd, "--", "swift", "sft"]),
+        ("`1` (`zlaunch doctor`)", vec!["doctor", "--deepspeed", "zero9", "--", "swift", "sft"]),
         (
             "`1` (`zlaunch fit`)",
             vec!["fit", "--params", "70B", "--gpus", "1", "--gpu-memory", "8GiB", "--host-memory", "8GiB"],

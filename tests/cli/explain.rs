@@ -262,7 +262,7 @@ fn an_error_is_explained_however_it_is_given() {
         assert!(run.stdout.starts_with("out of GPU memory  (an error)\n"), "{run:?}");
         assert!(run.stdout.contains(MEMORY) && run.stdout.contains("  advice ") && run.status == Some(0), "{run:?}");
     }
-    assert!(file.stdout.contains("  where   job.log:2, ranks 0, 1, 2, 3, 4, 5, 6, 7\n"), "{file:?}");
+    assert!(file.stdout.contains("  where    job.log:2, ranks 0, 1, 2, 3, 4, 5, 6, 7\n"), "{file:?}");
     // Words of a message need no quotes.
     let words = MEMORY.split(' ').fold(vec!["explain"], |mut words, word| {
         words.push(word);
@@ -279,7 +279,8 @@ fn an_unknown_error_is_not_guessed_at() {
     sandbox.file("empty.log", "");
     let run = sandbox.run(["explain", "job.log"]);
     assert_eq!((run.status, run.stderr.as_str()), (Some(1), ""), "{run:?}");
-    for told in ["no explanation for this error", "line   ValueError: our own code", "where  job.log:2, rank 3\n"] {
+    for told in ["no explanation for this error", "  line    ValueError: our own code", "  where   job.log:2, rank 3\n"]
+    {
         assert!(run.stdout.contains(told), "{told}: {run:?}");
     }
     for run in [sandbox.run(["explain", "empty.log"]), piped(&sandbox, "fine\n", "")] {
@@ -307,7 +308,7 @@ fn an_error_of_a_rule_leads_to_the_rule() {
         [rank1]: other\n[rank0]: overlapp_comm\n[rank0]:   Extra inputs are not permitted [type=extra_forbidden]\n",
     );
     let page = sandbox.run(["explain", "job.log"]).stdout;
-    assert!(page.starts_with("unknown-key  (a rule)\n") && page.contains("  line     overlapp_comm\n"), "{page}");
+    assert!(page.starts_with("unknown-key  (a rule)\n") && page.contains("  line   overlapp_comm\n"), "{page}");
     // The same words of another program are not about DeepSpeed.
     let other = "ValidationError: 1 validation error for ServerConfig port Extra inputs are not permitted";
     assert_eq!(sandbox.run(["explain", other]).status, Some(125));

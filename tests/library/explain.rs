@@ -219,7 +219,8 @@ fn every_error_is_found_in_a_log_of_eight_ranks() {
     assert!(found(&eight_ranks(|_| String::new())).found.is_empty());
     let rules: BTreeSet<&str> = rules().map(|(name, _)| name).collect();
     let (mut count, mut names) = (0, BTreeSet::new());
-    for row in failures() {
+    // The last one is for every other error.
+    for row in failures().filter(|row| row.field("unlike").is_none()) {
         let name = row.name();
         for line in row.body.lines() {
             let field = line.split_once(": ").unwrap_or_else(|| panic!("{name}: {line}")).0;

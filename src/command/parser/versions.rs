@@ -80,7 +80,7 @@ impl<'p> Versions<'p> {
                 format!("known for {distribution} {} and later; {text} is installed", versions[0])
             }
             Some(text) => format!("known for {distribution} up to {}; {text} is installed", versions[1]),
-            None => format!("in every known version of {distribution}; no installed version was found"),
+            None => format!("the same in every known version of {distribution}; no installed version was found"),
         })
     }
 }

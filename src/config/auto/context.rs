@@ -225,7 +225,7 @@ impl<'a> FillContext<'a> {
         } else {
             value.to_string()
         };
-        let unless = unless.or((!certain).then_some("the version has another default"));
+        let unless = unless.or((!certain).then_some("your version has another default"));
         let default = TrainerDefault { argument, whose: format!("default of {of}"), unless };
         Some(Sourced::new(text, Source::TrainerDefault(Box::new(default))))
     }

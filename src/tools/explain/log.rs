@@ -58,17 +58,16 @@ impl Log {
             self.ranks = self.ranks.max(rank.map_or(0, |rank| rank + 1));
             let of_rank = |line: &&[u8]| self::rank(line) == rank;
             let above = || lines(above).rev().skip(1).filter(of_rank);
-            // `find: A … B`: these parts of the line, in this order. `traceback: A | B`: the same rank has one of these above it;
-            // `unlike: A | B`: the line has none.
+            // `find: A … B`: these parts of the line, in this order. `traceback: A | B`: the same rank's has one of these.
             let after = |at: usize, part: &str| Some(at + memmem::find(&line[at..], part.as_bytes())? + part.len());
             let is_said = |find: &str| find.split(" … ").try_fold(0, after).is_some();
             let traceback = || above().take_while(|line| !contains(line, "Traceback (most recent")).chain([line]);
             let names = |places: &str| traceback().any(|line| places.split(" | ").any(|place| contains(line, place)));
-            let is_unlike = |parts: &str| parts.split(" | ").all(|part| !contains(line, part));
-            let fits = |row: &GlossaryEntry, find: &str| {
-                is_said(find) && row.field("traceback").is_none_or(names) && row.field("unlike").is_none_or(is_unlike)
-            };
-            let Some((entry, _)) = rows.iter().find(|(row, find)| fits(row, find)).copied() else { continue };
+            let fits = |row: &GlossaryEntry, find: &str| is_said(find) && row.field("traceback").is_none_or(names);
+            // `unlike: A | B`: the line has none of these.
+            let says = |parts: &str| parts.split(" | ").any(|part| contains(line, part));
+            let row = rows.iter().find(|(row, find)| fits(row, find) && !row.field("unlike").is_some_and(says));
+            let Some((entry, _)) = row.copied() else { continue };
             let key = entry.field("above").and_then(|_| above().next());
             let (start, most) = entry.field("below").map_or(("- ", 8), |_| ("", 2));
             let list = lines(below).skip(1).filter(of_rank).take_while(|line| said(line).starts_with(start));

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::base::json;
-use crate::base::layout::TextTable;
+use crate::base::layout::{TextTable, plural};
 use crate::base::rows::plain;
 use crate::plan::{Plan, diagnostics_json};
 use crate::report::fix::{give, run};
@@ -179,7 +179,7 @@ impl Answer {
 
     fn rows(&self) -> impl Iterator<Item = (&'static str, String)> {
         let class = |name: &str| self.all(name).next_back().map(|event| text(&event["of"]));
-        let counted = |event: &Value| event["rows"].as_u64().map_or("streamed rows".into(), |n| format!("{n} rows"));
+        let counted = |event: &Value| event["rows"].as_u64().map_or("streamed rows".into(), |n| plural(n, "row", "s"));
         let sizes: Vec<String> = self.all("dataset").map(counted).collect();
         let is_planned = self.all("initialize").all(|call| self.differences(call).is_empty());
         let config = match &self.planned {
