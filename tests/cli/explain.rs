@@ -279,8 +279,7 @@ fn an_unknown_error_is_not_guessed_at() {
     sandbox.file("empty.log", "");
     let run = sandbox.run(["explain", "job.log"]);
     assert_eq!((run.status, run.stderr.as_str()), (Some(1), ""), "{run:?}");
-    for told in
-        ["no explanation for this error", "  line     ValueError: our own code", "  where    job.log:2, rank 3\n"]
+    for told in ["no explanation for this error", "  line    ValueError: our own code", "  where   job.log:2, rank 3\n"]
     {
         assert!(run.stdout.contains(told), "{told}: {run:?}");
     }

@@ -185,8 +185,7 @@ fn what_check_refuses_is_not_run() {
     let sandbox = sandbox("touch ran");
     let words = [OPTIONS, &["--set", "zero_optimization.stage=7", "--"], SWIFT].concat();
     let [check, rehearse] = ["check", "rehearse"].map(|name| sandbox.run([&[name], &words[..]].concat()));
-    let (said, _) = check.stdout.split_once("; a rehearsal goes further: ").unwrap();
-    assert_eq!((check.status, said), (Some(1), rehearse.stdout.trim_end()));
+    assert_eq!((check.status, &check.stdout), (Some(1), &rehearse.stdout));
     assert_eq!(check.status, rehearse.status);
     assert!(!sandbox.cwd().join("ran").exists());
     sandbox.run(["rehearse"]).refused(&["no command to launch"]);
