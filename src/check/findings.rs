@@ -65,12 +65,6 @@ impl Findings<'_> {
         self.list.len() - self.of_others > MOST
     }
 
-    /// An earlier problem says that an option was meant to be this one.
-    pub(super) fn is_misspelt(&self, option: &str) -> bool {
-        let mut changes = self.list.iter().flat_map(|problem| &problem.fixes.0).flat_map(|fix| &fix.changes);
-        changes.any(|change| matches!(change, Change::RenameOption(_, meant) if meant == option))
-    }
-
     /// Counts a problem beyond those that are printed. False if it must be added instead.
     pub(super) fn only_counted(&mut self, severity: Severity) -> bool {
         if !self.are_many() || self.subject.in_full {

@@ -58,9 +58,6 @@ pub(super) const RULES: &[Check] = &[
         for refusal in missing.filter(|refusal| versions.certain() && refusal.holds(subject, is_left_out)) {
             let name = refusal.needed().unwrap_or_default();
             let name = if parser.mapping { name.to_string() } else { format!("--{name}") };
-            if found.is_misspelt(&name) {
-                continue;
-            }
             let what = format!("{} needs `{name}`: {}", versions.first(), refusal.text("why"));
             found.at([Place::from(subject.job.trainer.name)], what, refusal.fixes(subject, &name, ""));
         }
