@@ -50,13 +50,15 @@ pub(super) const RULES: &[Check] = &[
         }
         let Some(Reading { parser, words, closed, .. }) = reading(subject) else { return };
         let versions = parser.versions(subject.job.python.as_ref());
-        // A misspelt option, and a run file given as one, are errors already.
-        let bad = if closed { parser.rejected(&words, &versions) } else { Vec::new() };
-        let near = |it: &Rejected| suggestion(it.option.trim_start_matches('-'), &parser, &versions);
-        let is_given = |name: &str| bad.iter().any(|it| it.option == "--config" || near(it).as_deref() == Some(name));
-        let is_left_out = |name: &str| !is_given(name) && parser.is_left_out(name, subject.job.args.words());
+        let is_left_out = |name: &str| parser.is_left_out(name, subject.job.args.words());
         for refusal in missing.filter(|refusal| versions.certain() && refusal.holds(subject, is_left_out)) {
             let name = refusal.needed().unwrap_or_default();
+            // A misspelt option, and a run file given as one, are errors already.
+            let near = |it: &Rejected| suggestion(it.option.trim_start_matches('-'), &parser, &versions);
+            let is_given = |it: &Rejected| it.option == "--config" || near(it).as_deref() == Some(name);
+            if closed && parser.rejected(&words, &versions).iter().any(is_given) {
+                continue;
+            }
             let name = if parser.mapping { name.to_string() } else { format!("--{name}") };
             let what = format!("{} needs `{name}`: {}", versions.first(), refusal.text("why"));
             found.at([Place::from(subject.job.trainer.name)], what, refusal.fixes(subject, &name, ""));

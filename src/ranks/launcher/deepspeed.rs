@@ -76,9 +76,9 @@ pub(super) fn prefix(context: &LaunchContext<'_>) -> Vec<OsString> {
 
 /// The runner reaches the machines of a hostfile through pdsh.
 pub(crate) fn uses_pdsh(context: &LaunchContext<'_>) -> bool {
+    let Some(pool) = &context.topology.pool else { return false };
     let options = SPEC.parse(context.extra);
-    let pool = context.topology.pool.as_ref();
-    pool.is_some_and(|pool| pool.0.len() > 1 || options.is_given("force_multi")) && !options.is_given("no_ssh")
+    (pool.0.len() > 1 || options.is_given("force_multi")) && !options.is_given("no_ssh")
 }
 
 fn runner_words(context: &LaunchContext<'_>) -> Vec<OsString> {
