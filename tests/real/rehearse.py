@@ -33,7 +33,7 @@ FRONT_ENDS = {
     "swift sft": (BOTH, f"swift sft {SWIFT} --tuner_type full {{}}", ("--packing true", "packing")),
     "swift sft, LoRA": (BOTH, f"swift sft {SWIFT} --tuner_type lora {{}}", ("--target_modules no_such_layer", "no_such_layer")),
     "swift pt": (BOTH, f"swift pt {SWIFT} --tuner_type full {{}}", ("--freeze_parameters_ratio 2", "no parameter of the model is trained")),
-    "swift rlhf": (BOTH, f"swift rlhf --rlhf_type dpo {SWIFT.replace('data.jsonl', 'pairs.jsonl')} --tuner_type full {{}}", ("--loss_type no_such_loss", "no_such_loss")),
+    "swift rlhf": (BOTH, f"swift rlhf --rlhf_type dpo {SWIFT.replace('data.jsonl', 'pairs.jsonl')} --tuner_type full {{}}", ("--loss_type cuda_loss", "cuda_loss")),
     "hf script": (BOTH, f"python train.py {HF} {{}}", MIN_LR),
     "trl sft": (BOTH, f"trl sft {TRL} {{}}", MIN_LR),
     "trl dpo": (BOTH, f"trl dpo {TRL.replace('name data', 'name pairs')} {{}}", ("--loss_type no_such_loss", "no_such_loss")),

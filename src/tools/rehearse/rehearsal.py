@@ -1491,7 +1491,7 @@ def was_there(path):
 def judge(error):
     """`refused`: the trainer itself says no. `network`, `limit`: the pretence is why it fails. `unsure`: it may be."""
     said = "\n".join(f"{type(it).__name__}: {it}" for it in chain_of(error))
-    for word in sys.argv[1:]:
+    for word in filter(lambda word: len(word) > 2, sys.argv[1:]):
         said = said.replace(word, "")  # `--tuner_type cuda` is quoted by the refusal, and is no sign of a GPU.
     is_own_wish = SPEC.stays_offline and re.search("OfflineModeIsEnabled|offline mode", said) and "a rehearsal has no network" not in said
     if not SPEC.online and OF_THE_NETWORK.search(said) and not is_own_wish:
