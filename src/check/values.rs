@@ -111,7 +111,9 @@ fn advice(key: &Key, entry: &KeySpec) -> Fixes {
 }
 
 /// A key that DeepSpeed reads without a schema, what it does with it, and the value if that fails.
-const UNLISTED: &[(&str, &str, for<'a> fn(&Subject<'a>) -> Option<&'a Value>)] = &[
+type Unlisted = (&'static str, &'static str, for<'a> fn(&Subject<'a>) -> Option<&'a Value>);
+
+const UNLISTED: &[Unlisted] = &[
     // `wall_clock_breakdown | flops_profiler.enabled`
     (CLOCK, "expects true or false", |subject| only_object(subject, CLOCK, FLOPS)),
     (FLOPS, "expects true or false", |subject| only_object(subject, FLOPS, CLOCK)),

@@ -42,8 +42,10 @@ pub(super) fn line(line: &str, hosts: &[String], host: &Host) -> String {
     }
 }
 
+type MachineList = (Sourced<u32>, Vec<String>);
+
 /// The number of the job's machines, and their names if a variable tells them. `None`: there is no job.
-fn machines(block: &Block, host: &Host) -> Result<Option<(Sourced<u32>, Vec<String>)>, Problem> {
+fn machines(block: &Block, host: &Host) -> Result<Option<MachineList>, Problem> {
     let mut unreadable = None;
     for variable in block.variables() {
         let role = ["file", "list", "pairs", "count"].into_iter().find(|role| variable.is(role));
