@@ -36,17 +36,16 @@ const CONFIG: &[&[Check]] = &[
     operators::RULES,
 ];
 
-/// Rules about the environment and the machine, which are also asked where there is no config.
-const LAUNCH: &[&[Check]] = &[variables::RULES, variables::DEVICES, files::RULES, rejections::RULES];
+/// Rules about this machine. They are only asked if the ranks run here.
+const HERE: &[&[Check]] = &[variables::DEVICES, files::RULES];
 
 pub fn rules() -> impl Iterator<Item = &'static Check> {
-    CONFIG.iter().chain(LAUNCH).copied().flatten()
+    [CONFIG, &[variables::RULES], HERE, &[rejections::RULES]].into_iter().flatten().copied().flatten()
 }
 
 /// A launch needs it, a plan does not: a plan may be for another machine, and its command may be incomplete.
 pub(crate) fn is_about_the_start(rule: Rule) -> bool {
-    let of_files = [files::RULES, variables::DEVICES].into_iter().flatten().any(|check| check.rule == rule);
-    of_files || rule == Rule::ArgumentMissing
+    rule == Rule::ArgumentMissing || HERE.iter().copied().flatten().any(|check| check.rule == rule)
 }
 
 pub(crate) fn is_about_batch(rule: Rule) -> bool {
@@ -60,21 +59,17 @@ pub(crate) fn allowable() -> Vec<Rule> {
 
 /// Checks a config without a command.
 pub(crate) fn diagnose_config(subject: &Subject, allow: &[Rule]) -> Vec<Problem> {
-    run_rules(CONFIG.iter().copied().flatten(), subject, allow, true)
+    run(CONFIG.iter().copied().flatten(), subject, allow, true)
 }
 
 /// Without a config, only the rules about the launch are asked. Notes cost time, so they are only made if they are printed.
 pub(crate) fn diagnose(subject: &Subject, allow: &[Rule], notes: bool) -> Vec<Problem> {
-    let about_config = CONFIG.iter().copied().flatten().filter(|_| !subject.config.is_null());
-    run_rules(about_config.chain(LAUNCH.iter().copied().flatten()), subject, allow, notes)
+    let about_config = CONFIG.iter().copied().filter(|_| !subject.config.is_null()).flatten();
+    let here = HERE.iter().copied().filter(|_| subject.runs_here()).flatten();
+    run(about_config.chain(variables::RULES).chain(here).chain(rejections::RULES), subject, allow, notes)
 }
 
-fn run_rules(
-    rules: impl Iterator<Item = &'static Check>,
-    subject: &Subject,
-    allow: &[Rule],
-    notes: bool,
-) -> Vec<Problem> {
+fn run(rules: impl Iterator<Item = &'static Check>, subject: &Subject, allow: &[Rule], notes: bool) -> Vec<Problem> {
     let mut found = Vec::new();
     let is_asked = |check: &&Check| (notes || check.severity != Severity::Note) && !allow.contains(&check.rule);
     rules.filter(is_asked).for_each(|check| check.run(subject, &mut found));

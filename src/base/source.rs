@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Source {
     /// An option of zlaunch, without its value: `--nproc-per-node`.
     Flag(String),
@@ -21,6 +21,7 @@ pub enum Source {
     Doubtful(Box<DoubtfulArgument>),
     /// Standard input or another pipe.
     Input,
+    #[default]
     Default,
 }
 
@@ -56,7 +57,7 @@ impl fmt::Display for Source {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sourced<T> {
     pub value: T,
     pub from: Source,

@@ -65,12 +65,12 @@ pub(super) const RULES: &[Check] = &[
     }),
     Check::code(Rule::LargeBucket, Severity::Note, When::Silent, |subject, found| {
         for name in ["reduce_bucket_size", "allgather_bucket_size", "stage3_prefetch_bucket_size"] {
-            let Some(size) = subject.zero_key(name).and_then(schema::whole).filter(|size| *size > 5e8) else {
-                continue;
-            };
             let key = format!("zero_optimization.{name}");
-            let what = format!("`{key}` takes {:.1} GB on every GPU, twice that with overlap_comm", size * 2.0 / 1e9);
-            found.key(&[&key], what, set(&key, 200_000_000));
+            if let Some(size) = subject.zero_key(name).and_then(schema::whole).filter(|size| *size > 5e8) {
+                let size = size * 2.0 / 1e9;
+                let what = format!("`{key}` takes {size:.1} GB on every GPU, twice that with overlap_comm");
+                found.key(&[&key], what, set(&key, 200_000_000));
+            }
         }
     }),
     Check::code(Rule::PinnedMemory, Severity::Note, When::Silent, |subject, found| {

@@ -1,5 +1,4 @@
-//! Scripts, modules, models and datasets of the command that are missing or cannot be loaded. Only checked if the ranks run
-//! on this machine.
+//! Scripts, modules, models and datasets of the command that are missing or cannot be loaded.
 
 use std::path::Path;
 
@@ -19,10 +18,7 @@ use crate::report::{Place, Rule, Severity, When, nearest, reading};
 
 pub(super) const RULES: &[Check] = &[
     Check::code(Rule::ScriptMissing, Severity::Error, When::Start, |subject, found| {
-        let Target::Script { path, .. } = &subject.job.target else { return };
-        if subject.job.rewritten || !subject.runs_here() {
-            return;
-        }
+        let (Target::Script { path, .. }, false) = (&subject.job.target, subject.job.rewritten) else { return };
         let (word, path) = (path.to_string_lossy(), subject.host.cwd.join(path));
         if is_missing(&path) {
             // If the ranks exist already, Python reports it at once.
@@ -37,7 +33,7 @@ pub(super) const RULES: &[Check] = &[
     }),
     Check::code(Rule::ModuleMissing, Severity::Error, When::Start, |subject, found| {
         let (Target::Module { name, .. }, Some(python)) = (&subject.job.target, &subject.job.python) else { return };
-        let Some(name) = name.to_str().filter(|_| !subject.job.rewritten && subject.runs_here()) else { return };
+        let Some(name) = name.to_str().filter(|_| !subject.job.rewritten) else { return };
         if python.seek(name, subject.host) != Presence::Missing {
             let path = name.replace('.', "/");
             let has = |file: &str| python.file(&format!("{path}{file}")).is_some();
@@ -60,9 +56,6 @@ pub(super) const RULES: &[Check] = &[
         found.at([Place::option("-m", name)], what, fix);
     }),
     Check::code(Rule::PathMissing, Severity::Error, When::Start, |subject, found| {
-        if !subject.runs_here() {
-            return;
-        }
         for missing in input_paths::missing(subject.job.trainer.arguments.inputs, &subject.job.args, subject.host) {
             let MissingInput { option, value, path, certain, expanded } = missing;
             let in_file = subject.job.place_in_run_file(&value, subject.host);
@@ -78,7 +71,7 @@ pub(super) const RULES: &[Check] = &[
     Check::code(Rule::ModelUnreadable, Severity::Error, When::Start, model_unreadable),
     Check::code(Rule::WeightsMissing, Severity::Error, When::Start, |subject, found| {
         let loads = subject.job.trainer.model.needs_weights && subject.job.args.list("train_from_scratch").is_none();
-        let Some(folder) = subject.model_folder().filter(|_| loads && subject.runs_here()) else { return };
+        let Some(folder) = subject.model_folder().filter(|_| loads) else { return };
         let has = |name: &str| folder.join(name).is_file();
         // A folder with config.json alone may be made for planning.
         let is_model = (has("tokenizer.json") || has("tokenizer_config.json")) && has("config.json") && !has(ADAPTER);
@@ -93,7 +86,6 @@ pub(super) const RULES: &[Check] = &[
     }),
     Check::code(Rule::DatasetUnreadable, Severity::Error, When::Start, |subject, found| {
         match subject.job.trainer.arguments.datasets {
-            _ if !subject.runs_here() => {}
             Datasets::Unknown => {}
             Datasets::Listed => listed_datasets(subject, found),
             Datasets::Folders => dataset_folder(subject, found),
@@ -104,8 +96,7 @@ pub(super) const RULES: &[Check] = &[
 
 fn model_unreadable(subject: &Subject, found: &mut Findings) {
     const NAME_FOLDER: &str = "name the folder that has the model's config.json";
-    let model = subject.job.args.text(subject.job.trainer.model.argument).filter(|_| subject.runs_here());
-    let Some(model) = model else { return };
+    let Some(model) = subject.job.args.text(subject.job.trainer.model.argument) else { return };
     let value = &model.value;
     let severity = Severity::error_if(!subject.job.trainer.launch.consoles.is_empty());
     let Some(folder) = subject.model_folder() else {

@@ -25,15 +25,14 @@ pub(super) const RULES: &[Check] = &[
     Check::code(Rule::IgnoredKey, Severity::Warning, When::Silent, |subject, found| {
         let is_ignored = |key: &&Key| key.policy == UnknownKeys::Ignored && !is_comment(&key.path);
         for key in subject.keys().iter().filter(is_ignored).filter(|key| is_unknown(key)) {
-            if found.only_counted(Severity::Warning) {
-                continue;
+            if !found.only_counted(Severity::Warning) {
+                let what = why_unknown(key, subject) + ": it is silently ignored";
+                let fix = advice(key, subject, found.are_many());
+                // A key that `--set` asks for is not dropped silently.
+                let is_asked_for = (subject.place)(&key.path).is_setting();
+                let severity = if is_asked_for { subject.severity_of_keys() } else { Severity::Warning };
+                found.key(&[&key.path], what, fix).severity = severity;
             }
-            let what = why_unknown(key, subject) + ": it is silently ignored";
-            let fix = advice(key, subject, found.are_many());
-            // A key that `--set` asks for is not dropped silently.
-            let is_asked_for = (subject.place)(&key.path).is_setting();
-            let severity = if is_asked_for { subject.severity_of_keys() } else { Severity::Warning };
-            found.key(&[&key.path], what, fix).severity = severity;
         }
     }),
     Check::code(Rule::RemovedKey, Severity::Error, When::Parse, |subject, found| {

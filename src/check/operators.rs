@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::findings::{Check, Findings};
-use super::subject::Subject;
+use super::findings::Check;
+use super::subject::OFFLOAD;
 use crate::base::{json, vars};
 use crate::command::job::Job;
 use crate::command::python::Python;
@@ -15,7 +15,20 @@ use crate::host::Host;
 use crate::ranks::launcher::Launcher;
 use crate::report::{Rule, Severity, When, reading};
 
-pub(super) const RULES: &[Check] = &[Check::code(Rule::FirstCompile, Severity::Note, When::Start, first_compile)];
+pub(super) const RULES: &[Check] = &[Check::code(Rule::FirstCompile, Severity::Note, When::Start, |subject, found| {
+    // Other machines may have built them.
+    let by_srun = subject.launcher == Some(Launcher::Srun);
+    let missing = not_built(subject.config, subject.job, subject.host).filter(|(missing, _)| !missing.is_empty());
+    let Some((missing, folder)) = missing.filter(|_| !by_srun) else { return };
+    let (names, keys): (Vec<String>, Vec<&str>) =
+        missing.into_iter().map(|(name, key)| (format!("`{name}`"), key)).unzip();
+    let (is, them) = if names.len() == 1 { ("is", "it") } else { ("are", "them") };
+    let (names, folder) = (names.join(" and "), folder.display());
+    let start = "at start, once; this takes a minute or more, and the other ranks wait";
+    let what = format!("{names} {is} not built yet: the first rank compiles {them} {start}");
+    let compilers = "the compilers it needs (c++, ninja, and nvcc for GPUs)";
+    found.key(&keys, what, format!("`zlaunch doctor` looks for {compilers}; the result is kept in {folder}"));
+})];
 
 /// DeepSpeed's optimizers, each with its operator in host memory and on the GPU.
 const OF_OPTIMIZERS: &[(&str, &str, Option<&str>)] = &[
@@ -34,15 +47,13 @@ pub(super) fn needed(config: &Value, job: &Job) -> Vec<(&'static str, &'static s
     if zero.stage != Some(3) {
         return needed;
     }
-    let devices = [(zero.optimizer, OFFLOAD), (zero.param, OFFLOAD_PARAM)];
+    let devices = [(zero.optimizer, OFFLOAD), (zero.param, "zero_optimization.offload_param.device")];
     needed.extend(devices.iter().find(|(device, _)| *device == Device::Nvme).map(|(_, key)| ("async_io", *key)));
     let is_on = |key: &&&str| json::get(config, key).and_then(schema::truth) == Some(true);
     needed.extend(QUANTIZED.iter().find(is_on).map(|key| ("quantizer", *key)));
     needed
 }
 
-const OFFLOAD: &str = "zero_optimization.offload_optimizer.device";
-const OFFLOAD_PARAM: &str = "zero_optimization.offload_param.device";
 const QUANTIZED: &[&str] = &[
     "zero_optimization.zero_quantized_weights",
     "zero_optimization.zero_quantized_gradients",
@@ -120,23 +131,4 @@ pub(super) fn build_folder(python: &Python, host: &Host) -> Option<PathBuf> {
     };
     let version = python.own_version()?.replace('.', "");
     Some(host.cache_home()?.join("torch_extensions").join(format!("py{version}_{device}")))
-}
-
-fn first_compile(subject: &Subject, found: &mut Findings) {
-    // Other machines may have built them.
-    if subject.launcher == Some(Launcher::Srun) {
-        return;
-    }
-    let Some((missing, folder)) = not_built(subject.config, subject.job, subject.host) else { return };
-    let (names, keys): (Vec<String>, Vec<&str>) =
-        missing.into_iter().map(|(name, key)| (format!("`{name}`"), key)).unzip();
-    if names.is_empty() {
-        return;
-    }
-    let (is, them) = if names.len() == 1 { ("is", "it") } else { ("are", "them") };
-    let (names, folder) = (names.join(" and "), folder.display());
-    let start = "at start, once; this takes a minute or more, and the other ranks wait";
-    let what = format!("{names} {is} not built yet: the first rank compiles {them} {start}");
-    let compilers = "the compilers it needs (c++, ninja, and nvcc for GPUs)";
-    found.key(&keys, what, format!("`zlaunch doctor` looks for {compilers}; the result is kept in {folder}"));
 }

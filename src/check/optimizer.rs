@@ -3,13 +3,11 @@
 use serde_json::Value;
 
 use super::findings::{Check, Findings};
-use super::subject::Subject;
+use super::subject::{OFFLOAD, Subject};
 use crate::base::recorded::Version;
 use crate::config::schema;
 use crate::report::fix::{Fix, drop_word, give_as, rename, set, unset};
 use crate::report::{Place, Rule, Severity, When, nearest, reading};
-
-const OFFLOAD: &str = "zero_optimization.offload_optimizer.device";
 
 pub(super) const RULES: &[Check] = &[
     Check::code(Rule::OptimizerType, Severity::Error, When::Start, |subject, found| {
@@ -86,11 +84,8 @@ pub(super) const RULES: &[Check] = &[
     // It fails even if the section is empty or null. A later release may fix it.
     Check::code(Rule::SwiftOptimizer, Severity::Error, When::Start, |subject, found| {
         let Some([since, until]) = subject.job.trainer.config.refuses_optimizer else { return };
-        if subject.get("optimizer").is_none() {
-            return;
-        }
         let version = subject.job.version();
-        if version.is_some_and(|version| version.is_before(since)) {
+        if subject.get("optimizer").is_none() || version.is_some_and(|version| version.is_before(since)) {
             return;
         }
         let what = "ms-swift 4.2.0 to 4.6.0 fails with an `optimizer` section, once model and data are loaded: 'DummyOptim' \

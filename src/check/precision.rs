@@ -1,7 +1,7 @@
 //! fp16 and bf16: weights, gradients and optimizer states.
 
 use super::findings::Check;
-use super::subject::{STAGE, Subject};
+use super::subject::{OFFLOAD, STAGE, Subject};
 use crate::config::schema;
 use crate::host::machine::is_model;
 use crate::report::fix::set;
@@ -61,7 +61,7 @@ pub(super) const RULES: &[Check] = &[
             {
                 let key = format!("{section}.{key}");
                 let what = format!("`{key}` needs the optimizer in host memory (DeepSpeedCPUAdam)");
-                found.key(&[&key], what, set("zero_optimization.offload_optimizer.device", "cpu"));
+                found.key(&[&key], what, set(OFFLOAD, "cpu"));
             }
         }
     }),
@@ -72,16 +72,13 @@ pub(super) const RULES: &[Check] = &[
     }),
     Check::code(Rule::PrecisionOfGpu, Severity::Warning, When::Start, |subject, found| {
         let wants = |name: &str| subject.is_on(&format!("{name}.enabled")) == Some(true);
-        if !wants("bf16") && !wants("fp16") {
-            return;
-        }
-        let gpus = subject.host.gpus();
         for (precision, lacking, why) in [
             ("bf16", [WITHOUT_BF16, WITHOUT_FP16].concat(), "only emulates bf16"),
             ("fp16", WITHOUT_FP16.to_vec(), "is too old for DeepSpeed's fp16"),
         ] {
             if wants(precision)
-                && let Some(name) = gpus.iter().find(|name| lacking.iter().any(|model| is_model(name, model)))
+                && let Some(name) =
+                    subject.host.gpus().iter().find(|name| lacking.iter().any(|model| is_model(name, model)))
             {
                 let key = format!("{precision}.enabled");
                 let what = format!("`{key}` is true, but this machine's {name} {why}");

@@ -26,19 +26,18 @@ pub(super) const RULES: &[Check] = &[
             found.problem(Severity::error_if(is_closed), report::only_a_space());
         }
         let Some(reading) = reading(subject) else { return };
-        let versions = reading.parser.versions(subject.job.python.as_ref());
-        for rejected in reading.parser.rejected(&reading.words, &versions) {
-            report_rejection(&reading, &rejected, &versions, subject, found);
+        for rejected in reading.parser.rejected(&reading.words, &reading.versions) {
+            report_rejection(&reading, &rejected, subject, found);
         }
         // argparse reads no options after it.
         let dashes = reading.words.iter().position(|word| word == "--").filter(|_| !reading.parser.mapping);
         if dashes.is_some_and(|at| at + 1 < reading.words.len()) {
-            let what = format!("{} reads no options after `--`", versions.first());
-            let severity = Severity::error_if(reading.closed && versions.certain());
+            let what = format!("{} reads no options after `--`", reading.versions.first());
+            let severity = Severity::error_if(reading.closed && reading.versions.certain());
             found.at([Place::option("--", "")], what, move_to_front("--")).severity = severity;
         }
         if reading.plain {
-            report_refusals(&reading.parser, &versions, subject, found);
+            report_refusals(&reading, subject, found);
         }
     }),
     Check::code(Rule::ArgumentMissing, Severity::Error, When::Start, |subject, found| {
@@ -48,8 +47,7 @@ pub(super) const RULES: &[Check] = &[
         if missing.peek().is_none() || !subject.job.problems.is_empty() {
             return;
         }
-        let Some(Reading { parser, words, closed, .. }) = reading(subject) else { return };
-        let versions = parser.versions(subject.job.python.as_ref());
+        let Some(Reading { parser, versions, words, closed, .. }) = reading(subject) else { return };
         let is_left_out = |name: &str| parser.is_left_out(name, subject.job.args.words());
         for refusal in missing.filter(|refusal| versions.certain() && refusal.holds(subject, is_left_out)) {
             let name = refusal.needed().unwrap_or_default();
@@ -97,6 +95,7 @@ pub(super) const RULES: &[Check] = &[
 
 struct Reading<'a> {
     parser: Parser,
+    versions: Versions<'a>,
     words: Cow<'a, [OsString]>,
     /// The parser refuses unknown options.
     closed: bool,
@@ -104,7 +103,7 @@ struct Reading<'a> {
     plain: bool,
 }
 
-fn report_refusals(parser: &Parser, versions: &Versions, subject: &Subject, found: &mut Findings) {
+fn report_refusals(Reading { parser, versions, .. }: &Reading, subject: &Subject, found: &mut Findings) {
     for refusal in refusals::all(subject.job.trainer) {
         let is_left_out = |name: &str| parser.is_left_out(name, subject.job.args.words());
         let Some((option, value)) = refusal.refuses(subject, is_left_out) else { continue };
@@ -116,19 +115,15 @@ fn report_refusals(parser: &Parser, versions: &Versions, subject: &Subject, foun
             "True" | "False" if parser.mapping => Place::option(name, value.to_ascii_lowercase()),
             _ => Place::option(name, &value),
         };
-        let what = format!("the trainer refuses `{given}`: {}{}", refusal.text("why"), doubt(versions));
+        let what = format!("the trainer refuses `{given}`: {}{}", refusal.text("why"), versions.doubt());
         let in_file = parser.mapping.then(|| subject.job.place_in_run_file(name, subject.host)).flatten();
         let fixes = refusal.fixes(subject, name, &value);
         found.at([in_file.unwrap_or(given)], what, fixes).severity = Severity::error_if(versions.certain());
     }
 }
 
-fn doubt(versions: &Versions) -> String {
-    if versions.certain() { String::new() } else { format!(" ({})", versions.doubt()) }
-}
-
 fn reading<'a>(subject: &'a Subject) -> Option<Reading<'a>> {
-    let job = subject.job;
+    let (job, python) = (subject.job, subject.job.python.as_ref());
     match job.trainer.arguments.parser {
         ArgumentParser::Recorded { class, unknown } => {
             let mut parser = Parser::new(&[class(&job.target, subject.host)?]);
@@ -141,33 +136,28 @@ fn reading<'a>(subject: &'a Subject) -> Option<Reading<'a>> {
                 Cow::Borrowed(job.command_line())
             };
             let closed = matches!(unknown, UnknownOptions::Refused(unless) if !unless(&job.args, subject.host));
-            Some(Reading { parser, words, closed, plain: true })
+            Some(Reading { versions: parser.versions(python), parser, words, closed, plain: true })
         }
         ArgumentParser::Script if job.trainer.is_hf() && job.run_file.is_none() => {
             let flow = job.flow()?;
             let parser = flow.parser()?;
             // The script has no code that changes the arguments while they are read.
             let plain = !flow.has(&["__post_init__", "set_defaults"]);
-            Some(Reading { words: Cow::Borrowed(job.command_line()), closed: parser.closed, plain, parser })
+            let (words, closed) = (Cow::Borrowed(job.command_line()), parser.closed);
+            Some(Reading { versions: parser.versions(python), parser, words, closed, plain })
         }
         ArgumentParser::Script | ArgumentParser::Unrecorded => None,
     }
 }
 
-fn report_rejection(
-    reading: &Reading,
-    rejected: &Rejected,
-    versions: &Versions,
-    subject: &Subject,
-    found: &mut Findings,
-) {
-    let option = &rejected.option;
+fn report_rejection(reading: &Reading, rejected: &Rejected, subject: &Subject, found: &mut Findings) {
+    let (option, versions) = (&rejected.option, &reading.versions);
     let name = option.trim_start_matches('-').replace('-', "_");
     let mapping = reading.parser.mapping;
     let shown = if mapping { &name } else { option };
     let mut sought = &name;
     let (mut problem, is_certain) = match &rejected.why {
-        Rejection::Unknown => match unknown_option(reading, shown, &name, versions, subject) {
+        Rejection::Unknown => match unknown_option(reading, shown, &name, subject) {
             Some(problem) => (problem, reading.closed),
             None => return,
         },
@@ -215,18 +205,12 @@ fn report_rejection(
     if let Some(in_file) = mapping.then(|| subject.job.place_in_run_file(sought, subject.host)).flatten() {
         problem.places = vec![in_file];
     }
-    problem.what += &doubt(versions);
+    problem.what += &versions.doubt();
     found.problem(Severity::error_if(is_certain && versions.certain()), problem);
 }
 
-fn unknown_option(
-    reading: &Reading,
-    shown: &str,
-    name: &str,
-    versions: &Versions,
-    subject: &Subject,
-) -> Option<Problem> {
-    let parser = &reading.parser;
+fn unknown_option(reading: &Reading, shown: &str, name: &str, subject: &Subject) -> Option<Problem> {
+    let Reading { parser, versions, .. } = reading;
     let is_recorded = matches!(subject.job.trainer.arguments.parser, ArgumentParser::Recorded { .. });
     let once = parser.names().any(|known| known == name);
     let suggestion = suggestion(name, parser, versions);

@@ -22,6 +22,7 @@ use crate::ranks::topology::{Role, Topology};
 use crate::report::{Place, Severity};
 
 pub(super) const STAGE: &str = "zero_optimization.stage";
+pub(super) const OFFLOAD: &str = "zero_optimization.offload_optimizer.device";
 
 pub(crate) struct Subject<'a> {
     /// The final config, or null.

@@ -57,8 +57,6 @@ fn judge(subject: &Subject, found: &mut Findings, kind: ValueFault) {
     }
 }
 
-const MEANT: &[&str] = &["stage", "device", "enabled", "type"];
-
 /// The key that is meant by a value in place of a section: `"fp16": true`.
 pub(super) fn key_inside(value: &Value, entry: &KeySpec) -> Option<String> {
     if !entry.is_section() {
@@ -66,8 +64,8 @@ pub(super) fn key_inside(value: &Value, entry: &KeySpec) -> Option<String> {
     }
     let is_truth = truth(value).is_some();
     let takes = |inner: &KeySpec| is_truth == inner.key.ends_with(".enabled") && inner.fault(value).is_none();
-    let mut inside = MEANT.iter().filter_map(|name| schema::find(&format!("{}.{name}", entry.key), entry.version));
-    inside.find(takes).map(|inner| inner.key.to_string())
+    let keys = ["stage", "device", "enabled", "type"].map(|name| format!("{}.{name}", entry.key));
+    keys.iter().filter_map(|key| schema::find(key, entry.version)).find(takes).map(|inner| inner.key.to_string())
 }
 
 /// Also reads `True`, as Python writes it.
@@ -128,9 +126,8 @@ const UNLISTED: &[Unlisted] = &[
         subject.get("bfloat16").filter(|section| is_read && **section == "auto")
     }),
     ("vocabulary_size", "divides it", |subject| {
-        subject
-            .get("vocabulary_size")
-            .filter(|size| schema::is_true(size) && **size != "auto" && number(size).is_none())
+        let is_wrong = |size: &&Value| schema::is_true(size) && **size != "auto" && number(size).is_none();
+        subject.get("vocabulary_size").filter(is_wrong)
     }),
     // With `"zero_optimization": true`, this key is ZeRO's bucket size.
     ("allgather_size", "expects a whole number, 0 or more", |subject| {

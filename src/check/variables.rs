@@ -134,9 +134,8 @@ pub(super) const RULES: &[Check] = &[
         found.at([Place::variable(name, list)], fault.what(1), fix);
     }),
     Check::code(Rule::ExtensionsFolder, Severity::Warning, When::Start, |subject, found| {
-        let Some(folder) = subject.host.path(vars::TORCH_EXTENSIONS_DIR).filter(|_| subject.runs_here()) else {
-            return;
-        };
+        let folder = subject.host.path(vars::TORCH_EXTENSIONS_DIR).filter(|_| subject.runs_here());
+        let Some(folder) = folder else { return };
         if folder.starts_with("/proc") || folder.starts_with("/sys") || !can_be_written(&folder) {
             let (name, shown) = (vars::TORCH_EXTENSIONS_DIR, folder.display());
             let what = format!("`{shown}` cannot be created or written, and DeepSpeed compiles its operators there");
@@ -202,7 +201,7 @@ const NCCL: &[(&str, &str, &str, &str)] = &[
 
 pub(super) const DEVICES: &[Check] = &[
     Check::code(Rule::VisibleDevices, Severity::Error, When::Start, |subject, found| {
-        let Some(topology) = subject.topology.filter(|_| subject.runs_here()) else { return };
+        let Some(topology) = subject.topology else { return };
         let (devices, nproc) = (&topology.devices, topology.nproc_per_node.as_ref());
         let is_range = |fault: &&DeviceFault| matches!(fault, DeviceFault::MoreThanANumber(_));
         let fault = devices.fault.as_ref().filter(|fault| !subject.trains_on_cpu() && !is_range(fault));
@@ -218,8 +217,7 @@ pub(super) const DEVICES: &[Check] = &[
         }
     }),
     Check::code(Rule::RanksShareGpus, Severity::Error, When::Start, |subject, found| {
-        let Some(topology) = subject.topology.filter(|_| subject.runs_here()) else { return };
-        let Some(problem) = shared_gpus(topology).filter(|_| !subject.trains_on_cpu()) else { return };
+        let Some(problem) = subject.topology.and_then(shared_gpus).filter(|_| !subject.trains_on_cpu()) else { return };
         let mut backends =
             ["ddp_backend", "backend", "dist_backend"].into_iter().filter_map(|name| subject.job.args.list(name));
         if backends.any(|(_, values)| values.first().is_some_and(|backend| *backend == "gloo")) {

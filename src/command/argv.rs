@@ -36,7 +36,7 @@ pub enum OptionList<'a> {
 }
 
 /// The value of an argument, if it is given.
-type Typed<T> = Result<Option<Sourced<T>>, ArgumentError>;
+pub(crate) type Typed<T> = Result<Option<Sourced<T>>, ArgumentError>;
 
 #[derive(Debug)]
 pub enum ArgumentError {
@@ -74,19 +74,13 @@ impl Args {
     pub fn read(words: Vec<OsString>, fields: &[Field], options: OptionList) -> Self {
         let mut args = Args::default();
         for at in 0..options_end(&words) {
-            let occurrence = args.option_at(&words, at, fields, options);
+            let occurrence = args.read_at(&words, at, fields, options);
             args.occurrences.extend(occurrence);
         }
         Args { words, ..args }
     }
 
-    fn option_at(
-        &mut self,
-        words: &[OsString],
-        at: usize,
-        fields: &[Field],
-        options: OptionList,
-    ) -> Option<Occurrence> {
+    fn read_at(&mut self, words: &[OsString], at: usize, fields: &[Field], options: OptionList) -> Option<Occurrence> {
         let word = words[at].as_bytes().strip_prefix(b"--").filter(|rest| !rest.is_empty())?;
         let equals = word.iter().position(|b| *b == b'=');
         let name = std::str::from_utf8(&word[..equals.unwrap_or(word.len())]).ok()?;

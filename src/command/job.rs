@@ -147,18 +147,13 @@ impl Job {
         }
     }
 
-    /// The first of these modules that the console script's package has, by its file.
-    pub(super) fn behind_console(
-        trainer: &'static Trainer,
-        command: &ParsedCommand,
-        modules: &[&str],
-        words: &[OsString],
-        host: &Host,
-    ) -> Self {
+    /// A console script's sub-command: the first of these modules that its package has, by its file.
+    pub(super) fn behind(trainer: &'static Trainer, command: &ParsedCommand, modules: &[&str], host: &Host) -> Self {
         let python = python_of(command, host);
         let file = modules.iter().find_map(|module| python.as_ref()?.file(&format!("{}.py", module.replace('.', "/"))));
         let target = file.map_or_else(|| Target::module(modules[0]), Target::script);
-        Job { target, words: words.to_vec(), python, ..Self::of(trainer, command) }
+        let words = command.args.iter().skip(1).cloned().collect();
+        Job { target, words, python, ..Self::of(trainer, command) }
     }
 
     /// Puts the arguments in a run file before those behind it. transformers converts none of them.

@@ -71,9 +71,8 @@ impl<'a> Zero<'a> {
 /// The old key counts if the new one is missing. DeepSpeed refuses both together.
 fn device(section: &Map<String, Value>, key: &str, old: &str) -> Device {
     if let Some(Value::Object(offload)) = section.get(key) {
-        return offload
-            .get("device")
-            .map_or(Device::None, |device| Device::deserialize(device).unwrap_or(Device::Other));
+        let device = offload.get("device").map(|device| Device::deserialize(device).unwrap_or(Device::Other));
+        return device.unwrap_or(Device::None);
     }
     if section.get(old).and_then(schema::truth) == Some(true) { Device::Cpu } else { Device::None }
 }

@@ -27,7 +27,7 @@ pub(crate) use problems::{alone, tasks_are_ranks};
 pub(crate) use variables::Processes;
 pub use variables::RankFlags;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Topology {
     /// `None`: the launcher in the user's command leaves it open.
     pub nnodes: Option<Sourced<u32>>,
@@ -47,19 +47,16 @@ pub struct Topology {
     pub(crate) notes: Vec<Problem>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub enum Role {
+    #[default]
     Starter,
     /// It is a rank that a launcher started.
-    Rank {
-        first: bool,
-    },
+    Rank { first: bool },
     /// It is a rank that its engine started, and zlaunch sets the variables of a rank.
     Task(Task),
     /// It is the shell of a Slurm job with so many groups of machines. Nothing runs on the other machines yet.
-    Shell {
-        groups: u32,
-    },
+    Shell { groups: u32 },
 }
 
 impl Topology {
@@ -71,20 +68,7 @@ impl Topology {
             }
             Sourced::new(u64::from(nnodes.value) * u64::from(nproc.value), from)
         });
-        Topology {
-            nnodes,
-            node_rank: Sourced::new(0, Source::Default),
-            nproc_per_node,
-            master_addr: None,
-            master_port: None,
-            world_size,
-            role: Role::Starter,
-            engine: None,
-            evidence: Vec::new(),
-            pool: None,
-            devices,
-            notes: Vec::new(),
-        }
+        Topology { nnodes, nproc_per_node, world_size, devices, ..Topology::default() }
     }
 
     pub fn has_several_nodes(&self) -> bool {

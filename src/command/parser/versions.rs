@@ -73,14 +73,15 @@ impl<'p> Versions<'p> {
         format!("{distribution} {}", installed.clone().unwrap_or_else(|| versions[1].to_string()))
     }
 
+    /// In parentheses, behind a sentence; nothing if all are certain.
     pub(crate) fn doubt(&self) -> String {
         let doubtful = self.all().find(|found| !found.certain);
         doubtful.map_or_else(String::new, |Neighbours { distribution, installed, versions, .. }| match installed {
             Some(text) if Version::parse(text) < versions[0] => {
-                format!("known for {distribution} {} and later; {text} is installed", versions[0])
+                format!(" (known for {distribution} {} and later; {text} is installed)", versions[0])
             }
-            Some(text) => format!("known for {distribution} up to {}; {text} is installed", versions[1]),
-            None => format!("the same in every known version of {distribution}; no installed version was found"),
+            Some(text) => format!(" (known for {distribution} up to {}; {text} is installed)", versions[1]),
+            None => format!(" (the same in every known version of {distribution}; no installed version was found)"),
         })
     }
 }

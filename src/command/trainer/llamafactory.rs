@@ -80,8 +80,8 @@ fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) ->
         return None;
     }
     let mut job = if console {
-        let (_, rest) = command.args.split_first().filter(|(mode, _)| *mode == "train")?;
-        let behind = Job::behind_console(trainer, command, &[MODULE], rest, host);
+        command.args.first().filter(|mode| *mode == "train")?;
+        let behind = Job::behind(trainer, command, &[MODULE], host);
         Job { variables: variables(behind.version(), host), ..behind }
     } else {
         command.target.is_module(MODULE).then(|| Job::of(trainer, command))?

@@ -119,7 +119,7 @@ fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) ->
     }
     let (first, rest) = command.args.split_first()?;
     let (name, _) = COMMANDS.iter().find(|(name, _)| first == name)?;
-    let mut job = Job::behind_console(trainer, command, &[&format!("swift.cli.{name}")], rest, host);
+    let mut job = Job::behind(trainer, command, &[&format!("swift.cli.{name}")], host);
     adapt(&mut job, host);
     let version = job.version();
     let is_before = |other| version.is_some_and(|version| version.is_before(other));

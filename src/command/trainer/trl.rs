@@ -81,7 +81,7 @@ fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) ->
             return None;
         }
         let [module, older] = FOLDERS.map(|folder| format!("{folder}.{script}"));
-        Job::behind_console(trainer, command, &[&module, &older], rest, host)
+        Job::behind(trainer, command, &[&module, &older], host)
     } else {
         command_of(&command.target)?;
         Job::of(trainer, command)

@@ -2,6 +2,8 @@
 //! where NPROC_PER_NODE or NNODES is more than 1. zlaunch runs that file directly. CONFIG is a Python file with model, batch
 //! and optimizer, which is not read. With `framework = 'huggingface'` in it, transformers fills more keys than told here.
 
+use std::ffi::OsString;
+
 use super::hf;
 use crate::base::recorded::Table;
 use crate::base::vars;
@@ -47,11 +49,9 @@ fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) ->
     if command.target.is_module(MODULE) {
         return Some(Job::of(trainer, command));
     }
-    let (mode, rest) = command.args.split_first()?;
-    if !trainer.is_console(&command.target) || !mode.eq_ignore_ascii_case("train") {
-        return None;
-    }
-    let mut job = Job::behind_console(trainer, command, &[MODULE], rest, host);
+    let is_train = |mode: &&OsString| mode.eq_ignore_ascii_case("train") && trainer.is_console(&command.target);
+    command.args.first().filter(is_train)?;
+    let mut job = Job::behind(trainer, command, &[MODULE], host);
     for (own, name) in [("ADDR", vars::MASTER_ADDR), ("PORT", vars::MASTER_PORT)] {
         let value = host.nonempty_var(own);
         job.variables.extend(value.map(|value| Variable::new(name, value, format!("{own}, as xtuner reads it"))));

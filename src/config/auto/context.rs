@@ -11,7 +11,7 @@ use crate::base::recorded::Version;
 use crate::base::source::{DoubtfulArgument, Source, Sourced, TrainerDefault};
 use crate::base::{json, python_value};
 use crate::command::argument_class::{ArgumentClass, RecordedDefault};
-use crate::command::argv::{Args, ArgumentError, hf_bool, is_spelling};
+use crate::command::argv::{Args, ArgumentError, Typed, hf_bool, is_spelling};
 use crate::command::front_end::{DefaultArguments, Precision};
 use crate::command::job::Job;
 use crate::command::model::{self, HiddenSize};
@@ -85,7 +85,7 @@ impl<'a> FillContext<'a> {
     pub(super) fn given<T>(
         &self,
         name: &str,
-        read: impl Fn(&Args) -> Result<Option<Sourced<T>>, ArgumentError>,
+        read: impl Fn(&Args) -> Typed<T>,
     ) -> Result<Option<Sourced<T>>, Unfilled> {
         let args = &self.job.args;
         if !args.is_given(name) {

@@ -10,8 +10,6 @@ use crate::base::recorded::{Table, Version};
 /// Sorted by key; the columns are explained in `tools/record/schema.py`.
 pub const TEXT: &str = include_str!("../../recorded/deepspeed-schema.txt");
 
-const TABLE: Table = Table(TEXT);
-
 /// Each line with the last part of its key, because every unknown key of a config is compared with all of them.
 static NAMED: LazyLock<Vec<(&str, &str)>> =
     LazyLock::new(|| TEXT.lines().map(|line| (name_of(key_of(line)), line)).collect());
@@ -26,7 +24,7 @@ pub fn name_of(key: &str) -> &str {
 
 /// The lines from `key` on. Lines are sorted like their keys, because the tab behind a key is smaller than any letter.
 pub fn lines_from(key: &str) -> Lines<'static> {
-    TABLE.from(key)
+    Table(TEXT).from(key)
 }
 
 /// The keys right below a section; `""` is the top.

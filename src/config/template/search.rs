@@ -1,5 +1,6 @@
 //! The places of templates: the built-in ones, the folders, the search order.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::fs;
 use std::io::ErrorKind;
@@ -84,14 +85,11 @@ impl Search {
     /// The first file of that name from position `from` on. Position `folders.len()` is the built-in set.
     pub(super) fn find(&self, name: &str, from: usize) -> Option<(usize, Origin)> {
         let file = format!("{name}.json");
-        for (at, folder) in self.folders.iter().enumerate().skip(from) {
-            let path = folder.join(&file);
-            if fs::symlink_metadata(&path).is_ok() {
-                return Some((at, Origin::File(path)));
-            }
-        }
-        let known = from <= self.folders.len() && BUILT_IN.iter().any(|(built_in, _)| *built_in == name);
-        known.then_some((self.folders.len(), Origin::BuiltIn))
+        let paths = self.folders.iter().map(|folder| folder.join(&file)).enumerate().skip(from);
+        let mut there = paths.filter(|(_, path)| fs::symlink_metadata(path).is_ok());
+        let is_built_in = from <= self.folders.len() && BUILT_IN.iter().any(|(built_in, _)| *built_in == name);
+        let built_in = is_built_in.then_some((self.folders.len(), Origin::BuiltIn));
+        there.next().map(|(at, path)| (at, Origin::File(path))).or(built_in)
     }
 
     /// Like `find`, but refuses a file that any user of the machine could have written.
@@ -146,13 +144,8 @@ impl Search {
     }
 
     pub fn names(&self) -> Vec<String> {
-        let mut names: Vec<String> = Vec::new();
-        for (name, _) in self.all() {
-            if !names.contains(&name) {
-                names.push(name);
-            }
-        }
-        names
+        let mut seen = BTreeSet::new();
+        self.all().into_iter().map(|(name, _)| name).filter(|name| seen.insert(name.clone())).collect()
     }
 
     /// True if a word names a config by its form, or is a template's name.

@@ -50,7 +50,7 @@ impl ExistingLauncher {
     /// written out by hand it says in its own way who starts which ranks.
     pub(crate) fn is_one(command: &[OsString]) -> bool {
         let Some((first, rest)) = command.split_first() else { return false };
-        SPECS.iter().any(|spec| spec.is_program(command))
+        SPECS.iter().any(|spec| spec.named_by(command).is_some())
             || is_python(first) && of_python(rest).is_some_and(|(it, _)| it.is_module(deepspeed::LAUNCH_MODULE))
     }
 

@@ -62,14 +62,9 @@ impl LauncherSpec {
         }
     }
 
-    /// With or without a script to launch: `accelerate env` is this program, too.
-    pub(super) fn is_program(&self, command: &[OsString]) -> bool {
-        self.named_by(command).is_some()
-    }
-
     /// Counts the words that name it: the console script (with `python` in front of it or not), the module or its file. Also
     /// returns the sub-command that must follow.
-    fn named_by(&self, command: &[OsString]) -> Option<(usize, Option<&'static str>)> {
+    pub(super) fn named_by(&self, command: &[OsString]) -> Option<(usize, Option<&'static str>)> {
         let first = command.first()?;
         if !is_python(first) {
             let (_, sub_command) = self.programs.iter().find(|(program, _)| *program == base_name(first))?;

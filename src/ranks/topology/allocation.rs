@@ -4,7 +4,7 @@
 use crate::base::source::{Source, Sourced};
 use crate::report::Problem;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Allocation {
     pub(super) placement: Placement,
     pub(super) nnodes: Sourced<u32>,
@@ -31,24 +31,15 @@ impl Allocation {
         node_rank: impl Into<Option<Sourced<u32>>>,
         master_addr: Option<Sourced<String>>,
     ) -> Self {
-        Allocation {
-            placement: Placement::Machine,
-            nnodes,
-            node_rank: node_rank.into(),
-            alone: None,
-            gpus: None,
-            master_addr,
-            master_port: Some(Sourced::new(23456, Source::Default)),
-            peers_differ: false,
-            address_problem: None,
-            sets_rank_variables: false,
-        }
+        let (node_rank, master_port) = (node_rank.into(), Some(Sourced::new(23456, Source::Default)));
+        Allocation { nnodes, node_rank, master_addr, master_port, ..Allocation::default() }
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) enum Placement {
     /// One task on each machine: a launcher starts the ranks there.
+    #[default]
     Machine,
     Rank(Task),
     /// The shell of a Slurm job with so many groups of machines, before anything runs on the other machines. `outside`: it is

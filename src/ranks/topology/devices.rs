@@ -17,7 +17,7 @@ const VISIBLE_DEVICES: [&str; 4] = [
     vars::ASCEND_RT_VISIBLE_DEVICES,
 ];
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Devices {
     /// As the variable names them, or their numbers.
     pub(crate) names: Option<Vec<String>>,

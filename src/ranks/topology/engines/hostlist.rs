@@ -45,11 +45,7 @@ impl<'a> HostList<'a> {
 fn items(text: &str) -> impl Iterator<Item = &str> {
     let mut in_bracket = false;
     let separates = move |c: char| {
-        match c {
-            '[' => in_bracket = true,
-            ']' => in_bracket = false,
-            _ => {}
-        }
+        in_bracket = c == '[' || in_bracket && c != ']';
         !in_bracket && (c == ',' || c.is_ascii_whitespace())
     };
     text.split(separates).filter(|item| !item.is_empty())

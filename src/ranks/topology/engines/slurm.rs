@@ -130,8 +130,7 @@ fn detect_step(host: &Host) -> Result<Allocation, Vec<Problem>> {
     let per_node = tasks.as_ref().map_or(Ok(1), tasks_per_node)?;
     let placement = match &tasks {
         // `srun --pty` connects only the first task to the terminal; the others do not run this command.
-        Some(_) if host.nonempty_var(vars::SLURM_PTY_PORT).is_some() => Placement::Machine,
-        Some(tasks) if per_node > 1 => {
+        Some(tasks) if per_node > 1 && host.nonempty_var(vars::SLURM_PTY_PORT).is_none() => {
             let per_node = Sourced::new(per_node, tasks.from.clone());
             Placement::Rank(task(&nnodes, &node_rank, local_rank, per_node))
         }

@@ -69,8 +69,7 @@ impl Block {
 
     /// The variables that show this engine begin with one of these.
     pub fn env_prefixes(&self) -> impl Iterator<Item = &'static str> + use<> {
-        let first = self.body.split_once('\n').map_or(self.body, |(first, _)| first);
-        first.strip_prefix("prefixes").unwrap_or_default().split_ascii_whitespace()
+        self.field("prefixes").unwrap_or_default().split_ascii_whitespace()
     }
 
     /// The rest of the line that begins with this word.
