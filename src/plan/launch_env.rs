@@ -189,11 +189,10 @@ impl Environment {
     }
 
     fn keep(&mut self, name: &str, host: &Host) {
-        if self.kept.iter().any(|(kept, _)| kept == name) {
-            return;
+        if self.kept.iter().all(|(kept, _)| kept != name) {
+            let value = host.var_os(name).map(|value| value.to_string_lossy().into_owned()).unwrap_or_default();
+            self.kept.push((name.to_string(), value));
         }
-        let value = host.var_os(name).map(|value| value.to_string_lossy().into_owned()).unwrap_or_default();
-        self.kept.push((name.to_string(), value));
     }
 
     /// ms-swift spreads the model over the GPUs a process sees and then refuses `DeepSpeed`.
