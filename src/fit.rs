@@ -140,8 +140,7 @@ pub(crate) fn choose(
         }
     };
     let line = |row: &TemplateRow| {
-        let TemplateRow { need, .. } = row;
-        format!("{} needs {} on each GPU and {} on the host", row.title(), Size(need.gpu()), Size(need.host))
+        format!("{} needs {} on each GPU and {} on the host", row.title(), Size(row.need.gpu()), Size(row.need.host))
     };
     Err(report.rows.iter().map(line).fold(problem, Problem::at).into())
 }

@@ -40,8 +40,6 @@ pub struct Host {
     pub documents: Rc<RefCell<BTreeSet<String>>>,
 }
 
-const NVIDIA_GPUS: &str = "/proc/driver/nvidia/gpus";
-
 impl Host {
     #[expect(clippy::disallowed_methods, reason = "the only place that reads them")]
     pub fn read() -> Self {
@@ -51,7 +49,7 @@ impl Host {
             cwd: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
             hostname: gethostname().ok().and_then(|name| name.into_string().ok()).unwrap_or_default(),
             cpus: std::thread::available_parallelism().map_or(1, usize::from),
-            nvidia_gpus: fs::read_dir(NVIDIA_GPUS).ok().map(Iterator::count),
+            nvidia_gpus: fs::read_dir("/proc/driver/nvidia/gpus").ok().map(Iterator::count),
             ignores_hangup: is_ignored(Signal::SIGHUP),
             documents: Rc::default(),
         }
@@ -181,13 +179,11 @@ impl Host {
     /// The folder for resolved configs: in the user's cache if only this user can write it, or else a private one in the
     /// temporary folder. `exec` creates it, but neither a home nor the folder that TMPDIR names.
     pub(crate) fn configs_folder(&self) -> PathBuf {
-        match self.configs_in_cache() {
-            Some(folder) if open_to_others(&folder, Trust::OwnerAlone).is_none() => folder,
-            _ => {
-                let temporary = self.folder(vars::TMPDIR).unwrap_or_else(|| PathBuf::from("/tmp"));
-                temporary.join(format!("zlaunch-{}", geteuid()))
-            }
-        }
+        let cache = self.configs_in_cache().filter(|folder| open_to_others(folder, Trust::OwnerAlone).is_none());
+        cache.unwrap_or_else(|| {
+            let temporary = self.folder(vars::TMPDIR).unwrap_or_else(|| PathBuf::from("/tmp"));
+            temporary.join(format!("zlaunch-{}", geteuid()))
+        })
     }
 
     /// The part of the user's cache that others can replace, so that no config is kept there.

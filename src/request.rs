@@ -80,9 +80,7 @@ impl Launch {
     /// The user's own line with more options and another command, to paste.
     pub(crate) fn words_with(&self, more: &[OsString], command: &[OsString]) -> Vec<OsString> {
         let mut ours: Vec<OsString> = vec!["zlaunch".into()];
-        if !self.subcommand.is_empty() {
-            ours.push(self.subcommand.into());
-        }
+        ours.extend((!self.subcommand.is_empty()).then(|| self.subcommand.into()));
         let options = self.options.strip_suffix(&["--".into()]).unwrap_or(&self.options);
         [&ours, options, more, &["--".into()], command].concat()
     }

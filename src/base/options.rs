@@ -129,10 +129,7 @@ impl<T: Clone + Send + Sync + 'static> TypedValueParser for AnyValue<T> {
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        let words = (self.0)();
-        if words.is_empty() {
-            return None;
-        }
+        let words = Some((self.0)()).filter(|words| !words.is_empty())?;
         Some(Box::new(words.into_iter().map(|(word, _)| PossibleValue::new(word))))
     }
 }

@@ -236,10 +236,8 @@ fn float(text: &str, dialect: Dialect) -> Option<f64> {
     if let Some(value) = sexagesimal_float(bare) {
         return Some(sign * value);
     }
-    let (mantissa, exponent) = match bare.split_once(['e', 'E']) {
-        Some((mantissa, exponent)) => (mantissa, Some(exponent)),
-        None => (bare, None),
-    };
+    let parts = bare.split_once(['e', 'E']);
+    let (mantissa, exponent) = parts.map_or((bare, None), |(mantissa, exponent)| (mantissa, Some(exponent)));
     let omegaconf = dialect == Dialect::OmegaConf;
     let lawful_exponent = exponent.is_none_or(|exponent| {
         // PyYAML wants a sign.

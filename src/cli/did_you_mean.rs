@@ -121,18 +121,11 @@ pub(crate) fn did_you_mean(reader: &Reader, command: &[OsString]) -> Option<Prob
     };
     let behind: Vec<OsString> = program.iter().map(OsString::from).chain(rest.iter().cloned()).collect();
     let takes_command = takes_command(&command_of(mode, tools));
-    let mut words: Vec<OsString> = Vec::new();
-    if !mode.is_empty() {
-        words.push(mode.into());
-    }
-    if takes_command {
-        words.extend(options.iter().filter(|word| *word != "--").cloned());
-    }
+    let mut words: Vec<OsString> = if mode.is_empty() { Vec::new() } else { vec![mode.into()] };
+    words.extend(options.iter().filter(|word| takes_command && *word != "--").cloned());
     words.extend(more.iter().cloned().chain(option.iter().map(OsString::from)));
     let stands_alone = behind.is_empty() || mode == "check" && behind.iter().all(is_json);
-    if takes_command && !stands_alone {
-        words.push("--".into());
-    }
+    words.extend((takes_command && !stands_alone).then(|| "--".into()));
     words.extend(behind);
     Some(report::meant(word, what, &line(&words)))
 }

@@ -74,11 +74,9 @@ pub(crate) fn page(name: &str, host: &Host, tools: &Tools) -> String {
     for heading in shown_options(&command).filter_map(Arg::get_help_heading) {
         if !headings.contains(&heading) {
             headings.push(heading);
+            let options = shown_options(&command).filter(|arg| arg.get_help_heading() == Some(heading));
+            text += &page.section(heading, options.map(|arg| (spelled(arg), page.help_of(arg))));
         }
-    }
-    for heading in headings {
-        let options = shown_options(&command).filter(|arg| arg.get_help_heading() == Some(heading));
-        text += &page.section(heading, options.map(|arg| (spelled(arg), page.help_of(arg))));
     }
     let [more, chinese] = [command.get_after_help(), command.get_after_long_help()];
     text + &page.paragraphs(&said(more), &said(chinese))

@@ -146,9 +146,8 @@ impl Reader<'_> {
                 _ if value.is_empty() || option.get_id() == "template_dir" => {}
                 ArgAction::SetTrue => {
                     let given = Sourced::new(value.to_os_string(), Source::Variable(name.to_string()));
-                    if self.one(Some(given), values::on_or_off).is_some_and(|given| given.value) {
-                        words.push(flag(option).into());
-                    }
+                    let is_on = self.one(Some(given), values::on_or_off).is_some_and(|given| given.value);
+                    words.extend(is_on.then(|| flag(option).into()));
                 }
                 ArgAction::Append => words.extend(lines(value.as_bytes()).map(word)),
                 _ => words.push(word(value.as_bytes())),

@@ -61,13 +61,21 @@ pub(crate) fn rewrite(path: &Path, text: &str) -> Result<(), Problem> {
 
 /// Writes a file of the launch, unless it is already there with this content.
 pub(super) fn write(path: &Path, text: &str, kind: FileKind, what: OutputFile) -> Result<(), Problem> {
-    let failed = |why: &io::Error| report::cannot_write(what, path, why);
+    let failed = |why: io::Error| report::cannot_write(what, path, &why);
     let folder = folder_of(path);
     if kind == FileKind::Named {
-        refuse_links_of_others(folder).map_err(|why| failed(&why))?;
+        refuse_links_of_others(folder).map_err(failed)?;
     } else {
-        make_our_folder(folder).map_err(|why| failed(&why))?;
-        if !is_ours_alone(folder) || open_to_others(folder, Trust::OwnerAlone).is_some() {
+        // The one above is made only in a cache (`Host::configs_folder`): what TMPDIR names is the user's to make.
+        let above = folder_of(folder);
+        if !above.is_dir() && !folder.ends_with("zlaunch/configs") {
+            return Err(failed(io::Error::other(format!("there is no folder `{}`", above.display()))));
+        }
+        make_folder(folder).map_err(failed)?;
+        // In a shared temporary folder, somebody else may have made it first.
+        let is_ours =
+            |seen: fs::Metadata| seen.is_dir() && seen.uid() == geteuid().as_raw() && seen.mode() & 0o022 == 0;
+        if !fs::symlink_metadata(folder).is_ok_and(is_ours) || open_to_others(folder, Trust::OwnerAlone).is_some() {
             let what = "the folder for resolved configs does not belong to you alone";
             let help = "set HOME or XDG_CACHE_HOME to a folder you own, or use --config-out PATH";
             return Err(Problem::error(Rule::Write, what).at(folder).fix(help));
@@ -76,7 +84,7 @@ pub(super) fn write(path: &Path, text: &str, kind: FileKind, what: OutputFile) -
     if has_content(path, text.as_bytes()) {
         return Ok(());
     }
-    write_atomically(path, text.as_bytes(), 0o600).map_err(|why| failed(&why))
+    write_atomically(path, text.as_bytes(), 0o600).map_err(failed)
 }
 
 /// Makes a folder that the user named and writes into it. If that fails, the folders that were not there before are gone.
@@ -87,10 +95,8 @@ pub(super) fn in_private_folder<T>(folder: &Path, write: impl FnOnce() -> io::Re
         // Somebody may have put a link there in between. From now on it is a folder of ours.
         .and_then(|()| refuse_links_of_others(folder))
         .and_then(|()| write());
-    if written.is_err() {
-        for folder in missing {
-            let _ = fs::remove_dir(folder);
-        }
+    for folder in missing.into_iter().filter(|_| written.is_err()) {
+        let _ = fs::remove_dir(folder);
     }
     written
 }
@@ -148,16 +154,6 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().unwrap_or(Path::new("/"))
 }
 
-/// Makes a folder for files of ours. The one above it is made only in a cache (`Host::configs_folder`): a folder that
-/// TMPDIR names is the user's to make.
-fn make_our_folder(folder: &Path) -> io::Result<()> {
-    let above = folder_of(folder);
-    if !above.is_dir() && !folder.ends_with("zlaunch/configs") {
-        return Err(io::Error::other(format!("there is no folder `{}`", above.display())));
-    }
-    make_folder(folder)
-}
-
 fn make_folder(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
@@ -196,13 +192,6 @@ fn refuse_links_of_others(path: &Path) -> io::Result<()> {
         }
     }
     Ok(())
-}
-
-/// A real folder of this user that nobody else can write to. In a shared temporary folder, somebody else may have made it
-/// first.
-fn is_ours_alone(folder: &Path) -> bool {
-    fs::symlink_metadata(folder)
-        .is_ok_and(|seen| seen.is_dir() && seen.uid() == geteuid().as_raw() && seen.mode() & 0o022 == 0)
 }
 
 /// The file is private and already has this content. Links are not followed.

@@ -178,10 +178,7 @@ pub fn read(config: &Value, params: Option<(u64, String)>) -> Option<Weights> {
     }
     let dtype = [text, config].iter().find_map(|section| section.get("dtype").or(section.get("torch_dtype"))?.as_str());
     let weights = Weights { assumed, dtype: dtype.and_then(Dtype::named), ..weights };
-    Some(match params {
-        Some((params, from)) => weights.with_params(params, from),
-        None => weights,
-    })
+    Some(if let Some((params, from)) = params { weights.with_params(params, from) } else { weights })
 }
 
 struct ModelConfig<'a> {

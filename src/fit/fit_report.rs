@@ -11,7 +11,7 @@ use super::remedies::Remedy;
 use super::settings::{Attention, Evaluation, TrainingSettings, Tuner};
 use super::strategy::MemoryKind;
 use super::workload::Workload;
-use crate::base::layout::{Line, TextTable, columns, visible, wrapped};
+use crate::base::layout::{Line, TextTable, columns, wrapped};
 use crate::base::size::Size;
 use crate::base::source::{Source, Sourced};
 
@@ -144,12 +144,8 @@ impl FitReport {
             format!("{} × {} tokens", settings.micro_batch, settings.seq_len),
             format!("{}gradient checkpointing", if settings.checkpointing { "" } else { "no " }),
         ];
-        if settings.attention == Some(Attention::Eager) {
-            words.push("eager attention".to_string());
-        }
-        if settings.fused_loss {
-            words.push("fused loss".to_string());
-        }
+        words.extend((settings.attention == Some(Attention::Eager)).then(|| "eager attention".to_string()));
+        words.extend(settings.fused_loss.then(|| "fused loss".to_string()));
         words.join(", ")
     }
 
@@ -257,11 +253,8 @@ impl FitReport {
         // The last line is the template to use, if there is one.
         let at = if self.recommended.is_some() { lines.len() } else { end };
         lines.insert(at, (0, self.recommendation()));
-        let line = |(indent, line): (usize, String)| match view.width {
-            Some(width) => wrapped(&line, indent, width),
-            None => format!("{:indent$}{}\n", "", visible(&line)),
-        };
-        lines.into_iter().map(line).collect()
+        let width = view.width.unwrap_or(usize::MAX);
+        lines.into_iter().map(|(indent, line)| wrapped(&line, indent, width)).collect()
     }
 
     fn recommendation(&self) -> String {

@@ -34,10 +34,7 @@ fn of_size(params: u64, from: String) -> Weights {
 }
 
 pub(crate) fn find(args: &TrainingArgs, lookup: &ModelLookup, host: &Host) -> Result<Weights, Problem> {
-    let local = match &args.model {
-        Some(name) => of_local_model(name, lookup, host)?,
-        None => None,
-    };
+    let local = args.model.as_ref().map(|name| of_local_model(name, lookup, host)).transpose()?.flatten();
     match (&args.params, local, &args.model) {
         (Some(params), Some(weights), _) => Ok(weights.with_params(params.value, params.from.to_string())),
         (Some(params), None, _) => Ok(of_size(params.value, params.from.to_string())),

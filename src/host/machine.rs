@@ -134,9 +134,7 @@ impl Machine {
     /// Bytes that are free on the disk of a path, if it is one of this machine: a file server may not answer.
     pub fn free(&self, path: &Path) -> Option<u64> {
         const LOCAL: &[&str] = &["ext4", "ext3", "xfs", "btrfs", "zfs", "f2fs", "overlay", "tmpfs"];
-        if !LOCAL.contains(&self.file_system(path)?.as_str()) {
-            return None;
-        }
+        self.file_system(path).filter(|kind| LOCAL.contains(&kind.as_str()))?;
         let seen = statvfs(path.ancestors().find(|folder| folder.exists())?).ok()?;
         Some(seen.blocks_available() * seen.fragment_size())
     }

@@ -48,10 +48,8 @@ pub(super) fn unused(understood: &UnderstoodLaunch, spec: &Sourced<String>) -> O
 /// Warns if our config reaches the script by an option that its parser does not have.
 pub(super) fn refused_option(understood: &UnderstoodLaunch) -> Option<Problem> {
     let UnderstoodLaunch { launch, job, .. } = understood;
-    let reads = job.refuses_config_option()?;
-    if !understood.takes_config() || understood.launcher_takes_config() {
-        return None;
-    }
+    let is_ours = understood.takes_config() && !understood.launcher_takes_config();
+    let reads = job.refuses_config_option().filter(|_| is_ours)?;
     let (script, option) = (job.target.name(), job.config_argument());
     let what = format!("`{script}` has no option `--{option}`, and {reads} refuses unknown options");
     let help = "--trainer in_code passes the config to transformers' Trainer without an option, --trainer accelerate to a loop \
@@ -93,9 +91,7 @@ pub(super) fn differs_from_shipped(
         return None;
     }
     let keys = json::differing(&template.config, &json::parse(&text).ok()?);
-    if keys.is_empty() {
-        return None;
-    }
+    let keys = Some(keys).filter(|keys| !keys.is_empty())?;
     let (name, trainer) = (&template.name, trainer(understood));
     let more = if keys.len() > SHOWN { format!(" and {} more", keys.len() - SHOWN) } else { String::new() };
     let keys = keys.iter().take(SHOWN).map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ");

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::launch_env::Environment;
 use super::planned_config::PlannedConfig;
+use crate::base::layout::plural;
 use crate::base::source::Sourced;
 use crate::command::trainer;
 use crate::ranks::launcher::Launcher;
@@ -75,11 +76,8 @@ impl Plan {
                 format!("rank {} of {}, started by {by}", task.rank.value, task.world_size.value)
             }
             Role::Starter | Role::Shell { .. } => {
-                let ranks = match world {
-                    Some(1) => "1 rank".to_string(),
-                    Some(world) => format!("{world} ranks"),
-                    None => "ranks as the command says".to_string(),
-                };
+                let count = |world| plural(world, "rank", "s");
+                let ranks = world.map_or("ranks as the command says".to_string(), count);
                 match &topology.nnodes {
                     Some(nodes) if nodes.value > 1 => format!("{ranks} on {} machines", nodes.value),
                     _ if world.is_none() => ranks,

@@ -130,12 +130,10 @@ impl EnvironmentInputs<'_> {
     fn apply_launcher(&self, environment: &mut Environment) {
         let EnvironmentInputs { topology, understood: UnderstoodLaunch { job, host, .. }, .. } = self;
         match self.launcher {
-            // In the user's command, torchrun reads all of its variables.
-            Launcher::Torchrun if self.understood.existing_launcher.is_some() => {
-                environment.signals_of_torchrun(topology.has_scheduler(host), host);
-            }
             Launcher::Torchrun => {
-                let stray = PET_ELSEWHERE.split(' ').filter(|name| self.machine.var_os(name).is_some());
+                // In the user's command, torchrun reads all of its variables.
+                let is_ours = self.understood.existing_launcher.is_none();
+                let stray = PET_ELSEWHERE.split(' ').filter(|name| is_ours && self.machine.var_os(name).is_some());
                 environment.unset.extend(stray.map(str::to_string));
                 environment.signals_of_torchrun(topology.has_scheduler(host), host);
             }
@@ -146,9 +144,7 @@ impl EnvironmentInputs<'_> {
                     environment.single_rank(topology);
                 }
             }
-            Launcher::Local => {
-                environment.local_ranks(topology, job, self.machine);
-            }
+            Launcher::Local => environment.local_ranks(topology, job, self.machine),
             // `accelerate launch` runs torchrun in its own process.
             Launcher::Existing(_) => environment.signals_of_torchrun(false, host),
             Launcher::Deepspeed | Launcher::Srun | Launcher::Prefix(_) => {}
@@ -193,11 +189,10 @@ impl Environment {
     }
 
     fn keep(&mut self, name: &str, host: &Host) {
-        if self.kept.iter().any(|(kept, _)| kept == name) {
-            return;
+        if self.kept.iter().all(|(kept, _)| kept != name) {
+            let value = host.var_os(name).map(|value| value.to_string_lossy().into_owned()).unwrap_or_default();
+            self.kept.push((name.to_string(), value));
         }
-        let value = host.var_os(name).map(|value| value.to_string_lossy().into_owned()).unwrap_or_default();
-        self.kept.push((name.to_string(), value));
     }
 
     /// ms-swift spreads the model over the GPUs a process sees and then refuses `DeepSpeed`.

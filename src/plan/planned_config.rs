@@ -94,12 +94,11 @@ impl PlannedConfig {
         section(&format!("differs from {}", self.template.name), self.changed().iter().map(change).collect());
         let fill = |fill: &Fill| (format!("{} = {}", fill.key, fill.value), fill.from.clone());
         section("filled", self.fills.iter().map(fill).collect());
-        let mut rows: Vec<(String, String)> = Vec::new();
-        for (at, left) in self.left.iter().enumerate() {
+        let left = |(at, left): (usize, &LeftAuto)| {
             let again = at > 0 && self.left[at - 1].why == left.why;
-            rows.push((left.key.clone(), if again { "likewise".to_string() } else { left.why.clone() }));
-        }
-        section("not filled", rows);
+            (left.key.clone(), if again { "likewise".to_string() } else { left.why.clone() })
+        };
+        section("not filled", self.left.iter().enumerate().map(left).collect());
         text
     }
 }

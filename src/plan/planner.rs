@@ -86,10 +86,8 @@ impl Planner<'_> {
         }
         let topology = self.diagnostics.keep(self.understood.topology());
         let kind = topology.as_ref().and_then(|topology| self.diagnostics.keep(self.understood.launcher(topology)));
-        if let Some(kind) = kind {
-            let without_effect = launch.rank_output.without_effect(kind, existing_launcher.is_some());
-            self.diagnostics.warnings.extend(without_effect);
-        }
+        let without_effect = kind.map(|kind| launch.rank_output.without_effect(kind, existing_launcher.is_some()));
+        self.diagnostics.warnings.extend(without_effect.into_iter().flatten());
         let ranks = DecidedRanks { topology: topology.as_ref(), launcher: kind };
         let config = self.config(ranks);
         if let Some(PlannedConfig { file, .. }) = &config
@@ -184,11 +182,9 @@ impl Planner<'_> {
         }
         let (mut template, chosen) = self.diagnostics.keep(self.read_template(spec, topology))?;
         self.diagnostics.warnings.append(&mut template.notes);
-        if let Some(flag) = flag
-            && flag.value != fit::AUTO
-        {
-            self.diagnostics.warnings.extend(asked_config::differs_from_shipped(understood, flag, &template));
-        }
+        let named = flag.filter(|flag| flag.value != fit::AUTO);
+        let differs = named.and_then(|flag| asked_config::differs_from_shipped(understood, flag, &template));
+        self.diagnostics.warnings.extend(differs);
         Some((template, chosen))
     }
 
@@ -323,10 +319,7 @@ impl Planner<'_> {
     /// Warns if this machine does not suit the config. Returns the reason for expandable segments, if there is one.
     fn judge_machine(&mut self, config: Option<&PlannedConfig>, ranks: DecidedRanks) -> Option<String> {
         let UnderstoodLaunch { launch, host, job, .. } = self.understood;
-        if self.understood.runs_elsewhere() {
-            return None;
-        }
-        let config = config?;
+        let config = config.filter(|_| !self.understood.runs_elsewhere())?;
         if ranks.launcher != Some(Launcher::Srun) {
             let found = machine::at_launch(&config.value, job, host).into_iter();
             let is_plan = launch.output.only_shows() && !launch.output.check;
@@ -470,10 +463,7 @@ impl Planner<'_> {
         let mut words = job.rank_args(if translated { None } else { config });
         words.extend(added);
         let problems = launcher::remote_runner::check(context, &words);
-        if !problems.is_empty() {
-            return Err(problems);
-        }
-        Ok([launcher::prefix(kind, context), words].concat())
+        if problems.is_empty() { Ok([launcher::prefix(kind, context), words].concat()) } else { Err(problems) }
     }
 
     /// The first program that is missing here, unless it is only needed elsewhere.

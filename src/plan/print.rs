@@ -91,10 +91,8 @@ impl Plan {
 
     fn environment_text(&self, secrets: &Secrets, width: Option<usize>) -> String {
         let Environment { set, unset, kept } = &self.environment;
-        let mut rows: Vec<(String, String)> = Vec::new();
-        for Setting { name, value, why } in set {
-            rows.push((secrets.setting(name, value), secrets.hide_in_text(why)));
-        }
+        let row = |it: &Setting| (secrets.setting(&it.name, &it.value), secrets.hide_in_text(&it.why));
+        let mut rows: Vec<(String, String)> = set.iter().map(row).collect();
         if let Some(local) = &self.local {
             rows.push((PER_RANK.join(", "), format!("the number of the rank: 0 to {}", local.count - 1)));
         }
@@ -228,9 +226,7 @@ impl Plan {
             }
             script.extend(b"umask \"$umask_before\"; unset umask_before\n");
         }
-        for name in &self.environment.unset {
-            script.extend(format!("unset {name}\n").bytes());
-        }
+        script.extend(environment.unset.iter().flat_map(|name| format!("unset {name}\n").into_bytes()));
         for Setting { name, value, .. } in &environment.set {
             // zlaunch finds a free port again when the script runs.
             if self.local.is_some() && name == vars::MASTER_PORT && value == "0" {

@@ -207,11 +207,8 @@ pub(crate) fn read(folder: &Path) -> Result<Value, Problem> {
     Ok(content)
 }
 
-pub(crate) struct Difference {
-    /// `packages.deepspeed`.
-    pub(crate) key: String,
-    pub(crate) values: [Value; 2],
-}
+/// `packages.deepspeed`, and its values.
+pub(crate) type Difference = (String, [Value; 2]);
 
 /// The differences between two records, apart from their configs.
 pub(crate) fn differences(then: &Value, now: &Value) -> Vec<Difference> {
@@ -245,7 +242,7 @@ fn compare(key: &str, [then, now]: [&Value; 2], found: &mut Vec<Difference>) {
                 compare(&format!("{key}[{at}]"), pair.into(), found);
             }
         }
-        _ if then != now => found.push(Difference { key: key.to_string(), values: [then.clone(), now.clone()] }),
+        _ if then != now => found.push((key.to_string(), [then.clone(), now.clone()])),
         _ => {}
     }
 }

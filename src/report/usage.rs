@@ -44,18 +44,14 @@ pub(crate) fn not_one_of(given: &Sourced<String>, known: &[&str]) -> Problem {
         count if count > 20 => format!("one of {} and {} more", known[..10].join(", "), count - 10),
         _ => format!("one of {}", known.join(", ")),
     };
-    let fixes = match word_meant(&given.value, known) {
+    // The word that is nearest, or has it as its beginning or end.
+    let is_part = |part: &str, whole: &str| part.len() >= 4 && (whole.starts_with(part) || whole.ends_with(part));
+    let part = || known.iter().find(|known| is_part(&given.value, known) || is_part(known, &given.value)).copied();
+    let fixes = match nearest(&given.value, known.iter().copied()).or_else(part) {
         Some(word) => give_as(&given.from, word).meaning(word).see(all),
         None => Fixes::from(all),
     };
     Problem::error(Rule::Usage, format!("invalid value `{}` for {}", given.value, given.from)).at(given).fix(fixes)
-}
-
-/// The known word that is nearest, or has it as its beginning or end.
-fn word_meant<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
-    let is_part = |part: &str, whole: &str| part.len() >= 4 && (whole.starts_with(part) || whole.ends_with(part));
-    let part = || known.iter().find(|known| is_part(word, known) || is_part(known, word)).copied();
-    nearest(word, known.iter().copied()).or_else(part)
 }
 
 /// `wanted`: `a dotted key`.

@@ -110,13 +110,11 @@ impl<'a> UnderstoodLaunch<'a> {
     /// Behind `srun`, the ranks are on other machines, which decide for themselves.
     pub(crate) fn topology(&self) -> Result<Topology, Vec<Problem>> {
         let Launch { topology: flags, hosts, launcher, .. } = self.launch;
-        match &self.wrapper {
-            Some(Wrapper::Srun(srun)) => {
-                srun.check(&self.host)?;
-                return Ok(Topology::of_srun_tasks(&self.host));
-            }
-            Some(Wrapper::Prefix { reaches_srun: true, .. }) => return Ok(Topology::of_srun_tasks(&self.host)),
-            _ => {}
+        if let Some(Wrapper::Srun(srun)) = &self.wrapper {
+            srun.check(&self.host)?;
+        }
+        if matches!(self.wrapper, Some(Wrapper::Srun(_) | Wrapper::Prefix { reaches_srun: true, .. })) {
+            return Ok(Topology::of_srun_tasks(&self.host));
         }
         if let Some(existing) = &self.existing_launcher {
             let mut problems = existing.contradictions(flags, &self.host);
@@ -146,8 +144,7 @@ impl<'a> UnderstoodLaunch<'a> {
     fn judge_alone(&self, existing: &ExistingLauncher) -> Result<Vec<Problem>, Vec<Problem>> {
         let Launch { topology: flags, command, trainer, .. } = self.launch;
         // A command from a shim that zlaunch does not handle runs unchanged.
-        let is_unhandled = trainer.as_ref().is_some_and(|trainer| trainer.from == Source::Default);
-        if is_unhandled {
+        if trainer.as_ref().is_some_and(|trainer| trainer.from == Source::Default) {
             return Ok(Vec::new());
         }
         if let Some(judged) = existing.weigh(flags, &self.host) {
@@ -183,10 +180,7 @@ impl<'a> UnderstoodLaunch<'a> {
     }
 
     pub(crate) fn prefix(&self) -> Option<&Prefix> {
-        match &self.wrapper {
-            Some(Wrapper::Prefix { prefix, .. }) => Some(prefix),
-            _ => None,
-        }
+        if let Some(Wrapper::Prefix { prefix, .. }) = &self.wrapper { Some(prefix) } else { None }
     }
 
     /// True if the command runs on other machines or with another Python, so that a missing program is no error here.
@@ -353,9 +347,7 @@ impl<'a> UnderstoodLaunch<'a> {
         let mut places: Vec<Place> = nnodes.into_iter().chain(node_rank).map(Place::from).collect();
         places.extend(hostfile.map(|file| Place::from(&file.clone().map(|path| path.display().to_string()))));
         let alone = is_console || flags.nnodes.as_ref().is_some_and(|nnodes| nnodes.value == 1);
-        if !alone {
-            places.extend(Topology::job_of_several_nodes(&self.host));
-        }
+        places.extend((!alone).then(|| Topology::job_of_several_nodes(&self.host)).flatten());
         places
     }
 
@@ -429,9 +421,7 @@ impl<'a> UnderstoodLaunch<'a> {
 /// The machine as a command behind the prefix sees it.
 fn host_behind(prefix: &Prefix, machine: &Host) -> Host {
     let mut host = machine.clone();
-    for name in &prefix.unset {
-        host.env.remove(name);
-    }
+    host.env.retain(|name, _| !prefix.unset.contains(name));
     host.env.extend(prefix.set.iter().cloned());
     if prefix.own_python.is_some() {
         // The programs that are found here are not the ones that will run.

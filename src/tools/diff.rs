@@ -230,7 +230,7 @@ impl Comparison<'_> {
             "equal": self.equal,
         });
         if let Some(found) = &self.of_launch {
-            let row = |it: &record::Difference| json!({"key": it.key, "a": it.values[0], "b": it.values[1]});
+            let row = |(key, [a, b]): &record::Difference| json!({"key": key, "a": a, "b": b});
             all["launch"] = found.iter().map(row).collect();
         }
         self.secrets.hide(all)
@@ -257,7 +257,7 @@ impl Comparison<'_> {
         let text = coloured + &self.summary(width);
         let Some(found) = &self.of_launch else { return text };
         let title = if found.is_empty() { "nothing else differs\n" } else { "\nbesides the config\n" };
-        let line = |record::Difference { key, values: [then, now] }: &record::Difference| {
+        let line = |(key, [then, now]): &record::Difference| {
             wrapped(&self.secrets.hide_in_text(&format!("{key}: {then} then, {now} now")), 2, width)
         };
         text + title + &found.iter().map(line).collect::<String>()

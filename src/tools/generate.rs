@@ -227,6 +227,10 @@ fn zero(stage: u64, offload: bool, small: bool) -> Value {
     section
 }
 
+/// The "auto" values of a template that are filled.
+const FILLED: &str = "gradient_clipping bf16.enabled fp16.enabled zero_optimization.reduce_bucket_size \
+    zero_optimization.stage3_prefetch_bucket_size zero_optimization.stage3_param_persistence_threshold";
+
 /// A template with its "auto" values filled, except those that only transformers knows.
 fn from_template(
     from: &Sourced<String>,
@@ -236,22 +240,13 @@ fn from_template(
 ) -> Result<Value, Vec<Problem>> {
     let template = template::resolve(from, &request.search, host)?;
     let mut config = layers::with_layers(&template, &Layers::default(), host)?.into_owned();
-    config["train_batch_size"] = json!(request.batch.global());
-    config["train_micro_batch_size_per_gpu"] = json!(request.batch.micro);
-    config["gradient_accumulation_steps"] = json!(request.batch.accum);
-    let zero = zero(3, false, false);
-    let value = |key: &str, value: &Value| (key.to_string(), value.clone());
-    let size = |name: &str| value(&format!("zero_optimization.{name}"), &zero[name]);
-    for (key, value) in [
-        value("gradient_clipping", &json!(1.0)),
-        value("bf16.enabled", &json!(!request.fp16)),
-        value("fp16.enabled", &json!(request.fp16)),
-        size("reduce_bucket_size"),
-        size("stage3_prefetch_bucket_size"),
-        size("stage3_param_persistence_threshold"),
-    ] {
-        if let Some(place) = json::get_mut(&mut config, &key).filter(|place| *place == "auto") {
-            *place = value;
+    let usual = ready(request.batch, &zero(3, false, false), request.fp16);
+    for key in ["train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"] {
+        config[key] = usual[key].clone();
+    }
+    for key in FILLED.split(' ') {
+        if let Some(place) = json::get_mut(&mut config, key).filter(|place| *place == "auto") {
+            *place = json::get(&usual, key).cloned().unwrap_or_default();
         }
     }
     let left = json::leaves(&config, |value| value == "auto");

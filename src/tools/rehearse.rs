@@ -132,10 +132,7 @@ fn rehearse(
     }
     let ending = if in_time { rehearsal.ending() } else { None };
     answer.finish(start.elapsed(), ending, &rehearsal.printed());
-    match answer.cannot() {
-        Some(problem) => Err(problem.into()),
-        None => Ok(answer),
-    }
+    answer.cannot().map_or(Ok(answer), |problem| Err(problem.into()))
 }
 
 /// Writes over the last line.

@@ -52,8 +52,7 @@ impl Tool for TemplatesArgs {
                 report::report(&template.notes, &secrets);
                 err(&template.summary(&secrets));
                 // Without layers, keys that only the user can know may still be missing.
-                let is_changed = !layers.is_empty();
-                let changed = is_changed.then(|| with_layers(&template, &layers, host)).transpose()?;
+                let changed = (!layers.is_empty()).then(|| with_layers(&template, &layers, host)).transpose()?;
                 out(&json::write(changed.as_deref().unwrap_or(&template.config)))
             }
         })

@@ -61,10 +61,8 @@ impl<'h> DoctorReport<'h> {
 
     fn clean(&self, text: &str) -> String {
         let text = self.secrets.hide_in_text(text);
-        match self.home.as_ref().and_then(|home| home.to_str()) {
-            Some(home) => text.replace(home, "~"),
-            None => text,
-        }
+        let home = self.home.as_ref().and_then(|home| home.to_str());
+        if let Some(home) = home { text.replace(home, "~") } else { text }
     }
 
     pub fn text(&self, width: Option<usize>) -> String {

@@ -165,11 +165,8 @@ impl Examination<'_> {
         let silent = (0..machines.min(1 << 16)).filter(|at| answers.iter().all(|answer| answer["index"] != *at));
         let silent: Vec<String> = silent.map(name_at).collect();
         if !silent.is_empty() {
-            let what = format!(
-                "no answer from {} within {:.0} s",
-                listed(&silent),
-                took.min(self.asked.0).as_secs_f64().ceil()
-            );
+            let waited = took.min(self.asked.0).as_secs_f64().ceil();
+            let what = format!("no answer from {} within {waited:.0} s", listed(&silent));
             let fix = give("--timeout", self.asked.0.as_secs() * 6).remark("if it is up and has zlaunch at this path");
             problems.insert(0, Problem::error(Rule::NoAnswer, what).fix(fix));
         }

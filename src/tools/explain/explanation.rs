@@ -78,11 +78,8 @@ impl Explanation {
         row("here", "本机", key.and_then(|key| versions.here(&key, language)));
         row("keys", "子键", keys_below(name));
         let var = all_variables().into_iter().find(|var| var.is_called(name));
-        row(
-            "zlaunch",
-            "zlaunch",
-            var.map(|var| text("zlaunch").unwrap_or_else(|| format!("{}: {}", var.does, var.about))),
-        );
+        let ours = var.map(|var| text("zlaunch").unwrap_or_else(|| format!("{}: {}", var.does, var.about)));
+        row("zlaunch", "zlaunch", ours);
         row("advice", "建议", text("advice"));
         row("careful", "注意", text("careful"));
         row("seen in", "出处", field("source").map(|source| source.trim_start_matches("recorded with ").to_string()));
