@@ -20,7 +20,7 @@ use crate::ranks::launcher::srun::SrunPrefix;
 use crate::ranks::launcher::{self, ExistingLauncher, Launcher};
 use crate::ranks::topology::Topology;
 use crate::report::fix::{Fix, drop_word, run, say};
-use crate::report::{self, Place, Problem, Rule};
+use crate::report::{self, Place, Problem, Rule, nearest};
 use crate::request::Launch;
 
 /// A program that trains, or starts a training.
@@ -401,11 +401,13 @@ impl<'a> UnderstoodLaunch<'a> {
             console => trainer::commands_of(console).first().copied(),
         };
         let is_left_out = command.get(1).is_none_or(|next| is_option(next) || Path::new(next).extension().is_some());
+        let is_near = |word| command.get(1).is_some_and(|next| nearest(&next.to_string_lossy(), [word]).is_some());
         if let Some(word) = needed
-            && is_left_out
+            && (is_left_out || is_near(word))
             && !command.iter().any(|given| given == word)
         {
-            let command = [&command[..1], &[word.into()], &command[1..]].concat();
+            let rest = if is_left_out { 1 } else { 2 };
+            let command = [&command[..1], &[word.into()], &command[rest..]].concat();
             return run(shell::text(&launch.words_with(&[], &command)));
         }
         if let [python] = &command[..]
