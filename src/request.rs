@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use crate::base::options::{launch_option, takes_value};
 use crate::base::source::{Source, Sourced};
+use crate::base::vars;
 use crate::command::job::Trainer;
 use crate::command::trainer;
 use crate::config::layers::Layers;
@@ -55,9 +56,14 @@ impl Launch {
     pub(crate) fn be_first_machine(&mut self, who: &'static str, host: &Host) {
         let ranks = &mut self.topology;
         if ranks.node_rank.is_none() && ranks.nnodes.as_ref().is_some_and(|nodes| nodes.value > 1) {
+            let is_unset = |names: [&str; 2]| names.iter().all(|name| host.nonempty_var(name).is_none());
             ranks.node_rank = Some(Sourced::new(0, Source::Machine(who)));
-            ranks.master_addr.get_or_insert_with(|| Sourced::new(host.hostname.clone(), Source::Machine(who)));
-            ranks.master_port.get_or_insert_with(|| Sourced::new(29500, Source::Machine(who)));
+            if is_unset([vars::MASTER_ADDR, vars::PET_MASTER_ADDR]) {
+                ranks.master_addr.get_or_insert_with(|| Sourced::new(host.hostname.clone(), Source::Machine(who)));
+            }
+            if is_unset([vars::MASTER_PORT, vars::PET_MASTER_PORT]) {
+                ranks.master_port.get_or_insert_with(|| Sourced::new(29500, Source::Machine(who)));
+            }
         }
     }
 

@@ -115,7 +115,9 @@ pub(crate) fn did_you_mean(reader: &Reader, command: &[OsString]) -> Option<Prob
         _ if !of_trainer.is_empty() => ("a sub-command of a trainer, not a command", mode, &[], &of_trainer),
         _ if near.is_some() && !is_program => ("not a sub-command", near.unwrap_or_default(), &[], &[]),
         _ if ["-n", "--dry-run"].contains(&word) => ("an option, which goes before `--`", mode, &[word], &[]),
-        _ if command.contains(&"--".into()) && !trains(first) => ("neither an option nor a command", mode, &[], &[]),
+        _ if command.contains(&"--".into()) && !trains(first) && !is_program => {
+            ("neither an option nor a command", mode, &[], &[])
+        }
         _ if config.is_some() => ("not a file", mode, &[], &[config.as_deref().unwrap_or_default()]),
         _ => return not_a_command(word, is_program, &line(&[options, &["--".into()], command].concat())),
     };

@@ -64,8 +64,9 @@ impl Input {
 
     /// The path where the trainer looks for the value, if nothing is there.
     fn missing_path(&self, name: &str, value: &str, host: &Host) -> Option<PathBuf> {
-        // No hub has checkpoints, and `true` means the last one.
-        let is_checkpoint = name == "resume_from_checkpoint" && hf_bool(value).is_none();
+        // No hub has checkpoints. `true` means the last one, and scripts have other words for it.
+        let is_last = hf_bool(value).is_some() || ["latest", "last", "auto"].contains(&value);
+        let is_checkpoint = name == "resume_from_checkpoint" && !is_last;
         let is_file = (self.reads == Reads::File || is_checkpoint) && !value.contains(['$', '{']);
         let value = Some(value.trim()).filter(|value| is_file || is_path(value))?;
         let at = |value: &str| match self.reads {

@@ -159,8 +159,8 @@ impl ArgumentReader<'_> {
         let is_apart = || self.text("vllm_mode").is_some_and(|mode| mode.value == "server");
         algorithm.uncounted |= algorithm.generates && (known.is_none() || uses_vllm && !is_apart());
         let (answer, has_reference) = known?;
-        let beta = self.0.float("beta").ok().flatten();
-        algorithm.has_reference = beta.map_or(has_reference || algorithm.has_reference, |beta| beta.value != 0.0);
+        let by_default = has_reference(job.python.as_ref()) || algorithm.has_reference;
+        algorithm.has_reference = self.0.float("beta").ok().flatten().map_or(by_default, |beta| beta.value != 0.0);
         algorithm.uncounted |= number("generation_batch_size").is_some();
         Some(Rollout {
             answer: number("max_completion_length").or_else(|| number("max_new_tokens")).unwrap_or(answer),

@@ -273,10 +273,10 @@ impl Planner<'_> {
             for change in found.flat_map(|found| found.fixes.changes()) {
                 let (Change::Set(key, _) | Change::Unset(key)) = change else { continue };
                 let rows = include_str!("accelerate_settings.txt").lines();
-                let setting = rows.filter_map(|row| row.split_once(' ')).find(|(known, _)| known == key);
+                let setting = rows.filter_map(|row| row.split_once(' ')).find(|(known, _)| known.starts_with(&**key));
                 *change = match (setting, &*change) {
                     (Some((_, name)), Change::Set(_, value)) => Change::Give(format!("--{name}"), value.clone()),
-                    (Some((_, name)), _) => Change::Drop(format!("--{name}")),
+                    (Some((_, name)), _) => Change::Drop((*name).to_string()),
                     (None, _) => Change::Say("name a DeepSpeed config, which can set this".to_string()),
                 };
             }

@@ -68,7 +68,8 @@ impl Tool for CheckArgs {
         if configs {
             return reader.answer(move |host: &Host| check_configs(launch, host));
         }
-        if !Topology::is_scheduled(reader.host) && reader.host.nonempty_var(vars::NODE_RANK).is_none() {
+        let is_unset = |name: &str| reader.host.nonempty_var(name).is_none();
+        if !Topology::is_scheduled(reader.host) && is_unset(vars::NODE_RANK) && is_unset(vars::PET_NODE_RANK) {
             launch.be_first_machine("check", reader.host);
         }
         launch::finish(launch, reader, |launch, host| check_launch(&launch, host))

@@ -60,7 +60,7 @@ impl Tool for RehearseArgs {
 /// Exit status 1: the launch is refused; 3: nobody knows.
 fn run(mut launch: Launch, online: bool, timeout: Duration, host: &Host) -> Result<u8, Vec<Problem>> {
     // Nobody else joins a rehearsal.
-    launch.topology.node_rank = None;
+    launch.topology.node_rank.take_if(|_| launch.topology.nnodes.is_some());
     launch.be_first_machine("the rehearsal", host);
     // Only their shapes are needed.
     launch.allow.push(Rule::WeightsMissing);

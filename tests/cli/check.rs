@@ -570,3 +570,14 @@ fn a_config_of_accelerate_is_recognised() {
         .file("ds.json", r#"{"train_batch_size": "auto", "zero_optimization": {"stage": 2}, "deepspeed_config": {}}"#);
     sandbox.plan(&["--nproc-per-node", "2", "--deepspeed", "ds.json"], SWIFT);
 }
+
+#[test]
+fn a_check_of_several_machines_takes_the_address_that_is_set() {
+    let mut sandbox = Sandbox::new();
+    let words = "check --nnodes 2 --nproc-per-node 2 --deepspeed zero2 --".split(' ').chain(SWIFT.iter().copied());
+    for (name, value) in [("MASTER_ADDR", "10.0.0.1"), ("MASTER_PORT", "1234")] {
+        sandbox.var(name, value);
+        let run = sandbox.run(words.clone());
+        assert!(!run.stdout.contains("stray-variable"), "{run:?}");
+    }
+}

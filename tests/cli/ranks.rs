@@ -365,3 +365,12 @@ fn a_launcher_that_is_not_told_of_the_machines_is_refused() {
     run.refused(&["which of the 2 machines this is", "--node_rank I"]);
     assert!(!run.stderr.contains("--nnodes 1"), "{run:?}");
 }
+
+/// A command that is passed through needs no ranks, whatever its variables say.
+#[test]
+fn a_variable_that_a_program_does_not_use_is_no_problem() {
+    let mut sandbox = Sandbox::new();
+    sandbox.vars(&[("ZLAUNCH_NNODES", "1"), ("MASTER_PORT", "tcp://10.0.0.1:80")]);
+    sandbox.plan(&[], &["ls"]);
+    sandbox.plan(&[], &["deepspeed", "--include", "", "--num_gpus", "2", "train.py"]);
+}

@@ -82,7 +82,8 @@ pub(crate) const DEFAULTS: TrainingDefaults = TrainingDefaults {
     half: false,
     eval_batch: Some(8),
     eval_sets: "",
-    online: Some((256, false)),
+    // The default of --beta was 0.04 before TRL 0.19.
+    online: Some((256, |python| python.and_then(|it| it.version("trl")).is_some_and(|trl| trl.is_before([0, 19, 0])))),
     measured_losses: false,
 };
 

@@ -81,7 +81,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
             half: true,
             eval_batch: Some(1),
             eval_sets: "val_dataset cached_val_dataset split_dataset_ratio",
-            online: Some((512, true)),
+            online: Some((512, |_| true)),
             ..hf::DEFAULTS
         },
         ..hf::TRAINER.model

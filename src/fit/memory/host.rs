@@ -51,11 +51,12 @@ impl MemoryModel<'_> {
     }
 
     fn offloaded_params(&self) -> u64 {
-        let Workload { params, element, weights, .. } = self.workload;
+        let Workload { params, element, weights, reference, .. } = self.workload;
+        let all = params + reference / element;
         match self.strategy.params {
             MemoryKind::Gpu => 0,
             // The buffer, and the pinned pieces it was assembled from: pinned memory is never freed.
-            MemoryKind::Host => pinned(self.share(*weights)) + self.pieces(*params, self.world_size),
+            MemoryKind::Host => pinned(self.share(weights + reference)) + self.pieces(all, self.world_size),
             MemoryKind::Disk => element * self.share(*params).min(1_000_000_000) + (1 << 30),
         }
     }
@@ -76,7 +77,8 @@ impl MemoryModel<'_> {
         let ranks = self.cluster.gpus;
         let states = 4 * FP32 * self.share(self.workload.trainable);
         let on_disk = |location, bytes| if location == MemoryKind::Disk { ranks * bytes } else { 0 };
-        on_disk(self.strategy.optimizer, states) + on_disk(self.strategy.params, self.share(self.workload.weights))
+        let weights = self.share(self.workload.weights + self.workload.reference);
+        on_disk(self.strategy.optimizer, states) + on_disk(self.strategy.params, weights)
     }
 }
 

@@ -178,10 +178,13 @@ impl ExistingLauncher {
                         "device": word("offload_param_device"),
                         "nvme_path": setting("offload_param_nvme_path"),
                     },
-                    "stage3_gather_16bit_weights_on_model_save": word("zero3_save_16bit_model") == "true",
                 },
             }),
         };
+        if let (None, Some(saves)) = (named, setting("zero3_save_16bit_model")) {
+            let saves = yaml::python_str(&saves).eq_ignore_ascii_case("true");
+            config["zero_optimization"]["stage3_gather_16bit_weights_on_model_save"] = saves.into();
+        }
         // transformers takes accelerate's precision for the config where its own arguments ask for none, and then refuses it.
         let precision = flag("mixed_precision").or_else(|| settings.get("mixed_precision").cloned());
         let is_on = |name| job.args.bool(name, true).is_ok_and(|given| given.is_some_and(|given| given.value));

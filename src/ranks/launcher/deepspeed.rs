@@ -148,7 +148,8 @@ fn counts(flags: RankFlags, args: &Args, host: &Host) -> RankFlags {
 /// it, so a list there leaves a doubt.
 pub(super) fn slots_problems(spec: &LauncherSpec, args: &Args, host: &Host) -> Vec<Problem> {
     let number = ["num_gpus", "num_accelerators", "num_nodes"].iter().find_map(|name| count::<u32>(args, name));
-    let filter = args.text("include").or_else(|| args.text("exclude")).filter(|_| spec.launcher == SPEC.launcher);
+    let given = |name| args.text(name).filter(|filter| spec.launcher == SPEC.launcher && !filter.value.is_empty());
+    let filter = given("include").or_else(|| given("exclude"));
     if let (Some(number), Some(filter)) = (number, filter) {
         let what = format!("`deepspeed` takes either `{}` or `{}`", filter.spelling(), number.spelling());
         return Problem::error(Rule::Launcher, what).at(&number).fix(drop_word(&number.from)).into();

@@ -42,7 +42,7 @@ impl Topology {
                 return Err(problem.at(&file).fix(drop_word(file.spelling())).into());
             }
         }
-        let decided = if flags.nnodes.is_some() { flags.or_variables(host)? } else { flags.clone() };
+        let decided = if ranked && flags.nnodes.is_some() { flags.or_variables(host)? } else { flags.clone() };
         let told = if ranked { evidence.weigh(&decided, false)? } else { Vec::new() };
         let by_flag = place_of_flag(flags.nnodes.as_ref()).or(place_of_flag(flags.nproc_per_node.as_ref()));
         let mut topology = match (existing, engine) {

@@ -87,7 +87,7 @@ impl Examination<'_> {
                 out(&format!("{line}\n"))?;
                 continue;
             };
-            if parts.is_empty() {
+            if machine == "0" && !parts.contains_key(machine) {
                 thread::spawn(end);
             }
             *parts.entry(machine.to_string()).or_default() += part;

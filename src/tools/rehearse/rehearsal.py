@@ -1491,8 +1491,6 @@ def was_there(path):
 def judge(error):
     """`refused`: the trainer itself says no. `network`, `limit`: the pretence is why it fails. `unsure`: it may be."""
     said = "\n".join(f"{type(it).__name__}: {it}" for it in chain_of(error))
-    for word in filter(lambda word: len(word) > 2, sys.argv[1:]):
-        said = said.replace(word, "")  # `--tuner_type cuda` is quoted by the refusal, and is no sign of a GPU.
     is_own_wish = SPEC.stays_offline and re.search("OfflineModeIsEnabled|offline mode", said) and "a rehearsal has no network" not in said
     if not SPEC.online and OF_THE_NETWORK.search(said) and not is_own_wish:
         return "network"
@@ -1519,7 +1517,9 @@ def judge(error):
         frames = [frame for frame in frames if (frame.filename, frame.name) != (__file__, "__torch_function__")]
     if OF_THE_PRETENCE.search(said) or not frames:
         return "unsure"
-    if OF_THE_GPU.search(said):
+    # `--tuner_type cuda` is quoted by the refusal, and is no sign of a GPU.
+    quoted = "|".join(re.escape(word) for word in sys.argv[1:] if word)
+    if OF_THE_GPU.search(re.sub(rf"(?<!\w)({quoted})(?!\w)", "", said) if quoted else said):
         return "limit"
     last = frames[-1]
     if last.filename == __file__:

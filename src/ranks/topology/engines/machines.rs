@@ -30,7 +30,7 @@ pub(super) fn detect(block: &Block, host: &Host) -> Result<Option<Allocation>, V
     let number = told(block, "instance", host)?.or(told(block, "index", host)?);
     // One that is to meet others at an address is not alone.
     let is_shown = |it: Variable| it.shows_a_job() && host.nonempty_var(it.name()).is_some();
-    let meets = block.variables().any(is_shown) || foreign_address(host).is_some();
+    let meets = is_told("hosts") || block.variables().any(is_shown) || foreign_address(host).is_some();
     let is_instance = !block.name_of("instance").is_empty() && !meets;
     // Processes that are all started here have this machine as the first one.
     let is_here = text(block.name_of("first"), host).is_some_and(|first| is_loopback(&without_port(&first.value)));
