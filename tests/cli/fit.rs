@@ -397,6 +397,15 @@ fn the_fullest_moment_can_be_a_generation() {
     let whole = bytes(&format!("{base} --steps_per_generation 16"), "zero3");
     let streamed = bytes(&format!("{base} --steps_per_generation 16 --ds3_gather_for_generation false"), "zero3");
     assert!(whole > streamed + (8 << 30), "{whole} {streamed}");
+    // Older versions of TRL keep a reference by default. Where weights are offloaded, so are its own.
+    let short = format!("{base} --steps_per_generation 1");
+    let host = |command: &str| row(&report(command), "zero3_offload")["host_bytes"].as_u64().unwrap();
+    let [with, without] = ["0.04", "0"].map(|beta| format!("{short} --beta {beta}"));
+    assert!(host(&with) > host(&without) + (15 << 30), "{} {}", host(&with), host(&without));
+    assert_eq!(bytes(&short, "zero2"), bytes(&without, "zero2"));
+    sandbox.installed("trl", "0.18.0");
+    assert_eq!(bytes(&short, "zero2"), bytes(&with, "zero2"));
+    sandbox.installed("trl", "0.29.1");
     // A server generates elsewhere; vLLM on the same GPUs takes what nobody knows here.
     let served = format!("{base} --gradient_accumulation_steps 16 --use_vllm true --vllm_mode");
     assert_ne!(row(&report(&format!("{served} server")), "zero2")["fullest_at"], "generation");
