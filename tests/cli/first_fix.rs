@@ -350,9 +350,9 @@ fn the_argument_of_the_trainer_is_offered() {
     let parses =
         "(args,) = HfArgumentParser(TrainingArguments).parse_args_into_dataclasses()\nTrainer(None, args).train()\n";
     let imports = "from transformers import HfArgumentParser, Trainer, TrainingArguments\n";
-    sandbox.file("tuple.py", &format!("{imports}{parses}"));
+    sandbox.file("tuple.py", format!("{imports}{parses}"));
     let made = "args = TrainingArguments(output_dir='out')\nTrainer(None, args).train()\n";
-    sandbox.file("made.py", &format!("{imports}{made}"));
+    sandbox.file("made.py", format!("{imports}{made}"));
     let swift = "swift sft --model a/b --dataset c/d";
     for (set, command, help) in [
         ("", &format!("{swift} --torch_dtype float16 --bf16 true"), "help: --bf16 false, or another --torch_dtype\n"),
