@@ -86,6 +86,7 @@ impl Findings<'_> {
                 fix.changes = changes.flat_map(|change| self.change_the_option(change, key, place)).collect();
             }
         }
+        fixes.sort_by_key(|fix| matches!(fix.changes[..], [Change::Say(_)]));
         self.at(places, what, Fixes(fixes))
     }
 
@@ -119,7 +120,9 @@ impl Findings<'_> {
                 unset.into_iter().chain(options.iter().map(|option| Change::Drop(option.to_string()))).collect()
             }
             (Change::Set(set, value), Place::Option { option, .. }) if set == key && !place.is_setting() => {
-                vec![Change::Give(option.clone(), value)]
+                // `--torch_dtype float16` decides more than this key.
+                let name = option.split_once(' ').map(|(name, _)| name);
+                vec![name.map_or(Change::Give(option.clone(), value), |name| Change::Say(format!("another {name}")))]
             }
             (Change::Rename(renamed, to, value), Place::Option { option, value: given })
                 if renamed == key && place.is_setting() =>

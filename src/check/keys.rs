@@ -4,9 +4,10 @@ use super::findings::Check;
 use super::subject::{Key, Subject};
 use super::values::{key_inside, number_in};
 use crate::base::recorded::VersionMatch;
+use crate::command::argument_class::TRAINING_ARGUMENTS;
 use crate::config::places::as_typed;
 use crate::config::schema::{self, KeySpec, Known, UnknownKeys};
-use crate::report::fix::{Fix, rename, set, unset};
+use crate::report::fix::{Fix, give, rename, set, unset};
 use crate::report::{Rule, Severity, When, nearest};
 
 pub(super) const RULES: &[Check] = &[
@@ -144,6 +145,15 @@ fn advice(key: &Key, subject: &Subject, are_many: bool) -> Fix {
         }
         let place = format!("it belongs in `{}`:", entry.key);
         return moved(&entry).lead(place).safe();
+    }
+    let job = subject.job;
+    let is_taken = || job.flow().map_or_else(|| job.takes(name), |flow| flow.has_option(name) == Some(true));
+    let is_argument = section.is_empty() && job.trainer.is_hf() && TRAINING_ARGUMENTS.row(name).is_some();
+    // `--set per_device_train_batch_size=4`
+    if is_argument && !job.args.is_given(name) && is_taken() {
+        let dashes = if job.reads_mapping() { "" } else { "--" };
+        let argument = give(format_args!("{dashes}{name}"), typed().trim_matches('"'));
+        return argument.and(remove).remark("it is the trainer's argument");
     }
     match nearest(name, schema::names_below(section).filter(|near| *near != name)) {
         Some(near) => {

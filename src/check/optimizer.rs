@@ -5,8 +5,8 @@ use serde_json::Value;
 use super::findings::{Check, Findings};
 use super::subject::{OFFLOAD, Subject};
 use crate::base::recorded::Version;
-use crate::config::schema;
-use crate::report::fix::{Fix, drop_word, give_as, rename, set, unset};
+use crate::config::schema::{self, KeySpec};
+use crate::report::fix::{Fix, drop_word, give_as, rename, say, set, unset};
 use crate::report::{Place, Rule, Severity, When, nearest, reading};
 
 pub(super) const RULES: &[Check] = &[
@@ -44,9 +44,8 @@ pub(super) const RULES: &[Check] = &[
             found.key(&[key], what, rename(key, "gradient_clipping", norm.to_string()));
         }
         let by_torch = subject.get("optimizer.params.torch_adam").is_some_and(schema::is_true);
-        let known = schema::parameters("optimizer", Some(&name), subject.version()).map(|entry| entry.name());
-        let known: Vec<&str> = known.chain(["max_grad_norm"]).collect();
-        if known.len() > 1 && !by_torch {
+        let known: Vec<KeySpec> = schema::parameters("optimizer", Some(&name), subject.version()).collect();
+        if !known.is_empty() && !by_torch {
             parameters(subject, "optimizer", &format!("DeepSpeed's {name}"), &known, found);
         }
     }),
@@ -126,9 +125,8 @@ pub(super) const RULES: &[Check] = &[
     }),
     Check::code(Rule::SchedulerParameter, Severity::Error, When::Start, |subject, found| {
         let Some(name) = subject.text("scheduler.type").filter(|name| SCHEDULERS.contains(name)) else { return };
-        let known: Vec<schema::KeySpec> = schema::parameters("scheduler", Some(name), subject.version()).collect();
-        let names: Vec<&str> = known.iter().map(schema::KeySpec::name).collect();
-        parameters(subject, "scheduler", name, &names, found);
+        let known: Vec<KeySpec> = schema::parameters("scheduler", Some(name), subject.version()).collect();
+        parameters(subject, "scheduler", name, &known, found);
         for (wanted, fix) in required(subject, name) {
             found.key(&["scheduler.type"], format!("{name} needs `{wanted}`"), fix);
         }
@@ -136,7 +134,7 @@ pub(super) const RULES: &[Check] = &[
         let is_right =
             |steps: &Value| steps == "auto" || schema::is_whole(steps) && steps.as_u64().is_some_and(|steps| steps > 0);
         if let Some(steps) = subject.get(key).filter(|steps| !is_right(steps))
-            && names.contains(&"warmup_num_steps")
+            && known.iter().any(|entry| entry.name() == "warmup_num_steps")
             && !subject.is_before([0, 19, 3])
         {
             let what = format!("`{key}` is {steps}, but {name} expects a whole number above 0");
@@ -208,17 +206,29 @@ fn set_meant(key: &str, near: &str) -> Fix {
     set(key, near).meaning(near).safe()
 }
 
-/// Reports unknown parameters of a section.
-fn parameters(subject: &Subject, section: &str, takes_no: &str, known: &[&str], found: &mut Findings) {
-    let params = subject.get(&format!("{section}.params")).and_then(Value::as_object);
-    let Some(params) = params else { return };
-    for given in params.keys().filter(|given| !known.contains(&given.as_str())) {
+/// Reports unknown parameters of a section, and a number in place of a list.
+fn parameters(subject: &Subject, section: &str, whose: &str, known: &[KeySpec], found: &mut Findings) {
+    let Some(params) = subject.get(&format!("{section}.params")).and_then(Value::as_object) else { return };
+    for (given, value) in params {
         let key = format!("{section}.params.{given}");
-        let fix = match nearest(given, known.iter().copied()).filter(|near| !params.contains_key(*near)) {
-            Some(near) => rename(&key, format_args!("{section}.params.{near}"), &params[given]).meaning(near).safe(),
-            None => unset(&key),
+        let is_no_list = |entry: &&KeySpec| entry.default.starts_with('[') && value != "auto" && entry.is_odd(value);
+        let own = known.iter().find(|entry| entry.name() == given);
+        if let Some(own) = own.filter(is_no_list) {
+            let what = format!("`{key}` is {value}, but {whose} expects {}", own.wanted());
+            found.key(&[&key], what, set(&key, own.default));
+        }
+        // `max_grad_norm` has a problem of its own.
+        if own.is_some() || key == "optimizer.params.max_grad_norm" {
+            continue;
+        }
+        let near = nearest(given, known.iter().map(KeySpec::name)).filter(|near| !params.contains_key(*near));
+        let list = known.iter().find(|entry| near == Some(entry.name())).filter(is_no_list);
+        let fix = match (near, list) {
+            (Some(near), Some(list)) => say(format_args!("write `{near}: {}`", list.default)),
+            (Some(near), _) => rename(&key, format_args!("{section}.params.{near}"), value).meaning(near).safe(),
+            _ => unset(&key),
         };
-        found.key(&[&key], format!("{takes_no} takes no `{given}`"), fix);
+        found.key(&[&key], format!("{whose} takes no `{given}`"), fix);
     }
 }
 

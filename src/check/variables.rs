@@ -201,11 +201,10 @@ const NCCL: &[(&str, &str, &str, &str)] = &[
 
 pub(super) const DEVICES: &[Check] = &[
     Check::code(Rule::VisibleDevices, Severity::Error, When::Start, |subject, found| {
-        let Some(topology) = subject.topology else { return };
+        let Some(topology) = subject.topology.filter(|_| !subject.trains_on_cpu()) else { return };
         let (devices, nproc) = (&topology.devices, topology.nproc_per_node.as_ref());
         let is_range = |fault: &&DeviceFault| matches!(fault, DeviceFault::MoreThanANumber(_));
-        let fault = devices.fault.as_ref().filter(|fault| !subject.trains_on_cpu() && !is_range(fault));
-        let Some(fault) = fault else { return };
+        let Some(fault) = devices.fault.as_ref().filter(|fault| !is_range(fault)) else { return };
         let seen = devices.names.as_ref().map_or(0, Vec::len);
         let needed = nproc.filter(|_| !topology.ranks_exist()).map_or(1, |nproc| nproc.value as usize);
         // The faulty list may have given the number of ranks.
@@ -218,15 +217,15 @@ pub(super) const DEVICES: &[Check] = &[
     }),
     Check::code(Rule::RanksShareGpus, Severity::Error, When::Start, |subject, found| {
         let Some(problem) = subject.topology.and_then(shared_gpus).filter(|_| !subject.trains_on_cpu()) else { return };
-        let mut backends =
-            ["ddp_backend", "backend", "dist_backend"].into_iter().filter_map(|name| subject.job.args.list(name));
-        if backends.any(|(_, values)| values.first().is_some_and(|backend| *backend == "gloo")) {
+        let backends = ["ddp_backend", "backend", "dist_backend"].map(|name| subject.job.args.list(name));
+        if backends.iter().flatten().any(|(_, values)| values.first().is_some_and(|backend| *backend == "gloo")) {
             return;
         }
         // Without a count from the driver there may be no GPU at all, and a launcher's file or the script may choose the CPU.
         let counted = subject.host.nvidia_gpus.is_some_and(|count| count > 0);
         let perhaps_cpu = matches!(subject.launcher, Some(Launcher::Existing(_))) || subject.script_says("gloo");
-        found.problem(Severity::error_if(counted && !perhaps_cpu), problem);
+        let are_hidden = matches!(problem.places[..], [Place::Variable { .. }]);
+        found.problem(Severity::error_if(counted && !perhaps_cpu && !are_hidden), problem);
     }),
 ];
 
@@ -243,10 +242,17 @@ fn numbers_of(list: &str) -> Option<String> {
 
 pub(crate) fn shared_gpus(topology: &Topology) -> Option<Problem> {
     let starts = matches!(topology.role, Role::Starter) && topology.pool.is_none() && topology.devices.fault.is_none();
-    let gpus = topology.devices.names.as_ref().map(Vec::len).filter(|gpus| starts && *gpus > 0)?;
-    let nproc = topology.nproc_per_node.as_ref().filter(|nproc| nproc.value as usize > gpus)?;
+    let gpus = topology.devices.names.as_ref().map(Vec::len).filter(|_| starts)?;
+    // One process may well run without a GPU.
+    let nproc = topology.nproc_per_node.as_ref().filter(|nproc| nproc.value as usize > gpus.max(1))?;
+    let warning = |what| Problem::found(Rule::RanksShareGpus, Severity::Warning, When::Start, what);
+    if gpus == 0 {
+        let variable = topology.devices.variable;
+        let found = warning(format!("`{variable}` hides every GPU from {} ranks", nproc.value));
+        return Some(found.at(Place::bare_variable(variable)).fix(unset_variable(variable)));
+    }
     let word = if gpus == 1 { "GPU" } else { "GPUs" };
     let what = format!("{} ranks would share {gpus} {word}, which NCCL refuses", nproc.value);
     let fixes = give("--nproc-per-node", gpus).or(format!("name more GPUs in {}", vars::CUDA_VISIBLE_DEVICES));
-    Some(Problem::found(Rule::RanksShareGpus, Severity::Warning, When::Start, what).at(nproc).fix(fixes))
+    Some(warning(what).at(nproc).fix(fixes))
 }

@@ -140,7 +140,7 @@ impl Resolved {
             Err(Unfilled::Invalid(problem)) => return Err(problem),
             _ => return Ok(()),
         };
-        let found = mismatch(rule, value, place(rule.key), &wanted);
+        let found = mismatch(rule, value, place(rule.key), &wanted, context);
         if found.severity == Severity::Error {
             self.mismatched = true;
             return Err(found);
@@ -150,7 +150,7 @@ impl Resolved {
     }
 }
 
-fn mismatch(rule: &AutoRule, value: &Value, place: Place, computed: &FilledValue) -> Problem {
+fn mismatch(rule: &AutoRule, value: &Value, place: Place, computed: &FilledValue, context: &FillContext) -> Problem {
     use Severity::{Error, Warning};
     let AutoRule { key, doc, .. } = rule;
     let FilledValue { value: wanted, from, .. } = computed;
@@ -174,10 +174,10 @@ fn mismatch(rule: &AutoRule, value: &Value, place: Place, computed: &FilledValue
         (_, Some(unless)) => (Warning, Rule::DefaultMismatch, format!("{by_default} unless {unless} ({not_set})")),
     };
     let found = Problem { severity, ..Problem::error(rule, format!("{differs} {what}")) };
-    found.at(place).at(argument).fix(mismatch_fixes(key, value, &typed, computed))
+    found.at(place).at(argument).fix(mismatch_fixes(key, value, &typed, computed, context))
 }
 
-fn mismatch_fixes(key: &str, value: &Value, typed: &str, computed: &FilledValue) -> Fixes {
+fn mismatch_fixes(key: &str, value: &Value, typed: &str, computed: &FilledValue, context: &FillContext) -> Fixes {
     let text = value.as_str().and_then(|text| serde_json::from_str::<Value>(&text.trim().to_lowercase()).ok());
     let unquoted = text.filter(|value| value.is_number() || value.is_boolean());
     if let Some(plain) = unquoted.as_ref().filter(|plain| **plain == computed.value) {
@@ -187,7 +187,7 @@ fn mismatch_fixes(key: &str, value: &Value, typed: &str, computed: &FilledValue)
     let argument = match &computed.arguments[..] {
         // A product or a list has other parts too.
         _ if key == "train_batch_size" || !is_taken => None,
-        [Source::TrainerDefault(default)] if default.unless.is_none() => Some(format!("--{}", default.argument)),
+        [Source::TrainerDefault(default)] if context.can_be_given(default) => Some(format!("--{}", default.argument)),
         [Source::Argument(name)] if name.starts_with("--") && !name.contains(' ') => Some(name.clone()),
         _ => None,
     };

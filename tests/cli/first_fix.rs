@@ -80,6 +80,25 @@ const LINES: &[(&str, &str)] = &[
     ),
     (
         "",
+        "--nproc-per-node 2 --deepspeed zero2 -- swift sft --model a/b --dataset c/d --torch_dtype float16 --bf16 true",
+    ),
+    (
+        "",
+        "--nproc-per-node 2 --deepspeed zero2 --set optimizer.type=AdamW --set optimizer.params.betas=0.9 -- python hf.py --output_dir out",
+    ),
+    ("", "--nproc-per-node 2 --deepspeed zero2 --set bf16.enabled=true -- python hf.py --output_dir out"),
+    (
+        "",
+        "--nproc-per-node 2 --deepspeed zero2 --set train_micro_batch_size_per_gpu=4 -- python hf.py --output_dir out",
+    ),
+    ("CUDA_VISIBLE_DEVICES=", "--nproc-per-node 2 --deepspeed zero2 -- swift sft --model a/b --dataset c/d"),
+    (
+        "",
+        "--nproc-per-node 2 --deepspeed zero2 --set per_device_train_batch_size=4 -- swift sft --model a/b --dataset c/d",
+    ),
+    ("", "--nproc-per-node 2 --deepspeed zero2 --set per_device_train_batch_size=4 -- python hf.py --output_dir out"),
+    (
+        "",
         "--nproc-per-node 2 --deepspeed zero3 --set zero_optimization.offload_param.device=nvme --set zero_optimization.offload_param.nvme_path=/tmp -- python hf.py --output_dir out",
     ),
 ];
@@ -318,4 +337,44 @@ fn the_first_fix_of_every_problem_can_be_pasted(share: &Share) {
     }
     assert!(wrong.is_empty(), "{} of {pasted}:\n{}", wrong.len(), wrong.join("\n"));
     assert!(pasted >= 300 / Share::ALL, "only {pasted}");
+}
+
+#[test]
+fn the_argument_of_the_trainer_is_offered() {
+    let sandbox = Sandbox::new();
+    for (package, version) in [("ms_swift", "4.6.0"), ("transformers", "5.19.0"), ("deepspeed", "0.19.8")] {
+        sandbox.installed(package, version);
+    }
+    sandbox.file("hf.py", SCRIPT);
+    // A bracket on the next line calls nothing.
+    let parses =
+        "(args,) = HfArgumentParser(TrainingArguments).parse_args_into_dataclasses()\nTrainer(None, args).train()\n";
+    let imports = "from transformers import HfArgumentParser, Trainer, TrainingArguments\n";
+    sandbox.file("tuple.py", format!("{imports}{parses}"));
+    let made = "args = TrainingArguments(output_dir='out')\nTrainer(None, args).train()\n";
+    sandbox.file("made.py", format!("{imports}{made}"));
+    let swift = "swift sft --model a/b --dataset c/d";
+    for (set, command, help) in [
+        ("", &format!("{swift} --torch_dtype float16 --bf16 true"), "help: --bf16 false, or another --torch_dtype\n"),
+        ("", &format!("{swift} --torch_dtype bfloat16 --fp16 true"), "help: --fp16 false, or another --torch_dtype\n"),
+        ("bf16.enabled=true", &"python hf.py --output_dir out".into(), "auto, or --bf16 true (for the trainer)\n"),
+        (
+            "train_micro_batch_size_per_gpu=4",
+            &"python tuple.py --output_dir out".into(),
+            "auto, or --per_device_train_batch_size 4 (for the trainer)\n",
+        ),
+        // Such a script reads no argument.
+        ("bf16.enabled=true", &"python made.py".into(), "auto, or --set bf16.enabled=false\n"),
+        (
+            "per_device_train_batch_size=4",
+            &swift.to_string(),
+            "help: --per_device_train_batch_size 4, and drop --set per_device_train_batch_size=4 (it is the trainer's argument)\n",
+        ),
+        ("learning_rate=1e-5", &"python made.py".into(), "help: drop --set learning_rate=1e-5\n"),
+    ] {
+        let set = if set.is_empty() { String::new() } else { format!("--set {set} ") };
+        let line = format!("check --nproc-per-node 2 --deepspeed zero2 {set}-- {command}");
+        let run = sandbox.run(line.split(' '));
+        assert!(run.stdout.contains(help), "{line}: {run:?}");
+    }
 }

@@ -120,6 +120,16 @@ fn places_and_fixes_are_data() {
 #[test]
 fn what_is_not_sure_is_left_alone() {
     let sandbox = Sandbox::new();
+    // A number is no list.
+    for (parameter, help) in
+        [("beta1", "help: write `betas: [0.9, 0.999]`"), ("betas", "but DeepSpeed's adamw expects a list")]
+    {
+        let text = format!(r#"{{"optimizer": {{"type": "AdamW", "params": {{"{parameter}": 0.9}}}}}}"#);
+        sandbox.file("ds.json", &text);
+        let run = sandbox.run(["check", "--fix", "ds.json"]);
+        assert!(run.stdout.contains(help), "{run:?}");
+        assert_eq!(fs::read_to_string(sandbox.cwd().join("ds.json")).unwrap(), text);
+    }
     let text = r#"{"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 4, "nonsense": 1}}"#;
     sandbox.file("ds.json", text);
     let run = sandbox.run(["check", "--fix", "ds.json"]);

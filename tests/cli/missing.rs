@@ -111,6 +111,12 @@ fn gpus_that_are_not_there_are_refused() {
     assert!(shared.stdout.contains("warning[ranks-share-gpus]: 2 ranks would share 1 GPU,"), "{shared:?}");
     let gloo = sandbox.launch(&[&["check"], ZERO2].concat(), &[SWIFT, &["--ddp_backend", "gloo"]].concat());
     assert!(!gloo.stdout.contains("ranks-share-gpus"), "{gloo:?}");
+    sandbox.var("CUDA_VISIBLE_DEVICES", "");
+    let hidden = sandbox.launch(&[&["check"], ZERO2].concat(), SWIFT);
+    let says = "warning[ranks-share-gpus]: `CUDA_VISIBLE_DEVICES` hides every GPU from 2 ranks";
+    assert!(hidden.stdout.contains(says), "{hidden:?}");
+    let one = sandbox.launch(&["check", "--deepspeed", "zero2", "--nproc-per-node", "1"], SWIFT);
+    assert!(!one.stdout.contains("ranks-share-gpus"), "{one:?}");
 }
 
 #[test]

@@ -81,6 +81,12 @@ impl<'a> FillContext<'a> {
         if self.job.is_named && !self.compares { flow.overrides(argument) } else { flow.doubt(argument) }
     }
 
+    /// The command can have this argument, and the trainer would get it as it is.
+    pub(super) fn can_be_given(&self, TrainerDefault { argument, unless, .. }: &TrainerDefault) -> bool {
+        let is_read = |flow: &ArgumentFlow| flow.has_option(argument) == Some(true) && flow.doubt(argument).is_none();
+        unless.is_none() || self.flow().is_some_and(is_read)
+    }
+
     /// An argument that is given, if the trainer gets it as it is.
     pub(super) fn given<T>(
         &self,
