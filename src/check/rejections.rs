@@ -1,6 +1,5 @@
 //! Arguments that the trainer's parser would refuse: unknown options, values of another type, choices that do not exist,
-//! texts in a run file where it converts nothing.
-//! `command::arguments` has the recorded parsers.
+//! texts in a run file where it converts nothing. `command::parser` has the recorded parsers.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -124,30 +123,32 @@ fn report_refusals(Reading { parser, versions, .. }: &Reading, subject: &Subject
 
 fn reading<'a>(subject: &'a Subject) -> Option<Reading<'a>> {
     let (job, python) = (subject.job, subject.job.python.as_ref());
-    match job.trainer.arguments.parser {
+    let (mut parser, closed, plain) = match job.trainer.arguments.parser {
         ArgumentParser::Recorded { class, unknown } => {
             let mut parser = Parser::new(&[class(&job.target, subject.host)?]);
             parser.own.extend(job.trainer.arguments.besides.iter().chain(&["help"]).map(ToString::to_string));
-            let words = if job.reads_mapping() {
-                parser.mapping = true;
-                let unread = job.unread.iter().map(|name| OsString::from(format!("--{name}")));
-                job.args.words().iter().cloned().chain(unread).collect()
-            } else {
-                Cow::Borrowed(job.command_line())
-            };
             let closed = matches!(unknown, UnknownOptions::Refused(unless) if !unless(&job.args, subject.host));
-            Some(Reading { versions: parser.versions(python), parser, words, closed, plain: true })
+            (parser, closed, true)
         }
-        ArgumentParser::Script if job.trainer.is_hf() && job.run_file.is_none() => {
+        ArgumentParser::Script if job.trainer.is_hf() => {
             let flow = job.flow()?;
             let parser = flow.parser()?;
             // The script has no code that changes the arguments while they are read.
             let plain = !flow.has(&["__post_init__", "set_defaults"]);
-            let (words, closed) = (Cow::Borrowed(job.command_line()), parser.closed);
-            Some(Reading { versions: parser.versions(python), parser, words, closed, plain })
+            let refuses_keys = flow.has(&["parse_json_file", "parse_yaml_file"]) && !flow.has(&["allow_extra_keys"]);
+            let closed = parser.closed && (!job.reads_mapping() || refuses_keys);
+            (parser, closed, plain)
         }
-        ArgumentParser::Script | ArgumentParser::Unrecorded => None,
-    }
+        ArgumentParser::Script | ArgumentParser::Unrecorded => return None,
+    };
+    parser.mapping = job.reads_mapping();
+    let words = if parser.mapping {
+        let unread = job.unread.iter().map(|name| OsString::from(format!("--{name}")));
+        job.args.words().iter().cloned().chain(unread).collect()
+    } else {
+        Cow::Borrowed(job.command_line())
+    };
+    Some(Reading { versions: parser.versions(python), parser, words, closed, plain })
 }
 
 fn report_rejection(reading: &Reading, rejected: &Rejected, subject: &Subject, found: &mut Findings) {
@@ -217,7 +218,7 @@ fn unknown_option(reading: &Reading, shown: &str, name: &str, subject: &Subject)
     // The script may have more options, so only those that were dropped or are misspelled are reported.
     let is_told = once && !parser.closed || is_recorded && suggestion.is_some();
     // A class of the script may have short options.
-    let is_short = !is_recorded && !once && !shown.starts_with("--");
+    let is_short = !is_recorded && !once && !parser.mapping && !shown.starts_with("--");
     if !reading.closed && !is_told || is_short {
         return None;
     }
@@ -225,11 +226,11 @@ fn unknown_option(reading: &Reading, shown: &str, name: &str, subject: &Subject)
     let mut problem = report::trainer_has_no_option(&versions.first(), shown, meant.as_deref());
     if is_recorded && !reading.closed {
         problem.what += ", and ignores it";
+    } else if !is_recorded {
+        let (script, kind) = (base_name(subject.job.target.word()), if parser.mapping { "argument" } else { "option" });
+        problem.what = format!("neither {script} nor {} has an {kind} `{shown}`", versions.first());
     } else if parser.mapping {
         problem.what = format!("{} has no argument `{shown}`", versions.first());
-    } else if !is_recorded {
-        let script = base_name(subject.job.target.word());
-        problem.what = format!("neither {script} nor {} has an option `{shown}`", versions.first());
     }
     // `-e NAME=VALUE`, as docker and mpirun take variables.
     let next = reading.words.iter().skip_while(|word| *word != shown).nth(1).and_then(|word| word.to_str());

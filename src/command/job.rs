@@ -293,6 +293,12 @@ impl Job {
 
     /// `run.yaml:3:8`
     pub(crate) fn place_in_run_file(&self, value: &str, host: &Host) -> Option<Place> {
+        // `name=value` behind a run file wins.
+        let mut assigned = self.given_args.iter().flat_map(Args::words).filter_map(|word| word.to_str());
+        let is_it = |(name, given): (&str, &str)| !name.starts_with('-') && (name == value || given == value);
+        if let Some(word) = assigned.find(|word| word.split_once('=').is_some_and(is_it)) {
+            return Some(Place::from(word));
+        }
         // ms-swift names its run file in a variable.
         let named = self.variables.iter().map(|variable| PathBuf::from(&variable.value));
         let given = self.given_args.iter().flat_map(Args::words).map(PathBuf::from);

@@ -77,6 +77,12 @@ impl Diagnostics {
             for change in problem.fixes.changes() {
                 let (Change::Give(option, _) | Change::Drop(option)) = change else { continue };
                 *option = key(option).unwrap_or_else(|| option.clone());
+                // In the command it is `name=value`.
+                let Some(Place::Word { word }) = place(option) else { continue };
+                *change = match change {
+                    Change::Give(name, value) => Change::RenameOption(word, format!("{name}={value}")),
+                    _ => Change::Drop(word),
+                };
             }
         }
     }

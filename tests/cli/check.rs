@@ -428,6 +428,15 @@ fn one_problem_is_reported_once() {
     }
     sandbox.file("bad.yaml", "model: a/b\n\tdataset: c/d\n");
     sandbox.file("run.yaml", "model: a/b\n");
+    sandbox.file(
+        "hf.py",
+        "import sys\nfrom transformers import HfArgumentParser, Trainer, TrainingArguments\n\
+         parser = HfArgumentParser(TrainingArguments)\nif sys.argv[1].endswith('.json'):\n    \
+         args, = parser.parse_json_file(sys.argv[1])\nelse:\n    args, = parser.parse_args_into_dataclasses()\n\
+         Trainer(None, args).train()\n",
+    );
+    sandbox.file("comma.json", "{\n  \"output_dir\": \"out\"\n  \"seed\": 1\n}\n");
+    sandbox.file("key.json", "{\n  \"output_dir\": \"out\",\n  \"learning_rat\": 1e-5\n}\n");
     for (words, expected) in [
         (
             "--set zero_optimization.stage 3 -- swift sft --model a/b --dataset c/d",
@@ -438,6 +447,11 @@ fn one_problem_is_reported_once() {
         ("-- swift sft runn.yaml", "error[file]"),
         ("-- swift sft bad.yaml", "error[run-file]: not YAML"),
         ("-- swift sft --modle a/b --dataset c/d", "error[argument]: ms-swift 4.6.0 has no option `--modle`"),
+        ("-- python hf.py comma.json", "error[run-file]: not JSON: a `,` or a `}` is missing"),
+        (
+            "-- python hf.py key.json",
+            "error[argument]: neither hf.py nor transformers 5.19.0 has an argument `learning_rat`",
+        ),
     ] {
         let run = sandbox.run("check --deepspeed zero2 --nproc-per-node 2".split(' ').chain(words.split(' ')));
         let heads = heads(&run);
@@ -451,6 +465,26 @@ fn one_problem_is_reported_once() {
     assert!(rehearsed.stdout.ends_with("not checked: the dataset, the weights\n"), "{rehearsed:?}");
     let tab = sandbox.run("check --deepspeed zero2 --nproc-per-node 2 -- swift sft bad.yaml".split(' '));
     assert!(tab.stdout.contains("bad.yaml:2:1\n"), "{tab:?}");
+    for (file, place) in [("comma.json", "comma.json:3:3\n"), ("key.json", "key.json:3:4\n")] {
+        let run = sandbox.run(["check", "--nproc-per-node", "2", "--", "python", "hf.py", file]);
+        assert!(run.stdout.contains(place), "{run:?}");
+    }
+    for (words, expected) in [
+        ("torchrun --nproc_per_node --standalone", "error[launcher]: `--nproc_per_node` has no value"),
+        ("torchrun --nproc-per-node=", "error[launcher]: `--nproc-per-node` has no value"),
+        ("torchrun --nnodes --nproc_per_node 8", "error[launcher]: `--nnodes` has no value (is a variable empty?)"),
+        ("torchrun --nnodes 2 --node_rank --master_addr gpu07", "error[launcher]: `--node_rank` has no value"),
+        ("accelerate launch --num_processes --mixed_precision bf16", "error[launcher]: `--num_processes` has no value"),
+        ("deepspeed --num_gpus= --master_port 29501", "error[launcher]: `--num_gpus` has no value"),
+        ("deepspeed --hostfile none --num_nodes 2", "error[launcher]: there is no hostfile"),
+        ("deepspeed --num_nodes 2", "error[launcher]: there is no hostfile"),
+        ("deepspeed --hostfile none", "warning[launcher]: there is no hostfile"),
+        ("deepspeed --num_gpus 2 python", "error[launcher]: `deepspeed` starts Python itself"),
+    ] {
+        let run = sandbox.run("check --".split(' ').chain(words.split(' ')).chain(["hf.py", "--output_dir", "out"]));
+        let heads = heads(&run);
+        assert!(heads.len() == 1 && heads[0].starts_with(expected), "{words}: {run:?}");
+    }
 }
 
 #[test]

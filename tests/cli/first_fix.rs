@@ -56,6 +56,11 @@ const LINES: &[(&str, &str)] = &[
     ("", "--deepspeed zero2 -- accelerate launch --num_processes 2 --zero_stage 3 hf.py --output_dir out"),
     ("", "--deepspeed zero2 -- deepspeed --num_gpuss 2 hf.py --output_dir out"),
     ("", "--deepspeed zero2 -- deepspeed --num-gpus 2 hf.py --output_dir out"),
+    ("", "--deepspeed zero2 -- torchrun --nproc_per_node 2 python hf.py --output_dir out"),
+    ("SLURM_NNODES=2", "--deepspeed zero2 -- torchrun --nproc_per_node 2 python hf.py --output_dir out"),
+    ("", "--deepspeed zero2 -- deepspeed --num_gpus 2 python -u hf.py --output_dir out"),
+    ("", "--deepspeed zero2 -- accelerate launch --num_processes 2 python3 hf.py --output_dir out"),
+    ("", "--nproc-per-node 2 -- llamafactory-cli train lf.yaml deepspeed=ds.json per_device_train_batch_size=0"),
     ("CUDA_VISIBLE_DEVICES=0-3", "--deepspeed zero2 -- python hf.py --output_dir out"),
     ("CUDA_VISIBLE_DEVICES=0;1", "--deepspeed zero2 -- python hf.py --output_dir out"),
     ("", "-- deepspeed --num_gpus=2 hf.py --output_dir out --bf16 --deepspeed_config ds.json"),
@@ -303,12 +308,14 @@ fn the_first_fix_of_every_problem_can_be_pasted(share: &Share) {
         ("trl", "1.16.0"),
         ("torch", "2.15.0"),
         ("deepspeed", "0.19.8"),
+        ("llamafactory", "0.9.5"),
     ] {
         sandbox.installed(package, version);
     }
     for (name, text) in [
         ("hf.py", SCRIPT),
         ("ddp.py", DDP),
+        ("lf.yaml", "{stage: sft, model_name_or_path: a/b, output_dir: out, per_device_train_batch_size: 1}\n"),
         (
             "ds.json",
             r#"{"train_batch_size": "auto", "train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 2}}"#,

@@ -4,6 +4,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
+use crate::base::yaml::Dialect;
 use crate::command::argv::{Args, OptionList};
 use crate::command::front_end::{
     ArgumentParser, ArgumentTraits, AutoFiller, ConfigTraits, Datasets, DefaultArguments, HandOver, LaunchTraits,
@@ -119,14 +120,18 @@ fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) ->
 }
 
 /// A JSON or YAML file that is the only argument holds all the others (`parse_json_file`), unless the script reads it
-/// itself. If it cannot be read, it is data of a script that is not transformers'.
+/// itself. If it cannot be read, it may be data of a script that is not transformers'.
 fn take_run_file(job: &mut Job, file: &OsStr, alone: bool, source: Option<&ScriptSource>, host: &Host) {
     // The alignment handbook's parser takes `--name=value` behind it.
     let of_handbook = source.is_some_and(uses_handbook);
     if !of_handbook && (!alone || source.is_some_and(reads_own_file)) {
         return;
     }
-    let Some(run_file) = RunFile::read(file, host) else { return };
+    let Some(run_file) = RunFile::read(file, host) else {
+        let is_handed_over = source.is_some_and(|source| source.mentions("parse_json_file"));
+        job.problems.extend(is_handed_over.then(|| run_file::read(file, Dialect::PyYaml, host).err()).flatten());
+        return;
+    };
     job.read_arguments(&run_file);
     if !of_handbook {
         job.run_file = Some(run_file);

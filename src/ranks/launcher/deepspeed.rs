@@ -144,8 +144,8 @@ fn counts(flags: RankFlags, args: &Args, host: &Host) -> RankFlags {
     RankFlags { nproc_per_node: nproc, nnodes: Some(default(1)), ..flags }
 }
 
-/// GPUs in `--include` that this machine does not have: the runner refuses them. It ignores CUDA_VISIBLE_DEVICES beside
-/// it, so a list there leaves a doubt.
+/// A hostfile that is not there, and GPUs in `--include` that this machine does not have: the runner refuses them. It
+/// ignores CUDA_VISIBLE_DEVICES beside it, so a list there leaves a doubt.
 pub(super) fn slots_problems(spec: &LauncherSpec, args: &Args, host: &Host) -> Vec<Problem> {
     let number = ["num_gpus", "num_accelerators", "num_nodes"].iter().find_map(|name| count::<u32>(args, name));
     let given = |name| args.text(name).filter(|filter| spec.launcher == SPEC.launcher && !filter.value.is_empty());
@@ -154,7 +154,16 @@ pub(super) fn slots_problems(spec: &LauncherSpec, args: &Args, host: &Host) -> V
         let what = format!("`deepspeed` takes either `{}` or `{}`", filter.spelling(), number.spelling());
         return Problem::error(Rule::Launcher, what).at(&number).fix(drop_word(&number.from)).into();
     }
-    let is_here = spec.launcher == SPEC.launcher && counts(RankFlags::default(), args, host).nproc_per_node.is_some();
+    let here = counts(RankFlags::default(), args, host);
+    let is_here = spec.launcher == SPEC.launcher && here.nproc_per_node.is_some();
+    let nodes = count::<u32>(args, "num_nodes").filter(|nodes| nodes.value > 1).map(|nodes| nodes.spelling());
+    let file = args.text("hostfile").filter(|file| !file.value.is_empty()).map(|file| file.spelling());
+    let is_alone = spec.launcher == SPEC.launcher && here.nnodes.is_some();
+    if let Some(given) = file.or(nodes.clone()).filter(|_| is_alone) {
+        let what = "there is no hostfile, and `deepspeed` knows no other machine without one";
+        let problem = Problem::error(Rule::Launcher, what).at(given).fix(give("--hostfile", "FILE"));
+        return if nodes.is_some() { problem } else { problem.into_warning() }.into();
+    }
     let listed = || host.var(vars::CUDA_VISIBLE_DEVICES).map(|list| list.split(',').count());
     let gpus = host.nvidia_gpus.or_else(listed).filter(|_| is_here);
     let Some((gpus, filter)) = gpus.zip(args.text("include")) else { return Vec::new() };

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::accelerate::{self, CONFIG, RUN_FILE, SWITCH};
 use super::context::LaunchContext;
-use super::spec::{CountMeaning, ExistingLauncher, LauncherSpec, option_words};
+use super::spec::{CountMeaning, ExistingLauncher, LauncherSpec, is_switch, option_words};
 use super::{deepspeed, torchrun};
 use crate::base::python_value::int;
 use crate::base::shell;
@@ -31,10 +31,15 @@ impl ExistingLauncher {
         if rest.first().is_some_and(|word| word == "--") {
             rest = &rest[1..];
         }
-        let (first, trainer_args) = rest.split_first()?;
-        let (args, behind) = (spec.parse(&flags), rest.to_vec());
+        let args = spec.parse(&flags);
+        let is_plain = is_python(rest.first()?) && !["module", "no_python"].iter().any(|name| args.is_given(name));
+        let second = of_python(&rest[1..]).filter(|(it, _)| is_plain && matches!(it, Target::Script { .. }));
+        let (second_python, rest) = rest.split_at(second.map_or(0, |(_, used)| used));
+        let second_python = shell::text(second_python);
+        let (behind, (first, trainer_args)) = (rest.to_vec(), rest.split_first()?);
         let name = program.join(OsStr::new(" ")).to_string_lossy().into_owned();
-        let mut launcher = ExistingLauncher { spec, name, program, args, flags, interpreter: Vec::new(), behind };
+        let mut launcher =
+            ExistingLauncher { spec, name, program, args, flags, second_python, interpreter: Vec::new(), behind };
         let target = launcher.target(first);
         let python = (start > 2 || is_python(&command[0])).then(|| command[0].clone());
         let mut owner = first;
@@ -94,7 +99,8 @@ impl ExistingLauncher {
         if nnodes.value == 1 && !is_typed {
             return None;
         }
-        if nnodes.value > 1 && stated.node_rank.is_none() && !(self.spec.numbers_machines)(&self.args, host) {
+        let is_numbered = stated.node_rank.is_some() || self.without_value(rank_option).is_some();
+        if nnodes.value > 1 && !is_numbered && !(self.spec.numbers_machines)(&self.args, host) {
             let what = format!("nothing says which of the {} machines this is: each would be number 0", nnodes.value);
             let fix = give(format!("--{rank_option}"), "I").remark(format!("for `{}`, on each machine", self.name));
             // Beside a number in the command, our own would contradict it.
@@ -158,6 +164,16 @@ impl ExistingLauncher {
     /// Flags that the launcher does not have, and GPUs that the machine does not have.
     pub(crate) fn refused_flags(&self, job: &Job, host: &Host) -> Vec<Problem> {
         let mut problems = deepspeed::slots_problems(self.spec, &self.args, host);
+        if !self.second_python.is_empty() {
+            let python = &self.second_python;
+            let what = format!("`{}` starts Python itself and takes `{python}` for the script", self.name);
+            problems.push(Problem::error(Rule::Launcher, what).at(python).fix(drop_word(python)));
+        }
+        let takes_value = self.spec.options.lines().filter(|line| !is_switch(line));
+        problems.extend(takes_value.filter_map(|line| self.without_value(option_name(line))).map(|option| {
+            let what = format!("`{option}` has no value (is a variable empty?)");
+            Problem::error(Rule::Launcher, what).at(&*option).fix(give(&option, "VALUE"))
+        }));
         for flag in self.spec.unknown_flags(&self.flags) {
             let (word, file) = (flag[0].to_string_lossy(), self.spec.modules[0].0.replace('.', "/") + ".py");
             let given = word.split('=').next().unwrap_or_default();
@@ -175,6 +191,14 @@ impl ExistingLauncher {
             problems.push(if near.is_some() || source.is_some() { problem } else { problem.into_warning() });
         }
         problems
+    }
+
+    /// The option, if its value is missing: argparse takes no other option for it, and an empty text is no number.
+    fn without_value(&self, name: &str) -> Option<String> {
+        let [nproc, nnodes, rank, _, port] = self.spec.rank_options;
+        let (option, values) = self.args.list(name)?;
+        let is_empty = values == [""] && [nproc, nnodes, rank, port].contains(&name);
+        (values.is_empty() || is_empty).then_some(option)
     }
 
     /// The launcher with its flags and those of ours that it leaves open, the target and its arguments, with the config in

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use super::context::{LaunchContext, Launcher};
 use crate::base::recorded::Table;
 use crate::base::source::{Source, Sourced};
-use crate::command::argv::{Args, Field, Nargs, OptionList, option_name};
+use crate::command::argv::{Args, Field, Nargs, OptionList, is_value, option_name};
 use crate::command::target::{base_name, is_python, is_script, of_python};
 use crate::host::Host;
 use crate::ranks::topology::RankFlags;
@@ -39,6 +39,8 @@ pub(crate) struct ExistingLauncher {
     pub(super) program: Vec<OsString>,
     pub(super) flags: Vec<OsString>,
     pub(super) args: Args,
+    /// `python` between the launcher and the script, by mistake. The other fields leave it out.
+    pub(super) second_python: String,
     /// `python` or `python -m`, if `behind` needs one of them to run without the launcher.
     pub(super) interpreter: Vec<OsString>,
     pub(super) behind: Vec<OsString>,
@@ -151,7 +153,7 @@ impl LauncherSpec {
         };
         let exact = self.options.lines().find(|line| option_name(line) == name);
         match exact.or_else(|| self.options.lines().find(|line| line.starts_with(&name))) {
-            Some(line) => !is_switch(line),
+            Some(line) => !is_switch(line) && next.is_none_or(|next| is_value(next)),
             // An option of another version. A script after it is more likely the script than a value.
             None => next.is_some_and(|next| !is_script(next) && !next.as_encoded_bytes().starts_with(b"-")),
         }
