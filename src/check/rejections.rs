@@ -123,12 +123,12 @@ fn report_refusals(Reading { parser, versions, .. }: &Reading, subject: &Subject
 
 fn reading<'a>(subject: &'a Subject) -> Option<Reading<'a>> {
     let (job, python) = (subject.job, subject.job.python.as_ref());
-    let (mut parser, closed, plain) = match job.trainer.arguments.parser {
+    let (closed, plain, mut parser) = match job.trainer.arguments.parser {
         ArgumentParser::Recorded { class, unknown } => {
             let mut parser = Parser::new(&[class(&job.target, subject.host)?]);
             parser.own.extend(job.trainer.arguments.besides.iter().chain(&["help"]).map(ToString::to_string));
             let closed = matches!(unknown, UnknownOptions::Refused(unless) if !unless(&job.args, subject.host));
-            (parser, closed, true)
+            (closed, true, parser)
         }
         ArgumentParser::Script if job.trainer.is_hf() => {
             let flow = job.flow()?;
@@ -136,8 +136,7 @@ fn reading<'a>(subject: &'a Subject) -> Option<Reading<'a>> {
             // The script has no code that changes the arguments while they are read.
             let plain = !flow.has(&["__post_init__", "set_defaults"]);
             let refuses_keys = flow.has(&["parse_json_file", "parse_yaml_file"]) && !flow.has(&["allow_extra_keys"]);
-            let closed = parser.closed && (!job.reads_mapping() || refuses_keys);
-            (parser, closed, plain)
+            (parser.closed && (!job.reads_mapping() || refuses_keys), plain, parser)
         }
         ArgumentParser::Script | ArgumentParser::Unrecorded => return None,
     };

@@ -78,11 +78,10 @@ impl Diagnostics {
                 let (Change::Give(option, _) | Change::Drop(option)) = change else { continue };
                 *option = key(option).unwrap_or_else(|| option.clone());
                 // In the command it is `name=value`.
-                let Some(Place::Word { word }) = place(option) else { continue };
-                *change = match change {
-                    Change::Give(name, value) => Change::RenameOption(word, format!("{name}={value}")),
-                    _ => Change::Drop(word),
+                let (Some(Place::Word { word }), Change::Give(name, value)) = (place(option), &change) else {
+                    continue;
                 };
+                *change = Change::RenameOption(word, format!("{name}={value}"));
             }
         }
     }

@@ -46,7 +46,6 @@ const COMMANDS: &[&str] = &[
     "torchrun --standalone x.py",
     "python -m torch.distributed.run x.py",
     "deepspeed --num_gpus 2 x.py",
-    "deepspeed --num_nodes 2 x.py",
     "accelerate launch --num_processes 2 x.py",
     "accelerate launch --config_file one.yaml x.py",
     "env A=1 torchrun x.py",

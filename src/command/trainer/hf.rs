@@ -128,9 +128,8 @@ fn take_run_file(job: &mut Job, file: &OsStr, alone: bool, source: Option<&Scrip
         return;
     }
     let Some(run_file) = RunFile::read(file, host) else {
-        let is_handed_over = source.is_some_and(|source| source.mentions("parse_json_file"));
-        job.problems.extend(is_handed_over.then(|| run_file::read(file, Dialect::PyYaml, host).err()).flatten());
-        return;
+        let hands_over = source.filter(|source| source.mentions("parse_json_file"));
+        return job.problems.extend(hands_over.and_then(|_| run_file::read(file, Dialect::PyYaml, host).err()));
     };
     job.read_arguments(&run_file);
     if !of_handbook {

@@ -154,18 +154,17 @@ pub(super) fn slots_problems(spec: &LauncherSpec, args: &Args, host: &Host) -> V
         let what = format!("`deepspeed` takes either `{}` or `{}`", filter.spelling(), number.spelling());
         return Problem::error(Rule::Launcher, what).at(&number).fix(drop_word(&number.from)).into();
     }
-    let here = counts(RankFlags::default(), args, host);
-    let is_here = spec.launcher == SPEC.launcher && here.nproc_per_node.is_some();
+    let open = RankFlags::default();
+    let here = if spec.launcher == SPEC.launcher { counts(open, args, host) } else { open };
     let nodes = count::<u32>(args, "num_nodes").filter(|nodes| nodes.value > 1).map(|nodes| nodes.spelling());
     let file = args.text("hostfile").filter(|file| !file.value.is_empty()).map(|file| file.spelling());
-    let is_alone = spec.launcher == SPEC.launcher && here.nnodes.is_some();
-    if let Some(given) = file.or(nodes.clone()).filter(|_| is_alone) {
+    if let Some(given) = file.or(nodes.clone()).filter(|_| here.nnodes.is_some()) {
         let what = "there is no hostfile, and `deepspeed` knows no other machine without one";
         let problem = Problem::error(Rule::Launcher, what).at(given).fix(give("--hostfile", "FILE"));
         return if nodes.is_some() { problem } else { problem.into_warning() }.into();
     }
     let listed = || host.var(vars::CUDA_VISIBLE_DEVICES).map(|list| list.split(',').count());
-    let gpus = host.nvidia_gpus.or_else(listed).filter(|_| is_here);
+    let gpus = host.nvidia_gpus.or_else(listed).filter(|_| here.nproc_per_node.is_some());
     let Some((gpus, filter)) = gpus.zip(args.text("include")) else { return Vec::new() };
     let pool = ResourcePool(vec![("localhost".into(), (0..gpus).map(|slot| slot.to_string()).collect())]);
     let problems = pool.filtered(&filter, true).err().into_iter().flatten();

@@ -31,13 +31,12 @@ impl ExistingLauncher {
         if rest.first().is_some_and(|word| word == "--") {
             rest = &rest[1..];
         }
-        let args = spec.parse(&flags);
+        let (args, name) = (spec.parse(&flags), program.join(OsStr::new(" ")).to_string_lossy().into_owned());
         let is_plain = is_python(rest.first()?) && !["module", "no_python"].iter().any(|name| args.is_given(name));
         let second = of_python(&rest[1..]).filter(|(it, _)| is_plain && matches!(it, Target::Script { .. }));
         let (second_python, rest) = rest.split_at(second.map_or(0, |(_, used)| used));
-        let second_python = shell::text(second_python);
-        let (behind, (first, trainer_args)) = (rest.to_vec(), rest.split_first()?);
-        let name = program.join(OsStr::new(" ")).to_string_lossy().into_owned();
+        let (first, trainer_args) = rest.split_first()?;
+        let (second_python, behind) = (shell::text(second_python), rest.to_vec());
         let mut launcher =
             ExistingLauncher { spec, name, program, args, flags, second_python, interpreter: Vec::new(), behind };
         let target = launcher.target(first);
@@ -197,8 +196,7 @@ impl ExistingLauncher {
     fn without_value(&self, name: &str) -> Option<String> {
         let [nproc, nnodes, rank, _, port] = self.spec.rank_options;
         let (option, values) = self.args.list(name)?;
-        let is_empty = values == [""] && [nproc, nnodes, rank, port].contains(&name);
-        (values.is_empty() || is_empty).then_some(option)
+        (values.is_empty() || values == [""] && [nproc, nnodes, rank, port].contains(&name)).then_some(option)
     }
 
     /// The launcher with its flags and those of ours that it leaves open, the target and its arguments, with the config in
