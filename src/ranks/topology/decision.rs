@@ -13,7 +13,7 @@ use super::unused_env::{uncounted_machines, unused_variables};
 use super::variables::{
     NNODES, NODE_RANK, Processes, RANK_VARIABLES, RankFlags, all_are_set, any_is_set, check, machines_of, number, text,
 };
-use super::{Role, Topology, engines, hostfile, rendezvous};
+use super::{Role, Topology, hostfile, rendezvous};
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::host::Host;
@@ -65,7 +65,8 @@ impl Topology {
 
     /// A scheduler may send signals: an engine placed this process, or a batch job has this one machine.
     pub(crate) fn has_scheduler(&self, host: &Host) -> bool {
-        self.engine.is_some() || engines::job::is_batch_job(host)
+        let jobs = [vars::PBS_JOBID, vars::LSB_JOBID, "SGE_TASK_ID", "OAR_JOB_ID", "COBALT_JOBID", "FLUX_JOB_ID"];
+        self.engine.is_some() || any_is_set(&jobs, host)
     }
 
     /// What says that this process belongs to a job of several machines.
@@ -97,9 +98,8 @@ impl Topology {
 
     /// The ranks that a command without a launcher would be, however many processes the launcher starts.
     pub(crate) fn without_launcher(flags: &RankFlags, host: &Host) -> Result<Self, Vec<Problem>> {
-        let one = Sourced::new(Processes::Count(1), Source::Default);
-        let flags = RankFlags { nproc_per_node: Some(one), ..flags.clone() };
-        Self::decide(&flags, &HostFlags::default(), true, host)
+        let one = Some(Sourced::new(Processes::Count(1), Source::Default));
+        Self::decide(&RankFlags { nproc_per_node: one, ..flags.clone() }, &HostFlags::default(), true, host)
     }
 
     pub(crate) fn of_srun_tasks(host: &Host) -> Self {
@@ -294,7 +294,7 @@ impl Inputs<'_> {
         let most = pool.0.iter().map(|(_, gpus)| gpus.len()).max().unwrap_or(0);
         let nproc = pool.0.iter().all(|(_, gpus)| gpus.len() == most).then(|| count(most));
         let topology = Topology::new(Some(count(pool.0.len())), nproc, devices);
-        let world_size = Some(count(pool.gpu_count()).map(u64::from));
+        let world_size = Some(count(pool.0.iter().map(|(_, gpus)| gpus.len()).sum()).map(u64::from));
         let (master_addr, master_port) = (flags.master_addr.clone(), flags.master_port.clone());
         Ok(Topology { world_size, master_addr, master_port, pool: Some(pool), ..topology })
     }

@@ -67,8 +67,7 @@ impl Evidence {
         let started_twice = if starts { self.started_twice() } else { None };
         if let Some(words) = Piece::of_words(stated) {
             // Variables that zlaunch ignores are named elsewhere. Tasks that start the launcher do so in any place.
-            let is_other =
-                |piece: &&&Piece| if starts { !piece.is_one_of_several() } else { piece.allocation().is_some() };
+            let is_other = |it: &&&Piece| if starts { !it.is_one_of_several() } else { it.allocation().is_some() };
             let overruled = pieces.iter().filter(is_other).filter_map(|piece| words.overrules(piece));
             return Ok(started_twice.into_iter().chain(overruled).collect());
         }

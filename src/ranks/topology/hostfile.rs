@@ -95,10 +95,6 @@ impl ResourcePool {
         };
         Problem::error(Rule::Hosts, format!("there is no machine `{name}`")).at(filter).fix(help)
     }
-
-    pub fn gpu_count(&self) -> usize {
-        self.0.iter().map(|(_, slots)| slots.len()).sum()
-    }
 }
 
 pub fn parse(text: &str, file: &str) -> Result<ResourcePool, Vec<Problem>> {
@@ -135,8 +131,8 @@ pub fn parse(text: &str, file: &str) -> Result<ResourcePool, Vec<Problem>> {
 
 fn no_such_slot(filter: &Sourced<String>, machine: &str, slot: &str, have: &[String]) -> Problem {
     let have = if have.is_empty() { "no GPU is visible".to_string() } else { format!("it has {}", have.join(",")) };
-    let help = format!("{have}; write a range such as 0-3 as 0,1,2,3");
-    Problem::error(Rule::Hosts, format!("`{machine}` has no GPU `{slot}`")).at(filter).fix(help)
+    let problem = Problem::error(Rule::Hosts, format!("`{machine}` has no GPU `{slot}`")).at(filter);
+    problem.fix(have + if slot.contains('-') { "; write a range such as 0-3 as 0,1,2,3" } else { "" })
 }
 
 fn parse_line(line: &str) -> Option<(&str, u32)> {

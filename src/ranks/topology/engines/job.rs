@@ -9,7 +9,7 @@ use crate::base::bytes::fnv1a;
 use crate::base::source::Sourced;
 use crate::base::vars;
 use crate::host::Host;
-use crate::ranks::topology::variables::{any_is_set, first_text, text};
+use crate::ranks::topology::variables::{first_text, text};
 use crate::report::reading;
 
 /// The first host of the job, as the scheduler around an MPI lists them.
@@ -57,11 +57,6 @@ pub(super) fn job_id(host: &Host) -> Option<Sourced<String>> {
         .or_else(|| task_of_array(vars::LSB_JOBID, "LSB_JOBINDEX"))
         .or_else(|| task_of_array("JOB_ID", "SGE_TASK_ID"))
         .or_else(|| text(vars::LSB_JOBID, host))
-}
-
-/// The job may be on one machine. These schedulers send more signals than TERM.
-pub(in crate::ranks::topology) fn is_batch_job(host: &Host) -> bool {
-    any_is_set(&[vars::PBS_JOBID, vars::LSB_JOBID, "SGE_TASK_ID", "OAR_JOB_ID", "COBALT_JOBID", "FLUX_JOB_ID"], host)
 }
 
 /// A port that every machine of a job computes alike and two jobs rarely share. It lies below the range from which the
