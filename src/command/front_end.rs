@@ -133,11 +133,17 @@ pub(crate) struct TrainingDefaults {
     pub(crate) eval_batch: Option<u64>,
     /// The arguments that name an evaluation set, if the training is evaluated as soon as it has one.
     pub(crate) eval_sets: &'static str,
-    /// Tokens of an answer that GRPO generates, and whether it has a reference model by default; `None` if its arguments are
-    /// not TRL's.
-    pub(crate) online: Option<(u64, fn(Option<&Python>) -> bool)>,
+    /// What GRPO does by default; `None` if its arguments are not TRL's.
+    pub(crate) online: Option<OnlineDefaults>,
     /// The memory of its losses was measured, not only that of the usual one.
     pub(crate) measured_losses: bool,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct OnlineDefaults {
+    /// Tokens of a generated answer.
+    pub(crate) answer: u64,
+    pub(crate) has_reference: fn(Option<&Python>) -> bool,
 }
 
 #[derive(Clone, Copy)]

@@ -6,7 +6,7 @@ use super::optimizer::Optimizer;
 use super::settings::{Algorithm, Attention, Dtype, Evaluation, Rollout, TrainingArgs, Tuner};
 use crate::base::source::{Source, Sourced};
 use crate::command::argv::{Args, Field, Nargs, OptionList, hf_bool};
-use crate::command::front_end::TrainingDefaults;
+use crate::command::front_end::{OnlineDefaults, TrainingDefaults};
 use crate::command::job::Job;
 use crate::config::auto::FillContext;
 use crate::host::Host;
@@ -158,7 +158,7 @@ impl ArgumentReader<'_> {
         let uses_vllm = self.switch("use_vllm").is_some_and(|given| given.value);
         let is_apart = || self.text("vllm_mode").is_some_and(|mode| mode.value == "server");
         algorithm.uncounted |= algorithm.generates && (known.is_none() || uses_vllm && !is_apart());
-        let (answer, has_reference) = known?;
+        let OnlineDefaults { answer, has_reference } = known?;
         let by_default = has_reference(job.python.as_ref()) || algorithm.has_reference;
         algorithm.has_reference = self.0.float("beta").ok().flatten().map_or(by_default, |beta| beta.value != 0.0);
         algorithm.uncounted |= number("generation_batch_size").is_some();

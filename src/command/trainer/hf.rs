@@ -8,7 +8,7 @@ use crate::base::yaml::Dialect;
 use crate::command::argv::{Args, OptionList};
 use crate::command::front_end::{
     ArgumentParser, ArgumentTraits, AutoFiller, ConfigTraits, Datasets, DefaultArguments, HandOver, LaunchTraits,
-    ModelTraits, NoConfig, Precision, TakesConfig, TrainingDefaults,
+    ModelTraits, NoConfig, OnlineDefaults, Precision, TakesConfig, TrainingDefaults,
 };
 use crate::command::input_paths::{Input, Reads};
 use crate::command::job::{Job, Trainer};
@@ -83,8 +83,11 @@ pub(crate) const DEFAULTS: TrainingDefaults = TrainingDefaults {
     half: false,
     eval_batch: Some(8),
     eval_sets: "",
-    // The default of --beta was 0.04 before TRL 0.19.
-    online: Some((256, |python| python.and_then(|it| it.version("trl")).is_some_and(|trl| trl.is_before([0, 19, 0])))),
+    online: Some(OnlineDefaults {
+        answer: 256,
+        // The default of --beta was 0.04 before TRL 0.19.
+        has_reference: |python| python.and_then(|it| it.version("trl")).is_some_and(|trl| trl.is_before([0, 19, 0])),
+    }),
     measured_losses: false,
 };
 

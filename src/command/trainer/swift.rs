@@ -14,8 +14,8 @@ use crate::base::yaml::{Dialect, python_str};
 use crate::command::argument_class::ArgumentClass;
 use crate::command::argv::{Args, Nargs, OptionList, hf_bool};
 use crate::command::front_end::{
-    ArgumentParser, ArgumentTraits, ConfigTraits, Datasets, DefaultArguments, LaunchTraits, ModelTraits, Precision,
-    TrainingDefaults, UnknownOptions, Variable, python_of,
+    ArgumentParser, ArgumentTraits, ConfigTraits, Datasets, DefaultArguments, LaunchTraits, ModelTraits,
+    OnlineDefaults, Precision, TrainingDefaults, UnknownOptions, Variable, python_of,
 };
 use crate::command::input_paths::{Input, Reads};
 use crate::command::job::{Job, Trainer};
@@ -81,7 +81,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
             half: true,
             eval_batch: Some(1),
             eval_sets: "val_dataset cached_val_dataset split_dataset_ratio",
-            online: Some((512, |_| true)),
+            online: Some(OnlineDefaults { answer: 512, has_reference: |_| true }),
             ..hf::DEFAULTS
         },
         ..hf::TRAINER.model
