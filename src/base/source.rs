@@ -9,6 +9,8 @@ pub enum Source {
     Flag(String),
     /// An argument of the trainer or of the launcher in the user's command, as it was spelled.
     Argument(String),
+    /// An argument and its value, which decide about another one: `--torch_dtype float16` about fp16.
+    Implied(Box<[String; 2]>),
     /// The sub-command whose operand it is.
     Operand(String),
     Variable(String),
@@ -47,6 +49,7 @@ impl fmt::Display for Source {
             Source::Flag(name) | Source::Argument(name) | Source::Operand(name) | Source::Variable(name) => {
                 f.write_str(name)
             }
+            Source::Implied(words) => f.write_str(&words.join(" ")),
             Source::Machine(what) => f.write_str(what),
             Source::Both(one, two) => write!(f, "{one}, {two}"),
             Source::TrainerDefault(default) => write!(f, "--{} ({})", default.argument, default.whose),

@@ -119,10 +119,14 @@ impl Findings<'_> {
                 let unset = (!others.is_empty() || options.is_empty()).then_some(Change::Unset(unset));
                 unset.into_iter().chain(options.iter().map(|option| Change::Drop(option.to_string()))).collect()
             }
+            // `--torch_dtype float16` decides more than this key.
+            (Change::Set(set, _), Place::Option { option, value: given })
+                if set == key && !place.is_setting() && !given.is_empty() =>
+            {
+                vec![Change::Say(format!("another {option}"))]
+            }
             (Change::Set(set, value), Place::Option { option, .. }) if set == key && !place.is_setting() => {
-                // `--torch_dtype float16` decides more than this key.
-                let name = option.split_once(' ').map(|(name, _)| name);
-                vec![name.map_or(Change::Give(option.clone(), value), |name| Change::Say(format!("another {name}")))]
+                vec![Change::Give(option.clone(), value)]
             }
             (Change::Rename(renamed, to, value), Place::Option { option, value: given })
                 if renamed == key && place.is_setting() =>

@@ -1,6 +1,7 @@
 //! The properties of a front end, which the files in `trainer/` fill in.
 
 use crate::base::recorded::Version;
+use crate::base::source::Sourced;
 use crate::command::argument_class::ArgumentClass;
 use crate::command::argv::{Args, ArgumentError, OptionList};
 use crate::command::input_paths::Input;
@@ -114,7 +115,7 @@ pub enum Ranks {
 }
 
 /// On or off, and the argument that says so; nothing where the arguments do not tell.
-pub(crate) type Precision = Result<Option<(bool, String)>, ArgumentError>;
+pub(crate) type Precision = Result<Option<Sourced<bool>>, ArgumentError>;
 
 #[expect(clippy::struct_excessive_bools, reason = "each is a default of its own")]
 pub(crate) struct TrainingDefaults {

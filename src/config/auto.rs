@@ -188,7 +188,7 @@ fn mismatch_fixes(key: &str, value: &Value, typed: &str, computed: &FilledValue,
         // A product or a list has other parts too.
         _ if key == "train_batch_size" || !is_taken => None,
         [Source::TrainerDefault(default)] if context.can_be_given(default) => Some(format!("--{}", default.argument)),
-        [Source::Argument(name)] if name.starts_with("--") && !name.contains(' ') => Some(name.clone()),
+        [Source::Argument(name)] if name.starts_with("--") => Some(name.clone()),
         _ => None,
     };
     let other = match (argument.map(|argument| give(argument, typed.trim_matches('"'))), &unquoted) {

@@ -60,9 +60,9 @@ impl Place {
         Place::Variable { variable: variable.into(), value: Some(value) }
     }
 
-    /// An option with its value, such as `--set key=value`, not a bare argument of the trainer.
+    /// `--set key=value`, not an argument of the trainer.
     pub(crate) fn is_setting(&self) -> bool {
-        matches!(self, Place::Option { value, .. } if !value.is_empty())
+        matches!(self, Place::Option { option, .. } if option == "--set")
     }
 
     pub(crate) fn bare_variable(variable: impl Into<String>) -> Self {
@@ -104,6 +104,7 @@ impl From<&Source> for Place {
     fn from(source: &Source) -> Self {
         match source {
             Source::Flag(name) | Source::Argument(name) => Place::option(name, ""),
+            Source::Implied(words) => Place::option(&words[0], &words[1]),
             Source::Doubtful(doubtful) => Place::option(&doubtful.argument, ""),
             Source::Variable(name) => Place::bare_variable(name),
             other => Place::from(other.to_string()),

@@ -4,6 +4,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
+use crate::base::source::{Source, Sourced};
 use crate::base::yaml::Dialect;
 use crate::command::argv::{Args, OptionList};
 use crate::command::front_end::{
@@ -167,14 +168,12 @@ fn precision(args: &Args, name: &str, full_eval: &str, other: &str) -> Precision
     let eval = args.bool(full_eval, true)?;
     let other = args.bool(other, true)?;
     if let Some(on) = [&own, &eval].into_iter().flatten().find(|sourced| sourced.value) {
-        return Ok(Some((true, on.from.to_string())));
+        return Ok(Some(on.clone()));
     }
     // A word that may abbreviate it may still turn it on.
     if args.unclear(name).or(args.unclear(full_eval)).is_some() {
         return Ok(None);
     }
-    if let Some(own) = own {
-        return Ok(Some((false, own.from.to_string())));
-    }
-    Ok(other.filter(|other| other.value).map(|other| (false, format!("{} excludes it", other.from))))
+    let excludes = |other: Sourced<bool>| Source::Implied(Box::new([other.from.to_string(), "true".to_string()]));
+    Ok(own.or_else(|| Some(Sourced::new(false, excludes(other.filter(|other| other.value)?)))))
 }

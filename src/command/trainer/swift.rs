@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::hf;
 use crate::base::recorded::{Table, Version};
+use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::base::yaml::{Dialect, python_str};
 use crate::command::argument_class::ArgumentClass;
@@ -232,12 +233,10 @@ fn computed(argument: &str, args: &Args, version: Version, world_size: Option<u6
 /// `--fp16`/`--bf16` if given, else the dtype decides; float32 trains in fp16 (`_init_mixed_precision`). Without
 /// either, swift looks at its model registry and at the GPU.
 fn precision(args: &Args, name: &str, full_eval: &str, dtypes: &[&str]) -> Precision {
-    if let Some(sourced) = args.bool(full_eval, true)?.filter(|sourced| sourced.value) {
-        return Ok(Some((true, sourced.from.to_string())));
-    }
-    if let Some(sourced) = args.bool(name, false)? {
-        return Ok(Some((sourced.value, sourced.from.to_string())));
-    }
-    let dtype = args.text("torch_dtype").filter(|sourced| sourced.value != "None");
-    Ok(dtype.map(|sourced| (dtypes.contains(&sourced.value.as_str()), format!("{} {}", sourced.from, sourced.value))))
+    let given = args.bool(full_eval, true)?.filter(|sourced| sourced.value);
+    let given = if given.is_some() { given } else { args.bool(name, false)? };
+    let decides = |Sourced { value, from }: Sourced<String>| {
+        Sourced::new(dtypes.contains(&&*value), Source::Implied(Box::new([from.to_string(), value])))
+    };
+    Ok(given.or_else(|| args.text("torch_dtype").filter(|dtype| dtype.value != "None").map(decides)))
 }

@@ -155,10 +155,7 @@ impl<'a> FillContext<'a> {
             None => of(args)?,
         };
         match (said, self.job.trainer.model.precision_unknown) {
-            (Some((on, from)), _) => {
-                let given = Sourced::new(on, Source::Argument(from));
-                Ok(if let Some(why) = doubt { doubtful(given, why) } else { given }.into())
-            }
+            (Some(given), _) => Ok(if let Some(why) = doubt { doubtful(given, why) } else { given }.into()),
             (None, Some(why)) => Err(Unfilled::deferred(why)),
             (None, None) => self.default_precision(name).ok_or_else(|| self.not_given(name)),
         }
