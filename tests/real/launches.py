@@ -3,9 +3,10 @@
 
 Every launch is really run on the CPU, through a step, an evaluation and a checkpoint where it asks for them, and then put to `zlaunch check` and `zlaunch rehearse`. None
 that works may be refused, and of those that fail at most one in twenty may pass; those are listed. How a launch ended is kept beside the environment, in
-launches.jsonl. A launch's name is ENVIRONMENT/BASE/NUMBER of its row.
+launches.jsonl. A launch's name is ENVIRONMENT/BASE/NUMBER of its row. As many are tried side by side as there are processors.
 """
 import collections
+import concurrent.futures
 import hashlib
 import json
 import shlex
@@ -15,13 +16,15 @@ import tempfile
 import time
 from pathlib import Path
 
-from harness import HERE, Arguments, Checks, environment, kept, port_was_taken, torch_aborted_at_exit
+from harness import HERE, Arguments, Checks, environment, in_parallel, kept, port_was_taken, torch_aborted_at_exit
 from lab import Warm, put, put_model, variables
 from rehearse import rehearse
 from truth_lab import reason
 
 LIMIT = 150
-ENVIRONMENTS = {"main": "", "older": "older", "llamafactory": "llamafactory"}
+ENVIRONMENTS = {"main": "", **{name: name for name in ("older", "llamafactory", "llamafactory-older", "axolotl", "axolotl-older")}}
+# Launches of a base that are tried one after the other, for one import of the trainer.
+TOGETHER = 20
 
 
 class Base:
@@ -76,8 +79,8 @@ class Place:
 
     def __init__(self, binary, name, root, configs):
         self.binary, self.name, self.env = binary, name, environment(*filter(None, [ENVIRONMENTS[name]]))
-        self.root, self.warm = root / name, {}
-        (self.root / "home").mkdir(parents=True)
+        self.root, self.warm = root, {}
+        (self.root / "home").mkdir()
         put_model(self.env, self.root)
         self.site = next(self.env.glob("lib/python3*/site-packages"))
         self.variables = variables(self.env, self.root / "home")
@@ -86,12 +89,12 @@ class Place:
             if file.name not in ("complete", "lock", "home"):
                 (self.root / file.name).symlink_to(file)
         for file, changes in configs.items():
-            stage = changes.pop("template", "zero2")
-            config = json.loads(subprocess.run([binary, "templates", stage], env={"HOME": str(self.root)}, capture_output=True, text=True, check=True).stdout)
+            template = changes.get("template", "zero2")
+            config = json.loads(subprocess.run([binary, "templates", template], env={"HOME": str(self.root)}, capture_output=True, text=True, check=True).stdout)
             for key, value in changes.items():
-                put(config, key, value)
+                if key != "template":
+                    put(config, key, value)
             (self.root / file).write_text(json.dumps(config))
-            changes["template"] = stage
         self.store = self.env.parent / "launches.jsonl"
         lines = self.store.read_text().splitlines() if self.store.exists() else []
         self.known = {found["key"]: found for found in map(json.loads, lines)}
@@ -174,20 +177,25 @@ def main():
     options = parser.parse_args()
     checks, counts, listed = Checks(options.names), collections.defaultdict(collections.Counter), []
     bases, configs = table()
-    with tempfile.TemporaryDirectory(prefix="zlaunch-launches-", ignore_cleanup_errors=True) as root:
-        for name in options.only or ENVIRONMENTS:
-            wanted = [(base, number) for base in bases.values() if name in base.environments and (not options.base or base.name in options.base)
-                      for number in range(len(base.rows)) if checks.wants(f"{name}/{base.name}/{number}")]
-            place = Place(options.bin, name, Path(root), configs) if wanted else None
-            for base, number in wanted:
-                place.prepare(base)
+    wanted = [(name, base, numbers[at:at + TOGETHER]) for name in options.only or ENVIRONMENTS for base in bases.values() if name in base.environments and (not options.base or base.name in options.base)
+              for numbers in [[number for number in range(len(base.rows)) if checks.wants(f"{name}/{base.name}/{number}")]] for at in range(0, len(numbers), TOGETHER)]
+
+    def try_some(name, base, numbers):
+        with tempfile.TemporaryDirectory(prefix="zlaunch-launches-", ignore_cleanup_errors=True) as root:
+            place = Place(options.bin, name, Path(root), configs)
+            place.prepare(base)
+            for number in numbers:
                 started = time.monotonic()
                 is_false, told = judge(place, base, base.rows[number], counts[f"{name} {base.name}"])
-                listed += filter(None, [told])
+                listed.extend(filter(None, [told]))
                 print(f"{name}/{base.name}/{number} {base.rows[number]} ({time.monotonic() - started:.0f} s){f': {told}' if told else ''}", flush=True)
                 checks.judge(f"{name}/{base.name}/{number}", told if is_false else None)
-            for warm in place.warm.values() if place else ():
+            for warm in place.warm.values():
                 warm.stop()
+
+    with concurrent.futures.ThreadPoolExecutor(in_parallel()) as workers:
+        for _ in workers.map(lambda some: try_some(*some), wanted):
+            pass
     total = sum(counts.values(), collections.Counter())
     for name, count in [*sorted(counts.items()), ("in all", total)]:
         print(f"{name}: " + ", ".join(f"{value:.0f} {key}" for key, value in count.items() if value))
