@@ -97,7 +97,7 @@ orms["length"], orms["short"] = Length, Short
 # What axolotl reads: one that works, and what other files change of it.
 AXOLOTL = {"base_model": "model", "datasets": [{"path": "talks.jsonl", "ds_type": "json", "type": "chat_template", "field_messages": "messages"}], "sequence_len": 128, "micro_batch_size": 2,
            "gradient_accumulation_steps": 1, "max_steps": 1, "learning_rate": 0.0001, "optimizer": "adamw_torch", "lr_scheduler": "cosine", "bf16": False, "fp16": False, "tf32": False,
-           "save_strategy": "no", "output_dir": "out", "deepspeed": "zero2.json", "dataset_prepared_path": "prepared", "dataset_processes": 1}
+           "save_strategy": "no", "output_dir": "out", "deepspeed": "zero2.json", "dataset_prepared_path": "out/prepared", "dataset_processes": 1}
 AXOLOTL_FILES = {"run": {}, "lora": {"adapter": "lora", "lora_r": 8, "lora_alpha": 16, "lora_target_modules": ["q_proj", "v_proj"]},
                  "instructions": {"datasets": [{"path": "alpaca.jsonl", "ds_type": "json", "type": "alpaca"}]},
                  "completions": {"datasets": [{"path": "text.jsonl", "ds_type": "json", "type": "completion", "field": "text"}]},
@@ -107,6 +107,14 @@ AXOLOTL_FILES = {"run": {}, "lora": {"adapter": "lora", "lora_r": 8, "lora_alpha
                  "no_type": {"datasets": [{"path": "talks.jsonl", "ds_type": "json"}]}, "other_type": {"datasets": [{"path": "talks.jsonl", "ds_type": "json", "type": "nosuch"}]},
                  "other_field": {"datasets": [{"path": "talks.jsonl", "ds_type": "json", "type": "chat_template", "field_messages": "nosuch"}]},
                  "other_split": {"datasets": [{"path": "talks.jsonl", "ds_type": "json", "type": "chat_template", "split": "nosuch"}]}, "no_datasets": {"datasets": None}}
+# Its only rank asks for NCCL by name, which needs a GPU.
+AXOLOTL_CPU = '''
+import runpy
+import deepspeed.comm
+given = deepspeed.comm.init_distributed
+deepspeed.comm.init_distributed = lambda *words, **more: given(*words, **{**more, "dist_backend": "gloo"})
+runpy.run_module("axolotl.cli.train", run_name="__main__", alter_sys=True)
+'''
 AXOLOTL_DATA = ("gone", "empty", "malformed", "alpaca", "strangers", "no_content")
 
 
@@ -381,6 +389,7 @@ def main():
     root, folder = map(Path, sys.argv[1:])
     (folder / "lm.py").write_text(SCRIPT)
     (folder / "plain.py").write_text(PLAIN)
+    (folder / "axolotl_cpu.py").write_text(AXOLOTL_CPU)
     shutil.copy(Path(__file__).parent / "train_hf.py", folder / "train.py")
     data(folder)
     models((root / "model").resolve(), folder)
