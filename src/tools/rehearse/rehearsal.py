@@ -39,9 +39,13 @@ import traceback
 import types
 import warnings
 import zipfile
+from unittest import mock
 
 START = time.time()
-EXECUTE, STAT = os.execve, os.stat
+EXECUTE = os.execve
+# What is replaced by `write_into_private_folder`.
+REAL = {name: getattr(os, name) for name in "open mkdir stat lstat statvfs listdir scandir access remove unlink rmdir rename replace chmod utime symlink link".split()}
+REAL["rmtree"] = shutil.rmtree
 ASKED = {}  # the frames that were there when the network was asked for, and their lines
 
 
@@ -79,8 +83,10 @@ class Report:
     def tell(self, event, **more):
         # A process that was forked from this one has nothing to say.
         if os.getpid() == self.process:
-            line = {"event": event, "seconds": round(time.time() - START, 2), **more}
-            self.file.write(json.dumps(finite(line), default=str) + "\n")
+            line = json.dumps({"event": event, "seconds": round(time.time() - START, 2), **more}, default=str, skipkeys=True)
+            # JSON has no infinity, which is what trainers set steps_per_print to.
+            line = json.loads(line, parse_constant=lambda word: str(float(word)))
+            self.file.write(json.dumps(line) + "\n")
             self.file.flush()
 
     def reach(self, stage, **more):
@@ -89,21 +95,8 @@ class Report:
         self.tell(stage, **more)
 
 
-def finite(value):
-    """JSON has no infinity, which is what trainers set steps_per_print to."""
-    if isinstance(value, float) and value - value != 0:
-        return str(value)
-    if isinstance(value, dict):
-        return {str(key): finite(item) for key, item in value.items()}
-    return [finite(item) for item in value] if isinstance(value, (list, tuple)) else value
-
-
 class Arrived(BaseException):
     """The rehearsal has gone as far as it can. Not an Exception, so that no trainer catches it."""
-
-
-def end(why):
-    raise Arrived(why)
 
 
 # ---- the miniature: a process with values ----
@@ -149,22 +142,18 @@ class Miniature:
 
     def answer(self, patience):
         """Its events up to the last one, which says how it ended. None are there if it was stopped."""
-        found, text, until = [], b"", time.time() + patience
-        while select.select([self.pipe], [], [], max(0, until - time.time()))[0]:
+        text, found, until = b"", [{"event": "start"}], time.time() + patience
+        while found[-1]["event"] not in ENDINGS and select.select([self.pipe], [], [], max(0, until - time.time()))[0]:
             part = os.read(self.pipe, 1 << 16)
-            text += part
             if not part:
                 break
-            found = [json.loads(line) for line in text.split(b"\n")[:-1]]
-            if found and found[-1]["event"] in ENDINGS:
-                break
-        self.stop()
-        return found if found and found[-1]["event"] in ENDINGS else []
-
-    def stop(self):
+            text += part
+            found += map(json.loads, text.split(b"\n")[:-1])
+            text = text[text.rfind(b"\n") + 1:]
         with contextlib.suppress(OSError):
             os.kill(self.process, signal.SIGKILL)
             os.waitpid(self.process, 0)
+        return found if found[-1]["event"] in ENDINGS else []
 
 
 MINIATURE = Miniature()
@@ -193,33 +182,22 @@ def pretend_outside():
     os.execv = os.execve = os.execvp = os.execvpe = become
     if not SPEC.online:
         os.environ.update(HF_HUB_OFFLINE="1", TRANSFORMERS_OFFLINE="1", HF_DATASETS_OFFLINE="1")
-        socket.getaddrinfo = unreachable(socket.getaddrinfo)
-        socket.gethostbyname = unreachable(socket.gethostbyname)
-        connect = socket.socket.connect
-        socket.socket.connect = lambda self, address: connect(self, address) if is_here(address) else no_network(address)
+        sys.addaudithook(refuse_network)
 
 
 def private(name):
     return os.path.join(SPEC.folder, name)
 
 
-def in_private_folder(path):
-    """Where what is not Python has to write a file."""
-    path = os.path.abspath(path)
-    if path.startswith(SPEC.folder + "/"):
-        return path
-    if os.path.isdir(os.path.dirname(path)):  # It may have been there before.
-        os.makedirs(os.path.dirname(SPEC.written + path), exist_ok=True)
-    return SPEC.written + path
-
-
-def is_here(address):
-    return not isinstance(address, tuple) or str(address[0]) in ("", "localhost", "::1", "0.0.0.0") or str(address[0]).startswith("127.")
-
-
-def no_network(address):
-    remember_who_asked()
-    raise socket.gaierror(socket.EAI_NONAME, f"a rehearsal has no network: {address[0]}")
+def refuse_network(event, args):
+    """Nobody is asked for anything but this machine."""
+    if event in ("socket.connect", "socket.getaddrinfo", "socket.gethostbyname"):
+        address = args[1] if event == "socket.connect" else args
+        host = (isinstance(address, tuple) and address[0]) or ""
+        host = host.decode() if isinstance(host, bytes) else str(host)
+        if host not in ("", "localhost", "::1", "0.0.0.0", socket.gethostname()) and not host.startswith("127."):
+            remember_who_asked()
+            raise socket.gaierror(socket.EAI_NONAME, f"a rehearsal has no network: {host}")
 
 
 def remember_who_asked():
@@ -228,54 +206,40 @@ def remember_who_asked():
         ASKED[id(frame)] = frame, line
 
 
-def unreachable(function):
-    @functools.wraps(function)
-    def checked(host, *more, **options):
-        name = host.decode() if isinstance(host, bytes) else host
-        return function(host, *more, **options) if name is None or is_here((name,)) or name == socket.gethostname() else no_network((name,))
+def is_elsewhere(path):
+    return isinstance(path, (str, bytes, os.PathLike)) and not os.path.abspath(os.fsdecode(path)).startswith((SPEC.folder + "/", "/dev/", "/proc/"))
 
-    return checked
+
+def copy_of(path):
+    copy = SPEC.written + os.path.abspath(os.fsdecode(path))
+    return os.fsencode(copy) if isinstance(path, bytes) else copy
+
+
+def seen(path):
+    """Where a file is read from."""
+    if is_elsewhere(path):
+        with contextlib.suppress(OSError, ValueError):
+            REAL["lstat"](copy_of(path))
+            return copy_of(path)
+    return path
+
+
+def written(path, keeps=False):
+    """Where a file is written to. Its folder must be there; `keeps`: what it holds stays."""
+    if not is_elsewhere(path):
+        return path
+    os.stat(os.path.dirname(os.path.abspath(path)))
+    copy = copy_of(path)
+    os.makedirs(os.path.dirname(copy), exist_ok=True)
+    with contextlib.suppress(OSError):
+        if keeps and REAL["stat"](path) and seen(path) == path:
+            shutil.copyfile(path, copy)
+    return copy
 
 
 def write_into_private_folder():
     """Files and folders that are made anywhere else are made below `written`, and found there again."""
-    real = {name: getattr(os, name) for name in "open mkdir stat lstat statvfs listdir scandir access remove unlink rmdir rename replace chmod utime symlink link".split()}
     real_open = builtins.open
-
-    def is_elsewhere(path):
-        return isinstance(path, (str, bytes, os.PathLike)) and not os.path.abspath(os.fsdecode(path)).startswith((SPEC.folder + "/", "/dev/", "/proc/"))
-
-    def copy_of(path):
-        copy = SPEC.written + os.path.abspath(os.fsdecode(path))
-        return os.fsencode(copy) if isinstance(path, bytes) else copy
-
-    def seen(path):
-        """Where a file is read from."""
-        if is_elsewhere(path):
-            with contextlib.suppress(OSError, ValueError):
-                real["lstat"](copy_of(path))
-                return copy_of(path)
-        return path
-
-    def written(path, keeps=False):
-        """Where a file is written to. Its folder must be there; `keeps`: what it holds stays."""
-        if not is_elsewhere(path):
-            return path
-        os.stat(os.path.dirname(os.path.abspath(path)))
-        copy = copy_of(path)
-        make_folders(os.path.dirname(copy))
-        with contextlib.suppress(OSError):
-            if keeps and real["stat"](path) and seen(path) == path:
-                shutil.copyfile(path, copy)
-        return copy
-
-    def make_folders(folder):
-        missing = []
-        while not os.path.lexists(folder):
-            missing.append(folder)
-            folder = os.path.dirname(folder)
-        for name in reversed(missing):
-            real["mkdir"](name)
 
     @functools.wraps(real_open)
     def open_file(file, mode="r", *more, **options):
@@ -284,72 +248,64 @@ def write_into_private_folder():
 
     def open_descriptor(path, flags, *more, **options):
         writes = flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT) and "dir_fd" not in options
-        return real["open"](written(path, not flags & os.O_TRUNC) if writes else seen(path), flags, *more, **options)
+        return REAL["open"](written(path, not flags & os.O_TRUNC) if writes else seen(path), flags, *more, **options)
 
     def mkdir(path, *more, **options):
         if not is_elsewhere(path) or options.get("dir_fd") is not None:
-            return real["mkdir"](path, *more, **options)
+            return REAL["mkdir"](path, *more, **options)
         if os.path.lexists(path):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
-        return real["mkdir"](written(path))
+        return REAL["mkdir"](written(path))
 
     def entries_of(path):
         """Of a folder that has been written to, both what is there and what was written."""
-        folders = [path] if seen(path) == path else [path, seen(path)]
-        found = {}
+        folders, found = [path] if seen(path) == path else [path, seen(path)], {}
         for folder in folders:
-            with contextlib.suppress(*(FileNotFoundError,) * (len(folders) - 1)), real["scandir"](folder) as entries:
+            with contextlib.suppress(*(FileNotFoundError,) * (len(folders) - 1)), REAL["scandir"](folder) as entries:
                 found.update((entry.name, entry) for entry in entries)
         return list(found.values())
 
-    class Entries(contextlib.AbstractContextManager):
+    class Entries(contextlib.ExitStack):
+        """What os.scandir returns can be iterated, entered and closed."""
+
         def __init__(self, path):
+            super().__init__()
             self.entries = iter(entries_of(path))
 
         def __iter__(self):
-            return self
+            return self.entries
 
         def __next__(self):
             return next(self.entries)
 
-        def __exit__(self, *_):
-            return None
-
-        close = __exit__
-
     def reading(name):
-        return lambda path=".", *more, **options: real[name](path if options.get("dir_fd") is not None else seen(path), *more, **options)
+        return lambda path=".", *more, **options: REAL[name](path if options.get("dir_fd") is not None else seen(path), *more, **options)
 
     def changing(name):
         """What is there already cannot be changed or removed."""
         def change(path, *more, **options):
             if options.get("dir_fd") is not None or isinstance(path, int):
-                return real[name](path, *more, **options)
+                return REAL[name](path, *more, **options)
             if is_elsewhere(path) and seen(path) == path:
                 return None
-            return real[name](seen(path), *(written(it) if name in ("rename", "replace") else it for it in more), **options)
+            return REAL[name](seen(path), *(written(it) if name in ("rename", "replace") else it for it in more), **options)
 
         return change
 
     builtins.open = io.open = open_file
     os.open, os.mkdir = open_descriptor, mkdir
-    os.symlink = lambda target, path, *more, **options: real["symlink"](target, written(path), *more, **options)
-    os.link = lambda target, path, *more, **options: real["link"](seen(target), written(path), *more, **options)
-    os.listdir = lambda path=".": real["listdir"](path) if isinstance(path, int) else [entry.name for entry in entries_of(path)]
-    os.scandir = lambda path=".": real["scandir"](path) if isinstance(path, int) else Entries(path)
+    os.symlink = lambda target, path, *more, **options: REAL["symlink"](target, written(path), *more, **options)
+    os.link = lambda target, path, *more, **options: REAL["link"](seen(target), written(path), *more, **options)
+    os.listdir = lambda path=".": REAL["listdir"](path) if isinstance(path, int) else [entry.name for entry in entries_of(path)]
+    os.scandir = lambda path=".": REAL["scandir"](path) if isinstance(path, int) else Entries(path)
     for name in "stat lstat statvfs access".split():
-        setattr(os, name, functools.wraps(real[name])(reading(name)))
+        setattr(os, name, functools.wraps(REAL[name])(reading(name)))
     for name in "remove unlink rmdir rename replace chmod utime".split():
-        setattr(os, name, functools.wraps(real[name])(changing(name)))
-    remove_tree = shutil.rmtree
-    shutil.rmtree = lambda path, *more, **options: None if is_elsewhere(path) and seen(path) == path else remove_tree(seen(path), *more, **options)
-    # Arrow opens its files without Python's help.
-    HOOKS["pyarrow"] = lambda arrow: redirect_arrow(arrow, seen, written)
-    if "pyarrow" in sys.modules:
-        HOOKS.pop("pyarrow")(sys.modules["pyarrow"])
+        setattr(os, name, functools.wraps(REAL[name])(changing(name)))
+    shutil.rmtree = changing("rmtree")
     # shutil and others ask whether these take such arguments.
     for names in (os.supports_dir_fd, os.supports_fd, os.supports_follow_symlinks, os.supports_effective_ids):
-        names.update(getattr(os, name) for name, function in real.items() if function in names)
+        names.update(getattr(os, name) for name, function in REAL.items() if function in names)
 
 
 def note_other_writes():
@@ -364,11 +320,10 @@ def note_other_writes():
         at, folder = changes.get(event, (0, None))
         if event != "open" and event not in changes or event == "open" and not args[2] & writes or folder is not None and args[folder] not in (-1, None):
             return
-        path = os.fsdecode(args[at]) if isinstance(args[at], (str, bytes, os.PathLike)) else ""
-        if path in ("", ":memory:") or os.path.abspath(path).startswith((SPEC.folder + "/", "/dev/", "/proc/")) or path in noted or len(noted) >= 10:
-            return
-        noted.add(path)
-        REPORT.tell("note", text=f"only a sandbox keeps this from being changed: {os.path.abspath(path)}")
+        path = args[at]
+        if is_elsewhere(path) and path not in ("", ":memory:") and path not in noted and len(noted) < 10:
+            noted.add(path)
+            REPORT.tell("note", text=f"only a sandbox keeps this from being changed: {os.path.abspath(os.fsdecode(path))}")
 
     sys.addaudithook(note)
 
@@ -383,12 +338,6 @@ def limit_resources():
     for what, most in ((resource.RLIMIT_DATA, max(memory, 8 << 30)), (resource.RLIMIT_FSIZE, 16 << 30), (resource.RLIMIT_CORE, 0)):
         with contextlib.suppress(OSError, ValueError):  # One that is stricter stays.
             resource.setrlimit(what, (most, most))
-
-
-def redirect_arrow(arrow, seen, written):
-    file, memory_map = arrow.OSFile, arrow.memory_map
-    arrow.OSFile = lambda path, mode="r", *more, **options: file(seen(path) if mode in ("r", "rb") else written(path), mode, *more, **options)
-    arrow.memory_map = lambda path, mode="r", *more, **options: memory_map(seen(path), mode, *more, **options)
 
 
 # ---- a GPU: torch.cuda answers, and what is asked to be on it stays on the CPU ----
@@ -446,20 +395,7 @@ def pretend_gpu(torch):
     redirection(torch)().__enter__()
     load_in_this_process(torch.utils.data.DataLoader)
     load_few_rows(torch.utils.data._utils.fetch._BaseDatasetFetcher)
-    fuse_on_meta(torch)
     cast_on_meta(torch.autocast)
-
-
-def fuse_on_meta(torch):
-    """Fused optimizers ask whether parameters are on a device that they know."""
-    with contextlib.suppress(ImportError, AttributeError):
-        from torch.utils import _foreach_utils as utils
-
-        for name in ("_get_fused_kernels_supported_devices", "_get_foreach_kernels_supported_devices"):
-            known = getattr(utils, name)()
-            for module in [utils, *(module for name, module in sys.modules.items() if name.startswith("torch.optim"))]:
-                if hasattr(module, name):
-                    setattr(module, name, lambda known=known: [*known, "meta"])
 
 
 def cast_on_meta(autocast):
@@ -518,6 +454,7 @@ def load_few_rows(fetcher):
 def redirection(torch):
     """What goes to the GPU stays on the CPU; what is on the meta device stays there."""
     from torch.overrides import TorchFunctionMode
+    from torch.utils import _pytree as trees
 
     def is_gpu(value):
         if isinstance(value, torch.device):
@@ -565,13 +502,7 @@ def redirection(torch):
             return function(*args, **kwargs)
 
     def tensors_in(*values):
-        for value in values:
-            if isinstance(value, torch.Tensor):
-                yield value
-            elif isinstance(value, (list, tuple)):
-                yield from tensors_in(*value)
-            elif isinstance(value, dict):
-                yield from tensors_in(*value.values())
+        return (it for it in trees.tree_flatten(values)[0] if isinstance(it, torch.Tensor))
 
     def chosen_by(index):
         """A mask that is real tells how many it chooses."""
@@ -585,11 +516,7 @@ def redirection(torch):
         return tuple(found)
 
     def to_meta(value):
-        if isinstance(value, torch.Tensor):
-            return value.to("meta") if value.dim() and not value.is_meta else value
-        if type(value) in (list, tuple):
-            return type(value)(to_meta(item) for item in value)
-        return {key: to_meta(item) for key, item in value.items()} if type(value) is dict else value
+        return trees.tree_map(lambda it: it.to("meta") if isinstance(it, torch.Tensor) and it.dim() and not it.is_meta else it, value)
 
     def is_device(value):
         """Or whether to wait, and whether to copy."""
@@ -614,9 +541,6 @@ def pretend_ranks(dist):
     def new_group(ranks=None, timeout=None, backend=None, **more):
         return group_of(ranks=ranks)
 
-    def all_gather_object(objects, own, group=None):
-        objects[:] = [own] * len(objects)
-
     def gather_object(own, objects=None, dst=0, group=None, **_):
         if objects is not None:
             objects[:] = [own] * len(objects)
@@ -637,7 +561,7 @@ def pretend_ranks(dist):
     def gather(tensor, gather_list=None, *_, **__):
         all_gather(gather_list or [], tensor)
 
-    replaced = {function.__name__: function for function in (init_process_group, new_group, all_gather_object, gather_object, scatter_object_list, all_gather, all_gather_into_tensor, gather)}
+    replaced = {function.__name__: function for function in (init_process_group, new_group, gather_object, scatter_object_list, all_gather, all_gather_into_tensor, gather)}
     replaced.update(broadcast_object_list=lambda *_, **__: None, monitored_barrier=lambda *_, **__: None, barrier=lambda *_, **__: None)
     for module in (dist, dist.distributed_c10d):
         for name, function in replaced.items():
@@ -664,7 +588,8 @@ def hook_modeling(module):
     def small(make, config):
         MINIATURE.builds = True
         try:
-            config = shrunk(config)
+            config = copy.deepcopy(config)
+            shrink(config)
             with torch.device("cpu"):
                 model = make(config)
             with torch.no_grad():
@@ -734,14 +659,8 @@ SIZE_OF = {name: size for size, names in SIZES.items() for name in names.split()
 LISTS = "layer_types mlp_layer_types layers_block_type attention_layers no_rope_layers mlp_only_layers fullatt_block_indexes deepstack_visual_indexes moe_layers cross_attention_layers".split()
 
 
-def shrunk(config):
-    """The same model, two layers deep and 64 wide, with all of its vocabulary."""
-    config = copy.deepcopy(config)
-    shrink(config)
-    return config
-
-
 def shrink(config):
+    """The same model, two layers deep and 64 wide, with all of its vocabulary."""
     sizes = {name: value for name, value in vars(config).items() if isinstance(value, int) and not isinstance(value, bool)}
     MINIATURE.vocabulary = max(MINIATURE.vocabulary, sizes.get("vocab_size", 1))
     for part in vars(config).values():
@@ -796,10 +715,8 @@ def compare_weights(module, load, model, is_quantized):
     model_class, path = module.PreTrainedModel, load.args[1]
     if not hasattr(module, "_get_resolved_checkpoint_files"):
         return  # An older version reads them otherwise.
-    asked, config, own = dict(ASKED), copy.deepcopy(model.config), model_class.__dict__["_load_pretrained_model"]
-    deepspeed = importlib.import_module("transformers.integrations.deepspeed")
-    given = deepspeed._hf_deepspeed_config_weak_ref
-    fit, others = getattr(type(model), "_load_pretrained_model"), []
+    asked, config = dict(ASKED), copy.deepcopy(model.config)
+    fit, others = type(model)._load_pretrained_model, []
     if is_quantized and hasattr(config, "quantization_config"):
         del config.quantization_config
 
@@ -808,15 +725,16 @@ def compare_weights(module, load, model, is_quantized):
         for file in checkpoint_files:
             headers.update(header_of(module, file))
         if is_quantized:
-            end("the headers")  # The names and shapes of its weights are others.
+            raise Arrived("the headers")  # The names and shapes of its weights are others.
         result = fit(built, headers, checkpoint_files, *more, **options)
         others.extend(getattr(result[0], "mismatched_keys", ()))
         return result
 
+    reads_headers = mock.patch.object(model_class, "_load_pretrained_model", staticmethod(with_headers))
     # ZeRO-3 would have the same weights, in parts.
-    model_class._load_pretrained_model, deepspeed._hf_deepspeed_config_weak_ref = staticmethod(with_headers), None
+    is_whole = mock.patch("transformers.integrations.deepspeed._hf_deepspeed_config_weak_ref", None)
     try:
-        with torch.device("meta"):
+        with reads_headers, is_whole, torch.device("meta"):
             news = load(config=config, device_map={"": "meta"}, output_loading_info=True, local_files_only=True)[1]
         missing = sorted(news["missing_keys"])
         if missing:
@@ -836,7 +754,6 @@ def compare_weights(module, load, model, is_quantized):
             REPORT.tell("note", text=f"the weights of {path} could not be compared with the model: {type(error).__name__}: {str(error)[:300]}")
         return
     finally:
-        model_class._load_pretrained_model, deepspeed._hf_deepspeed_config_weak_ref = own, given
         ASKED.clear()
         ASKED.update(asked)  # The network was not asked for by the trainer.
     REPORT.tell("weights", path=str(path))
@@ -865,15 +782,10 @@ def header_of(module, file):
         raise
 
 
-@contextlib.contextmanager
 def torch_files_as_headers(torch):
     """What torch loads has shapes and no values, unless the file is of a kind that has to be read."""
     load = torch.load
-    torch.load = functools.wraps(load)(lambda file, *args, **options: load(file, **{**options, "map_location": "meta", "mmap": zipfile.is_zipfile(file)}))
-    try:
-        yield
-    finally:
-        torch.load = load
+    return mock.patch.object(torch, "load", lambda file, *args, **options: load(file, **{**options, "map_location": "meta", "mmap": zipfile.is_zipfile(file)}))
 
 
 def check_quantizer(module, quantization):
@@ -990,12 +902,12 @@ def hook_trainer(module):
             REPORT.reach(name)
         if saves:
             read_again(self)
-        end("the first step")
+        raise Arrived("the first step")
 
     def read_again(self):
-        """As a launch does that is resumed. ZeRO-3 reads a checkpoint only into an engine that is new."""
+        """As a launch does that is resumed."""
         folder, engine = os.path.join(self.args.output_dir, f"checkpoint-{self.state.global_step}"), self.model_wrapped
-        if not hasattr(engine, "load_checkpoint") or engine.zero_optimization_partition_weights() or not os.path.isdir(folder):
+        if not hasattr(engine, "load_checkpoint") or not os.path.isdir(folder):
             return
         try:
             engine.load_checkpoint(folder, load_module_strict=not hasattr(self.model, "peft_config"))
@@ -1010,7 +922,7 @@ def hook_trainer(module):
 
 # ---- DeepSpeed ----
 
-def hook_deepspeed(module):
+def hook_deepspeed(deepspeed):
     import torch
     from deepspeed.runtime.engine import DeepSpeedEngine
 
@@ -1019,20 +931,14 @@ def hook_deepspeed(module):
 
         def __init__(self, model, config, optimizer, mpu):
             torch.nn.Module.__init__(self)
-            self.module, self._config, self.config, self.mpu = model, config, config._param_dict, mpu
-            self.optimizer = self.basic_optimizer = optimizer
-            self.training_dataloader = None
+            self._set_client_model(model)
+            self._config, self.config, self.mpu = config, config._param_dict, mpu
+            self.optimizer, self.basic_optimizer, self.training_dataloader = optimizer, optimizer, None
             self.device, self.local_rank, self.global_rank, self.world_size = torch.device("cuda", 0), 0, 0, SPEC.world_size
             self.global_steps = self.global_samples = self.micro_steps = self.skipped_steps = 0
             self.pipeline_parallelism = self.has_moe_layers = False
             self.loaded_checkpoint_mp_world_size = self.loaded_checkpoint_dp_world_size = None
-            self.losses, self._is_compiled, self.dist_backend = 0.0, False, "nccl"
-
-        def __getattr__(self, name):
-            try:
-                return torch.nn.Module.__getattr__(self, name)
-            except AttributeError:
-                return getattr(self._modules["module"], name)
+            self.losses, self._is_compiled, self.dist_backend, self._is_gradient_accumulation_boundary = 0.0, False, "nccl", True
 
         def forward(self, *args, **options):
             outputs = self.module(*args, **options)
@@ -1040,17 +946,10 @@ def hook_deepspeed(module):
             return outputs
 
         def backward(self, *_, **__):
-            end("the first step")
+            raise Arrived("the first step")
 
         step = backward
         destroy = __del__ = save_checkpoint = save_16bit_model = compile = _configure_python_gc = lambda self, *_, **__: None
-
-        def train(self, mode=True):
-            self.module.train(mode)
-            return self
-
-        def eval(self):
-            return self.train(False)
 
         def load_checkpoint(self, *args, **options):
             """As the real one reads it, without values, up to the partitions of the optimizer."""
@@ -1093,124 +992,101 @@ def hook_deepspeed(module):
 
         _get_zero_param_shapes = lambda self: []
 
-        def is_gradient_accumulation_boundary(self):
-            return True
-
     def initialize(*args, **options):
         """DeepSpeed's own, but for what it takes for an engine."""
-        engines = {name: getattr(module, name) for name in ("DeepSpeedEngine", "DeepSpeedHybridEngine", "PipelineEngine", "DualPipeVEngine") if hasattr(module, name)}
-        vars(module).update((name, functools.partial(make, engine)) for name, engine in engines.items())
-        try:
+        engines = [name for name in ("DeepSpeedEngine", "DeepSpeedHybridEngine", "PipelineEngine", "DualPipeVEngine") if hasattr(deepspeed, name)]
+        with mock.patch.multiple(deepspeed, **{name: functools.partial(make, getattr(deepspeed, name)) for name in engines}):
             return own_initialize(*args, **options)
-        finally:
-            vars(module).update(engines)
 
-    def make(engine, model=None, optimizer=None, model_parameters=None, training_data=None, lr_scheduler=None, mpu=None, collate_fn=None, config_class=None, **more):
+    def make(engine, **given):
+        model, config, optimizer, scheduler = given["model"], given["config_class"], given["optimizer"], given["lr_scheduler"]
         parameters = list(model.parameters())
         if sum(p.numel() for p in parameters) < LARGEST and not any(p.is_meta for p in parameters):
             MINIATURE.start()  # No model was made by transformers; this one has values.
-        REPORT.reach("initialize", config=config_class._param_dict, model=type(model).__name__, parameters=sum(p.numel() for p in parameters),
-                     trainable=sum(p.numel() for p in parameters if p.requires_grad), compared=(optimizer is not None or config_class.optimizer_name is not None) and not MINIATURE.is_shrunk)
+        REPORT.reach("initialize", config=config._param_dict, model=type(model).__name__, parameters=sum(p.numel() for p in parameters),
+                     trainable=sum(p.numel() for p in parameters if p.requires_grad), compared=(optimizer is not None or config.optimizer_name is not None) and not MINIATURE.is_shrunk)
         if MINIATURE.is_here:
             compute_here()
-            made = engine(model=model, optimizer=optimizer, model_parameters=model_parameters, training_data=training_data, lr_scheduler=lr_scheduler, mpu=mpu, collate_fn=collate_fn,
-                          config_class=config_class, **more)
-            watch(type(made))
-            return made
+            return watched(engine)(**given)
         # The optimizer itself is made and used by the miniature.
-        groups = list(model_parameters) if model_parameters is not None else parameters
-        basic = optimizer(groups) if callable(optimizer) and not hasattr(optimizer, "param_groups") else optimizer
-        if basic is None and config_class.optimizer_name is not None:
-            basic = torch.optim.SGD(groups, lr=(config_class.optimizer_params or {}).get("lr", 1e-3), momentum=0.9)
-        is_idle = basic is not None and not any(it.requires_grad for group in basic.param_groups for it in group["params"])
-        assert not config_class.zero_enabled or not is_idle, "no parameter of the model is trained, and ZeRO ends with `IndexError: list index out of range`"
-        made = RehearsedEngine(model, config_class, basic, mpu)
-        if lr_scheduler is None:
-            lr_scheduler = made._scheduler_from_config(basic) if basic is not None else None
-        elif callable(lr_scheduler) and not hasattr(lr_scheduler, "step"):
-            lr_scheduler = lr_scheduler(basic)
-        made.lr_scheduler = lr_scheduler
-        if training_data is not None:
-            made.training_dataloader = torch.utils.data.DataLoader(training_data, batch_size=config_class.train_micro_batch_size_per_gpu, collate_fn=collate_fn)
+        groups = list(given["model_parameters"]) if given["model_parameters"] is not None else parameters
+        if callable(optimizer) and not hasattr(optimizer, "param_groups"):
+            optimizer = optimizer(groups)
+        elif optimizer is None and config.optimizer_name is not None:
+            optimizer = torch.optim.SGD(groups, lr=(config.optimizer_params or {}).get("lr", 1e-3), momentum=0.9)
+        is_idle = optimizer is not None and not any(it.requires_grad for group in optimizer.param_groups for it in group["params"])
+        assert not config.zero_enabled or not is_idle, "no parameter of the model is trained, and ZeRO ends with `IndexError: list index out of range`"
+        made = RehearsedEngine(model, config, optimizer, given["mpu"])
+        if optimizer is not None and not hasattr(scheduler, "step"):
+            scheduler = scheduler(optimizer) if scheduler else made._scheduler_from_config(optimizer)
+        made.lr_scheduler = scheduler
+        if given["training_data"] is not None:
+            made.training_dataloader = torch.utils.data.DataLoader(given["training_data"], config.train_micro_batch_size_per_gpu, collate_fn=given["collate_fn"])
         return made
 
     def compute_here():
         """DeepSpeed is on the CPU. Every rank has what this one has."""
         from deepspeed.accelerator import cpu_accelerator, set_accelerator
 
-        class Processor(cpu_accelerator.CPU_Accelerator):
-            def is_fp16_supported(self):
-                return True
+        processor = cpu_accelerator.CPU_Accelerator()
+        processor.is_fp16_supported, processor.device_count = lambda: True, lambda: SPEC.nproc_per_node
+        set_accelerator(processor)
+        deepspeed.zero.GatheredParameters = gathered
 
-            def device_count(self):
-                return SPEC.nproc_per_node
+    def watched(engine):
+        start = time.process_time()
 
-        set_accelerator(Processor())
-        module.zero.GatheredParameters = gathered
+        class Watched(engine):
+            """Says what has been done, and ends after a step."""
 
-    def watch(engine):
-        """Says what has been done, and ends after a step."""
-        if hasattr(engine.step, "__wrapped__"):
-            return
-        methods, start = {name: getattr(engine, name) for name in ("forward", "backward", "step", "save_checkpoint", "load_checkpoint")}, time.process_time()
+            @functools.wraps(engine.forward)
+            def forward(self, *args, **options):
+                if "optimizer step" in REPORT.passed and not MINIATURE.goes_on:
+                    raise Arrived("the first step")
+                result = super().forward(*args, **options)
+                REPORT.reach("forward")
+                return result
 
-        def forward(self, *args, **options):
-            if "optimizer step" in REPORT.passed and not MINIATURE.goes_on:
-                end("the first step")
-            result = methods["forward"](self, *args, **options)
-            REPORT.reach("forward")
-            return result
+            @functools.wraps(engine.backward)
+            def backward(self, *args, **options):
+                result = super().backward(*args, **options)
+                REPORT.reach("backward")
+                if (time.process_time() - start) / (self.micro_steps + 1) * self.gradient_accumulation_steps() > 20:
+                    raise Arrived("the first backward pass")  # As many of these as make a step would take long.
+                return result
 
-        def backward(self, *args, **options):
-            result = methods["backward"](self, *args, **options)
-            REPORT.reach("backward")
-            if (time.process_time() - start) / (self.micro_steps + 1) * self.gradient_accumulation_steps() > 20:
-                end("the first backward pass")  # As many of these as make a step would take long.
-            return result
+            def step(self, *args, **options):
+                before = self.global_steps
+                super().step(*args, **options)
+                if self.global_steps > before:
+                    if "optimizer step" in REPORT.passed:
+                        raise Arrived("the first step")
+                    REPORT.reach("optimizer step")
 
-        def step(self, *args, **options):
-            before = self.global_steps
-            result = methods["step"](self, *args, **options)
-            if self.global_steps > before:
-                if "optimizer step" in REPORT.passed:
-                    end("the first step")
-                REPORT.reach("optimizer step")
-            return result
+            def save_checkpoint(self, *args, **options):
+                result = super().save_checkpoint(*args, **options)
+                REPORT.reach("checkpoint")
+                return result
 
-        def save_checkpoint(self, *args, **options):
-            result = methods["save_checkpoint"](self, *args, **options)
-            REPORT.reach("checkpoint")
-            return result
+            def load_checkpoint(self, load_dir, *args, **options):
+                # One of the true size does not fit.
+                return super().load_checkpoint(load_dir, *args, **options) if "checkpoint" in REPORT.passed or not MINIATURE.is_shrunk else (load_dir, {})
 
-        def load_checkpoint(self, load_dir, *args, **options):
-            # One of the true size does not fit.
-            return methods["load_checkpoint"](self, load_dir, *args, **options) if "checkpoint" in REPORT.passed or not MINIATURE.is_shrunk else (load_dir, {})
+        Watched.__name__ = engine.__name__  # Messages have it.
+        return Watched
 
-        for watched in (forward, backward, step, save_checkpoint, load_checkpoint):
-            setattr(engine, watched.__name__, functools.wraps(methods[watched.__name__])(watched))
+    def Init(module=None, config_dict_or_path=None, config=None, mpu=None, enabled=True, **_):
+        """DeepSpeed reads the config already here, and the weights are not made."""
+        given = config_dict_or_path if config_dict_or_path is not None else config
+        if given is not None and enabled:
+            if not deepspeed.comm.is_initialized():
+                deepspeed.init_distributed()
+            deepspeed.DeepSpeedConfig(given, mpu)
+        return contextlib.nullcontext() if MINIATURE.builds else torch.device("meta")
 
-    class Init(contextlib.ContextDecorator):
-        """zero.Init: DeepSpeed reads the config already here, and the weights are not made."""
-
-        def __init__(self, module=None, config_dict_or_path=None, config=None, mpu=None, enabled=True, **_):
-            given = config_dict_or_path if config_dict_or_path is not None else config
-            if given is not None and enabled:
-                if not outer.comm.is_initialized():
-                    outer.init_distributed()
-                outer.DeepSpeedConfig(given, mpu)
-
-        def __enter__(self):
-            self.device = contextlib.nullcontext() if MINIATURE.builds else torch.device("meta")
-            self.device.__enter__()
-            return self
-
-        def __exit__(self, *error):
-            return self.device.__exit__(*error)
-
-    outer, own_initialize, gathered = module, module.initialize, module.zero.GatheredParameters
-    module.initialize = initialize
-    module.zero.Init = Init
-    module.zero.GatheredParameters = lambda *_, **__: contextlib.nullcontext()
+    own_initialize, gathered = deepspeed.initialize, deepspeed.zero.GatheredParameters
+    deepspeed.initialize, deepspeed.zero.Init = initialize, Init
+    deepspeed.zero.GatheredParameters = lambda *_, **__: contextlib.nullcontext()
 
 
 # ---- hooks: what is done to a module once it has been imported ----
@@ -1221,8 +1097,7 @@ def hook_torch(module):
     if dist.is_available():
         pretend_ranks(dist)
     pretend_gpu(module)
-    save = module.save
-    module.save = functools.wraps(save)(lambda obj, f, *more, **options: save(obj, in_private_folder(f) if isinstance(f, (str, os.PathLike)) else f, *more, **options))
+    save_in_private_folder(module, "save", "f")
 
 
 def hook_masks(module):
@@ -1233,26 +1108,26 @@ def hook_masks(module):
                 setattr(holder, name, wrap(lambda *_, **__: False))
 
 
-def hook_tokenizers(module):
-    """They are written by Rust, which does not know where files go."""
-    tokenizer = module.PreTrainedTokenizerBase
-    save = tokenizer.save_pretrained
+def save_in_private_folder(holder, name, file):
+    """What is not written by Python does not know where files go. `file` is the argument that says where."""
+    save = getattr(holder, name)
 
     @functools.wraps(save)
-    def save_pretrained(self, save_directory, *more, **options):
-        return save(self, in_private_folder(save_directory), *more, **options)
+    def saved(*args, **options):
+        given = inspect.signature(save).bind(*args, **options)
+        try:
+            given.arguments[file] = written(given.arguments[file])
+        except OSError:  # Its folder is not there, and may still be made.
+            given.arguments[file] = copy_of(given.arguments[file])
+        return save(*given.args, **given.kwargs)
 
-    tokenizer.save_pretrained = save_pretrained
+    setattr(holder, name, saved)
 
 
-def hook_safetensors(module):
-    save = module.save_file
-    module.save_file = functools.wraps(save)(lambda tensors, filename, *more, **options: save(tensors, in_private_folder(filename), *more, **options))
-
-
-def hook_triton(module):
-    """Kernels that are only defined ask for the driver already."""
-    module.driver.set_active(Anything())
+def hook_arrow(module):
+    file, memory_map = module.OSFile, module.memory_map
+    module.OSFile = lambda path, mode="r", *more, **options: file(seen(path) if mode in ("r", "rb") else written(path), mode, *more, **options)
+    module.memory_map = lambda path, mode="r", *more, **options: memory_map(seen(path), mode, *more, **options)
 
 
 def hook_compiler(module):
@@ -1297,41 +1172,33 @@ def hook_torchrun(module):
 
 def hook_accelerate(module):
     """The same for the processes that `accelerate launch` starts by itself."""
-    class Started:
-        returncode = 0
+    def start(command, env=None, **_):
+        os.environ.update(env or {})
+        run([str(word) for word in command])
+        return types.SimpleNamespace(returncode=0, wait=lambda: 0)
 
-        def __init__(self, command, env=None, **_):
-            os.environ.update(env or {})
-            run([str(word) for word in command])
-
-        def wait(self):
-            return 0
-
-    module.subprocess = types.SimpleNamespace(Popen=Started, CalledProcessError=RuntimeError)
-
-
-def hook_accelerate_ports(module):
-    module.is_port_in_use = lambda *_: False  # It need not be free on this machine.
+    module.subprocess = types.SimpleNamespace(Popen=start, CalledProcessError=RuntimeError)
 
 
 HOOKS = {
     "torch": hook_torch,
     "torch.distributed.run": hook_torchrun,
     "accelerate.commands.launch": hook_accelerate,
-    "accelerate.utils.launch": hook_accelerate_ports,
+    "accelerate.utils.launch": lambda module: vars(module).update(is_port_in_use=lambda *_: False),  # It need not be free on this machine.
     "transformers.modeling_utils": hook_modeling,
     "transformers.masking_utils": hook_masks,
     "transformers.modeling_attn_mask_utils": hook_masks,
-    "transformers.tokenization_utils_base": hook_tokenizers,
+    "transformers.tokenization_utils_base": lambda module: save_in_private_folder(module.PreTrainedTokenizerBase, "save_pretrained", "save_directory"),
     "transformers.training_args": hook_training_args,
     "transformers.trainer": hook_trainer,
     "datasets": hook_datasets,
     "huggingface_hub.errors": hook_offline,
-    "safetensors.torch": hook_safetensors,
+    "safetensors.torch": lambda module: save_in_private_folder(module, "save_file", "filename"),
+    "pyarrow": hook_arrow,
     "deepspeed": hook_deepspeed,
     "deepspeed.ops.op_builder.builder": hook_operators,
     "deepspeed.runtime.compiler": hook_compiler,
-    "triton.runtime.driver": hook_triton,
+    "triton.runtime.driver": lambda module: module.driver.set_active(Anything()),  # Kernels that are only defined ask for it already.
     "urllib3.util.retry": hook_retry,
     "modelscope_hub._legacy_api": hook_retry,
     "modelscope_hub._openapi": hook_retry,
@@ -1407,16 +1274,13 @@ def run(argv):
 
 def choose_gpus(runner, words):
     """deepspeed itself goes on until it knows which GPUs it would use. The machines of a hostfile are not asked, and each has as many GPUs as it may name."""
-    class Chosen(BaseException):
-        pass
-
     def stop(*_):
-        raise Chosen
+        raise Arrived("the GPUs")
 
     visible, device = os.environ.get("CUDA_VISIBLE_DEVICES"), types.SimpleNamespace(device_count=lambda: 1024, visible_devices_envs=lambda: ["CUDA_VISIBLE_DEVICES"])
     runner.subprocess = types.SimpleNamespace(check_call=lambda *_, **__: 0, check_output=lambda *_, **__: b"127.0.0.1", CalledProcessError=OSError, DEVNULL=None)
     runner.encode_world_info, runner.get_accelerator = stop, lambda: device
-    with contextlib.suppress(Chosen):
+    with contextlib.suppress(Arrived):
         runner.main(words)
     if visible is not None:
         os.environ["CUDA_VISIBLE_DEVICES"] = visible
@@ -1482,12 +1346,6 @@ def where(error):
     return [{"file": frame.filename, "line": frame.lineno, "function": frame.name} for frame in reversed(frames[-5:])]
 
 
-def was_there(path):
-    with contextlib.suppress(OSError, ValueError):
-        return bool(STAT(path))
-    return False
-
-
 def judge(error):
     """`refused`: the trainer itself says no. `network`, `limit`: the pretence is why it fails. `unsure`: it may be."""
     said = "\n".join(f"{type(it).__name__}: {it}" for it in chain_of(error))
@@ -1502,7 +1360,7 @@ def judge(error):
         # Of what was written here. What is missing in a folder that was there before, or cannot be made because of a file that was, is real.
         path = os.path.abspath(error.filename)
         place = path if isinstance(error, FileExistsError) else os.path.dirname(path)
-        if os.path.lexists(SPEC.written + place) and not was_there(place):
+        if os.path.lexists(SPEC.written + place) and not REAL["access"](place, os.F_OK):
             return "unsure"
     if isinstance(error, (OnDisk, zipfile.BadZipFile)) or re.search(r"Error\(s\) in loading state_dict|PytorchStreamReader", said) and not MINIATURE.is_shrunk:
         return "refused"
@@ -1535,7 +1393,7 @@ def judge(error):
         is_argument = isinstance(error, TypeError) and re.search("unexpected keyword argument|required positional argument", said)
         return "refused" if is_argument or isinstance(error, OF_FILES) or is_raised and not REPORT.guessed and not in_torch else "unsure"
     # A call of ours may not be how this version is called, unless it hands on what it was given.
-    is_ours = isinstance(error, TypeError) and any(frame.filename == __file__ and frame.name not in ("__init__", "__post_init__") for frame in frames[-4:])
+    is_ours = isinstance(error, TypeError) and any(frame.filename == __file__ and frame.name not in ("__init__", "__post_init__", "Init") for frame in frames[-4:])
     if is_ours or isinstance(error, NotImplementedError) or in_torch and isinstance(error, RuntimeError):
         return "unsure"
     return "refused" if is_raised or isinstance(error, RAISED_BY_PYTHON) or last.filename.endswith(".py") and not in_torch else "unsure"
@@ -1585,10 +1443,9 @@ def agree(event, more):
 def last_line():
     """What the trainer printed last, which is why it ended: parsers print what is wrong."""
     sys.stderr.flush()
-    with contextlib.suppress(OSError, ValueError):
-        with open("/proc/self/fd/2", "rb") as file:
-            lines = [line for line in file.read()[-4000:].decode("utf-8", "replace").splitlines() if line.strip()]
-            return next((line for line in reversed(lines) if "error:" in line.lower()), lines[-1] if lines else "")
+    with contextlib.suppress(OSError, ValueError), open("/proc/self/fd/2", "rb") as file:
+        lines = [line for line in file.read()[-4000:].decode("utf-8", "replace").splitlines() if line.strip()]
+        return next((line for line in reversed(lines) if "error:" in line.lower()), lines[-1] if lines else "")
     return ""
 
 
