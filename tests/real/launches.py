@@ -9,6 +9,7 @@ import collections
 import concurrent.futures
 import hashlib
 import json
+import random
 import shlex
 import shutil
 import subprocess
@@ -113,7 +114,7 @@ class Place:
         target = str(self.site / base.target) if "/" in base.target else base.target
         cpu = [] if base.name.startswith("plain") else ["--use_cpu", "true"]
         for _ in range(3):
-            found, said = self.warm[trainer].run({"target": target, "argv": [*words, *cpu], "ranks": ranks, "place": True, "env": self.variables, "folder": str(self.root), "limit": LIMIT})
+            found, said = self.warm[trainer].run({"target": target, "argv": [*[word for word in base.program if word.endswith(".yaml")], *words, *cpu], "ranks": ranks, "place": True, "env": self.variables, "folder": str(self.root), "limit": LIMIT})
             if not port_was_taken(said) and not torch_aborted_at_exit(said):
                 break
         return found, said
@@ -144,7 +145,7 @@ class Place:
         return self.known[key]
 
     def asked(self, base, words, ranks, *first):
-        own = ["--nproc-per-node", str(ranks)] if base.program[0] != "deepspeed" else []
+        own = ["--nproc-per-node", str(ranks)] if base.program[0] not in ("deepspeed", "torchrun") else []
         return [str(self.binary), *first, *own, "--format", "json", "--", *base.program, *words]
 
 
@@ -174,11 +175,19 @@ def main():
     parser = Arguments(__doc__, "bin", "names")
     parser.add_argument("--only", action="append", choices=list(ENVIRONMENTS), help="only this environment (default: all)")
     parser.add_argument("--base", action="append", help="only this base command (default: all)")
+    parser.add_argument("--draw", type=int, metavar="N", help="only N launches, drawn at random (default: all)")
+    parser.add_argument("--seed", type=int, default=36)
     options = parser.parse_args()
     checks, counts, listed = Checks(options.names), collections.defaultdict(collections.Counter), []
     bases, configs = table()
-    wanted = [(name, base, numbers[at:at + TOGETHER]) for name in options.only or ENVIRONMENTS for base in bases.values() if name in base.environments and (not options.base or base.name in options.base)
-              for numbers in [[number for number in range(len(base.rows)) if checks.wants(f"{name}/{base.name}/{number}")]] for at in range(0, len(numbers), TOGETHER)]
+    every = [(name, base, number) for name in options.only or ENVIRONMENTS for base in bases.values() if name in base.environments and (not options.base or base.name in options.base)
+             for number in range(len(base.rows)) if checks.wants(f"{name}/{base.name}/{number}")]
+    drawn = set(random.Random(options.seed).sample(range(len(every)), min(options.draw or len(every), len(every))))
+    groups = collections.defaultdict(list)
+    for at in sorted(drawn):
+        name, base, number = every[at]
+        groups[name, base].append(number)
+    wanted = [(*key, numbers[at:at + TOGETHER]) for key, numbers in groups.items() for at in range(0, len(numbers), TOGETHER)]
 
     def try_some(name, base, numbers):
         with tempfile.TemporaryDirectory(prefix="zlaunch-launches-", ignore_cleanup_errors=True) as root:
