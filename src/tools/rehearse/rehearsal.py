@@ -951,7 +951,7 @@ def hook_deepspeed(deepspeed):
         step = backward
         destroy = __del__ = save_checkpoint = save_16bit_model = compile = _configure_python_gc = lambda self, *_, **__: None
 
-        def load_checkpoint(self, *args, **options):
+        def load_checkpoint(self, load_dir, *args, **options):
             """As the real one reads it, without values, up to the partitions of the optimizer."""
             from deepspeed.utils import groups
 
@@ -963,16 +963,16 @@ def hook_deepspeed(deepspeed):
             self.optimizer = types.SimpleNamespace(dp_process_group=groups._get_data_parallel_group(), load_state_dict=lambda *_, **__: None)
             try:
                 with torch_files_as_headers(torch):
-                    result = super().load_checkpoint(*args, **options)
+                    result = super().load_checkpoint(load_dir, *args, **options)
                 REPORT.tell("resumed")
                 return result
             except AssertionError as error:
                 if str(error):
                     raise
-                raise OnDisk(f"{next(iter(args), None)} has no files that ZeRO stage {self.zero_optimization_stage()} would read: AssertionError in {frames_of(error)[-1].name}") from error
+                raise OnDisk(f"{load_dir} has no files that ZeRO stage {self.zero_optimization_stage()} would read: AssertionError in {frames_of(error)[-1].name}") from error
             except AttributeError as error:  # It asks for more than this one has.
                 REPORT.tell("note", text=f"the checkpoint was not compared with the launch: {error}")
-                return options.get("load_dir", args[:1]), {}
+                return load_dir, {}
             finally:
                 self.optimizer = optimizer
 
