@@ -1007,7 +1007,9 @@ def hook_deepspeed(deepspeed):
                      trainable=sum(p.numel() for p in parameters if p.requires_grad), compared=(optimizer is not None or config.optimizer_name is not None) and not MINIATURE.is_shrunk)
         if MINIATURE.is_here:
             compute_here()
-            return watched(engine)(**given)
+            made = watched(engine)(**given)
+            made.began = time.process_time()
+            return made
         # The optimizer itself is made and used by the miniature.
         groups = list(given["model_parameters"]) if given["model_parameters"] is not None else parameters
         if callable(optimizer) and not hasattr(optimizer, "param_groups"):
@@ -1034,8 +1036,6 @@ def hook_deepspeed(deepspeed):
         deepspeed.zero.GatheredParameters = gathered
 
     def watched(engine):
-        start = time.process_time()
-
         class Watched(engine):
             """Says what has been done, and ends after a step."""
 
@@ -1051,7 +1051,7 @@ def hook_deepspeed(deepspeed):
             def backward(self, *args, **options):
                 result = super().backward(*args, **options)
                 REPORT.reach("backward")
-                if (time.process_time() - start) / (self.micro_steps + 1) * self.gradient_accumulation_steps() > 20:
+                if (time.process_time() - self.began) / (self.micro_steps + 1) * self.gradient_accumulation_steps() > 20:
                     raise Arrived("the first backward pass")  # As many of these as make a step would take long.
                 return result
 
