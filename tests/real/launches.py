@@ -197,7 +197,7 @@ def main():
                 started = time.monotonic()
                 is_false, told = judge(place, base, base.rows[number], counts[f"{name} {base.name}"])
                 listed.extend(filter(None, [told]))
-                print(f"{name}/{base.name}/{number} {base.rows[number]} ({time.monotonic() - started:.0f} s){f': {told}' if told else ''}", flush=True)
+                print(f"{name}/{base.name}/{number} {base.rows[number]} ({time.monotonic() - started:.0f} s): {told or 'right'}", flush=True)
                 checks.judge(f"{name}/{base.name}/{number}", told if is_false else None)
             for warm in place.warm.values():
                 warm.stop()

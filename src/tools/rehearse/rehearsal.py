@@ -553,10 +553,10 @@ def pretend_ranks(dist):
             if not it.is_meta and not tensor.is_meta and it.shape == tensor.shape:
                 it.copy_(tensor)
 
-    @torch.no_grad()  # What it fills may be a view that was made so.
+    @functools.wraps(gather_into)
     def all_gather_into_tensor(output_tensor, input_tensor, *more, **options):
-        # The fake group copies without a look at the shapes.
-        return gather_into(output_tensor.view(-1), input_tensor.reshape(-1), *more, **options)
+        with torch.no_grad():  # The fake group copies without a look at the shapes, and perhaps into a view that was made so.
+            return gather_into(output_tensor.view(-1), input_tensor.reshape(-1), *more, **options)
 
     def gather(tensor, gather_list=None, *_, **__):
         all_gather(gather_list or [], tensor)
