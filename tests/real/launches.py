@@ -24,7 +24,7 @@ from truth_lab import reason
 
 LIMIT = 150
 ENVIRONMENTS = {"main": "", **{name: name for name in ("older", "llamafactory", "llamafactory-older", "axolotl", "axolotl-older")}}
-# Launches of a base that are tried one after the other, for one import of the trainer.
+# Launches of a trainer that are tried one after the other, for one import of it.
 TOGETHER = 20
 
 
@@ -108,13 +108,12 @@ class Place:
 
     def run(self, base, words, ranks=1):
         """The real trainer, forked from a process that has imported it."""
-        trainer = base.program[0] + base.target
-        if trainer not in self.warm:
-            self.warm[trainer] = Warm(self.env, self.root / f"{base.name.replace(' ', '-')}.log", self.variables)
+        if base.target not in self.warm:
+            self.warm[base.target] = Warm(self.env, self.root / f"{base.name.replace(' ', '-')}.log", self.variables)
         target = str(self.site / base.target) if "/" in base.target else base.target
         cpu = [] if base.name.startswith("plain") else ["--use_cpu", "true"]
         for _ in range(3):
-            found, said = self.warm[trainer].run({"target": target, "argv": [*[word for word in base.program if word.endswith(".yaml")], *words, *cpu], "ranks": ranks, "place": True, "env": self.variables, "folder": str(self.root), "limit": LIMIT})
+            found, said = self.warm[base.target].run({"target": target, "argv": [*[word for word in base.program if word.endswith(".yaml")], *words, *cpu], "ranks": ranks, "place": True, "env": self.variables, "folder": str(self.root), "limit": LIMIT})
             if not port_was_taken(said) and not torch_aborted_at_exit(said):
                 break
         return found, said
@@ -186,14 +185,14 @@ def main():
     groups = collections.defaultdict(list)
     for at in sorted(drawn):
         name, base, number = every[at]
-        groups[name, base].append(number)
-    wanted = [(*key, numbers[at:at + TOGETHER]) for key, numbers in groups.items() for at in range(0, len(numbers), TOGETHER)]
+        groups[name, base.target].append((base, number))
+    wanted = [(name, launches[at:at + TOGETHER]) for (name, _), launches in groups.items() for at in range(0, len(launches), TOGETHER)]
 
-    def try_some(name, base, numbers):
+    def try_some(name, launches):
         with tempfile.TemporaryDirectory(prefix="zlaunch-launches-", ignore_cleanup_errors=True) as root:
             place = Place(options.bin, name, Path(root), configs)
-            place.prepare(base)
-            for number in numbers:
+            for base, number in launches:
+                place.prepare(base)
                 started = time.monotonic()
                 is_false, told = judge(place, base, base.rows[number], counts[f"{name} {base.name}"])
                 listed.extend(filter(None, [told]))

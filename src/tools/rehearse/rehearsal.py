@@ -1400,7 +1400,7 @@ def judge(error):
 
 
 # What a CPU is not or does not have, and the types of numbers, which autocast makes the same on a GPU.
-OF_THE_PROCESSOR = re.compile(r"\bcpu\b|CPU|\bdevice|kernel|backend|[Cc]ompil|implemented for|dtype|scalar type")
+OF_THE_PROCESSOR = re.compile(r"\bcpu\b|CPU|\bdevice|kernel|backend|[Cc]ompil|implemented for|dtype|scalar type(?!s: Long)")
 
 
 def judge_values(error, said, last, is_raised):
