@@ -1407,7 +1407,7 @@ def judge_values(error, said, last, is_raised):
     """In the miniature. Before `initialize` the true model has had its say."""
     if "initialize" not in REPORT.passed:
         return "shapes"
-    is_meant = isinstance(error, (ImportError, *OF_FILES)) or is_raised and isinstance(error, (TypeError, ValueError)) or re.search("unexpected keyword argument|TypeError: .*'str'", said)
+    is_meant = isinstance(error, (ImportError, ZeroDivisionError, *OF_FILES)) or is_raised and isinstance(error, (TypeError, ValueError)) or re.search("unexpected keyword argument|TypeError: .*'str'", said)
     if is_raised and str(error) and last.filename.endswith("/deepspeed/runtime/engine.py") and "not supported" not in said:
         return "refused"  # It has looked at the config, the optimizer or the loss.
     if OF_THE_PROCESSOR.search(said) or re.search("/deepspeed/|/torch/distributed/", last.filename) and not is_meant:
