@@ -1381,8 +1381,8 @@ def judge(error):
         return "limit"
     last = frames[-1]
     if last.filename == __file__:
-        # An operation of torch, or what DeepSpeed's own `initialize` begins with.
-        return "refused" if isinstance(error, AssertionError) else "unsure"
+        # An operation of torch, what DeepSpeed's own `initialize` begins with, or a module that is not there.
+        return "refused" if isinstance(error, (AssertionError, ImportError)) else "unsure"
     line = linecache.getline(last.filename, last.lineno).strip()
     is_raised = line.startswith(("raise ", "raise\n", "assert ", "assert("))
     in_torch = re.search(r"/(torch|triton|bitsandbytes|flash_attn|vllm)/", last.filename)
