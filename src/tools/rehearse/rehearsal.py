@@ -1367,8 +1367,7 @@ def judge(error):
     frames = frames_of(error)
     if isinstance(error, FileNotFoundError) and frames and frames[-1].filename.endswith("/subprocess.py"):
         return "unsure"  # A program that other machines may have.
-    if isinstance(error, OF_FILES):
-        # What asks for files goes through functions of this file.
+    if isinstance(error, OF_FILES):  # What asks for files goes through functions of this file.
         frames = [frame for frame in frames if frame.filename != __file__] or frames
     if MINIATURE.is_here:
         # Every operation of torch goes through one of them, and those of the miniature are real.
@@ -1392,8 +1391,9 @@ def judge(error):
         # Shapes are known here, values are not. What the code of a model or trainer raises about its arguments is real.
         is_argument = isinstance(error, TypeError) and re.search("unexpected keyword argument|required positional argument", said)
         return "refused" if is_argument or isinstance(error, OF_FILES) or is_raised and not REPORT.guessed and not in_torch else "unsure"
-    # A call of ours may not be how this version is called, unless it hands on what it was given.
-    is_ours = isinstance(error, TypeError) and any(frame.filename == __file__ and frame.name not in ("__init__", "__post_init__", "Init") for frame in frames[-4:])
+    # A call of ours may not be how this version is called, unless it hands on what it was given, or starts the script.
+    handing_on = ("__init__", "__post_init__", "Init", "ending", "run", "run_python")
+    is_ours = isinstance(error, TypeError) and any(frame.filename == __file__ and frame.name not in handing_on for frame in frames[-4:])
     if is_ours or isinstance(error, NotImplementedError) or in_torch and isinstance(error, RuntimeError):
         return "unsure"
     return "refused" if is_raised or isinstance(error, RAISED_BY_PYTHON) or last.filename.endswith(".py") and not in_torch else "unsure"
@@ -1407,7 +1407,7 @@ def judge_values(error, said, last, is_raised):
     """In the miniature. Before `initialize` the true model has had its say."""
     if "initialize" not in REPORT.passed:
         return "shapes"
-    is_meant = isinstance(error, (ImportError, ZeroDivisionError, *OF_FILES)) or is_raised and isinstance(error, (TypeError, ValueError)) or re.search("unexpected keyword argument|TypeError: .*'str'", said)
+    is_meant = isinstance(error, (ImportError, ZeroDivisionError, ValueError, *OF_FILES)) or is_raised and isinstance(error, TypeError) or re.search("unexpected keyword argument|TypeError: .*'str'", said)
     if is_raised and str(error) and last.filename.endswith("/deepspeed/runtime/engine.py") and "not supported" not in said:
         return "refused"  # It has looked at the config, the optimizer or the loss.
     if OF_THE_PROCESSOR.search(said) or re.search("/deepspeed/|/torch/distributed/", last.filename) and not is_meant:
