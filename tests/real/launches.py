@@ -144,7 +144,7 @@ class Place:
         return self.known[key]
 
     def asked(self, base, words, ranks, *first):
-        own = ["--nproc-per-node", str(ranks)] if base.program[0] not in ("deepspeed", "torchrun") else []
+        own = ["--nproc-per-node", str(ranks)] if base.program[0] not in ("deepspeed", "torchrun", "accelerate") else []
         return [str(self.binary), *first, *own, "--format", "json", "--", *base.program, *words]
 
 
