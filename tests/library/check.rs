@@ -178,16 +178,56 @@ fn gpus_by_their_names() {
     assert!(lacks("Tesla P100-PCIE-16GB", WITHOUT_FP16) && !lacks("Tesla P100-PCIE-16GB", WITHOUT_BF16));
 }
 
+/// Of a loop around accelerate's `Accelerator` only the script knows the options; those of transformers' examples are judged.
+#[test]
+fn the_options_of_a_script_with_a_loop_of_its_own_are_not_judged() {
+    let sandbox = Sandbox::new();
+    sandbox.file("loop.py", "from accelerate import Accelerator\nAccelerator()\n");
+    sandbox
+        .file("hf.py", "from transformers import Trainer, TrainingArguments\nTrainer(args=TrainingArguments('o'))\n");
+    for (script, rules) in [("loop.py", &[][..]), ("hf.py", &[Rule::PathMissing])] {
+        let words = format!("--nproc-per-node 2 --deepspeed zero2 -- python {script} --train_file none.json");
+        let found: Vec<Rule> = found(&words, &sandbox).iter().map(|problem| problem.rule).collect();
+        assert_eq!(found, rules, "{script}");
+    }
+}
+
+/// Where another environment beside the script has the package, activating that one is the fix.
+#[test]
+fn a_missing_package_is_sought_in_the_environments_here() {
+    let sandbox = Sandbox::new();
+    sandbox.file("ds.py", "import deepspeed\ndeepspeed.initialize()\n");
+    std::fs::remove_dir_all(sandbox.site().join("deepspeed")).unwrap();
+    sandbox.installed("deepspeed", "0.19.8");
+    std::fs::remove_dir(sandbox.site().join("deepspeed-0.19.8.dist-info")).unwrap();
+    let help = |sandbox: &Sandbox| {
+        let found = found("--nproc-per-node 2 -- python ds.py --deepspeed_config ds.json", sandbox);
+        found.into_iter().find(|problem| problem.rule == Rule::PackageMissing).map(|problem| problem.help())
+    };
+    let said = help(&sandbox).unwrap();
+    assert_eq!(said, "activate the environment that has `deepspeed`");
+    sandbox.put("env/pyvenv.cfg", "");
+    assert!(help(&sandbox).unwrap().ends_with("-m pip install deepspeed"), "{:?}", help(&sandbox));
+    for (name, has) in [(".venv", false), ("venv", true)] {
+        sandbox.put(&format!("cwd/{name}/bin/python"), "");
+        sandbox.put(&format!("cwd/{name}/lib/python3.11/site-packages/torch/__init__.py"), "");
+        if has {
+            sandbox.put(&format!("cwd/{name}/lib/python3.11/site-packages/deepspeed/__init__.py"), "");
+        }
+    }
+    assert!(help(&sandbox).unwrap().starts_with("source venv/bin/activate"), "{:?}", help(&sandbox));
+}
+
 mod machine {
     use std::path::{Path, PathBuf};
     use std::time::Duration;
 
     use serde_json::json;
 
-    use zlaunch::testing::Rule;
     use zlaunch::testing::check::machine::*;
     use zlaunch::testing::machine::{Limit, Lock, Memory};
     use zlaunch::testing::python::Python;
+    use zlaunch::testing::{Rule, Severity};
 
     use crate::invariants::fake::Sandbox;
 
@@ -217,6 +257,12 @@ mod machine {
         let found = stale_locks(&[lock(60), lock(7200)], None);
         assert_eq!((found.len(), found[0].rule), (1, Rule::StaleLock));
         assert!(found[0].what.contains("2 hours") && found[0].what.contains("torch before 2.14"), "{}", found[0].what);
+        for (age, shown) in
+            [(7140, "119 minutes"), (7200, "2 hours"), (48 * 3600 - 60, "47 hours"), (9 * 86400, "9 days")]
+        {
+            let found = stale_locks(&[lock(age)], None);
+            assert!(found[0].what.starts_with(&format!("this lock is {shown} old: ")), "{age}: {}", found[0].what);
+        }
         let sandbox = Sandbox::new();
         for (version, waits) in [("2.13.0", true), ("2.14.0", false), ("2.15.0", false)] {
             sandbox.installed("torch", version);
@@ -248,6 +294,14 @@ mod machine {
         assert!(no_compiler(true, true, true).is_none());
         let what = no_compiler(true, false, true).map(|problem| problem.what).unwrap();
         assert!(what.contains("ninja") && !what.contains("c++"), "{what}");
+        for (has_ninja, names) in [(true, "no c++ on PATH"), (false, "no c++ and no ninja on PATH")] {
+            let problem = no_compiler(false, has_ninja, false).unwrap();
+            assert!(problem.what.starts_with(names), "{}", problem.what);
+            assert_eq!(problem.help().contains("pip install ninja"), !has_ninja, "{}", problem.help());
+        }
+        // Nothing is compiled in this launch, so it may do without.
+        assert_eq!(no_compiler(false, true, false).unwrap().severity, Severity::Warning);
+        assert_eq!(no_compiler(false, true, true).unwrap().severity, Severity::Error);
     }
 
     #[test]

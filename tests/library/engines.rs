@@ -220,6 +220,9 @@ fn what_another_tool_counts_is_refused_by_its_name() {
         assert!(decide(0, &BTreeMap::from([(sign, place), ("MASTER_ADDR", "127.0.0.1")])).is_ok(), "{sign}");
     }
     assert!(decide(0, &BTreeMap::from([("SM_HOST_COUNT", "2")])).is_err());
+    // Beside a variable that zlaunch reads, it is a contradiction.
+    let told = decide(0, &BTreeMap::from([("NUM_NODES", "2"), ("NODE_ID", "1"), ("NNODES", "1")])).unwrap_err();
+    assert_eq!(told[0].what, "NNODES says one machine, but another tool says part of a larger job");
 }
 
 /// Where the ranks meet, and how many a variable counts on a machine.
