@@ -127,6 +127,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ("schema --version 0.16.9", "did you mean `--deepspeed-version 0.16.9`?"),
     ("shims uninstall", "did you mean `remove`?"),
     ("completions powershell", "one of bash, zsh, fish\n"),
+    ("diff zero1 zero2 -- swift sft", "zlaunch diff [OPTIONS] A B|A -- COMMAND [ARGS]..."),
     ("diff zero1 zero2 zero3", "zlaunch diff [OPTIONS] A B"),
     ("help chekc", "did you mean `check`? zlaunch help check"),
     ("help info", "did you mean `doctor`? zlaunch help doctor"),
