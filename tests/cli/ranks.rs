@@ -128,7 +128,7 @@ fn launchers_on_request() {
         "-u -P -m deepspeed.launcher.launch --world_info=eyJtYWNoaW5lMCI6WzAsMV0sIm1hY2hpbmUxIjpbMCwxXX0= --node_rank=1 \
          --master_addr=h0 --master_port=2950 --no_local_rank x.py --a"
     );
-    // The runner is told what zlaunch was told, and the machines that are left are counted.
+    // The runner is told what zlaunch was told.
     let hosts = sandbox.file("hosts", "h0 slots=2\nh1 slots=2\nh2 slots=2\n");
     for (options, said) in [
         ("--include h0@h2:0", "--include h0@h2:0"),
@@ -136,7 +136,7 @@ fn launchers_on_request() {
         ("--exclude h1 --master-addr h0 --master-port 2950", "--exclude h1 --master_addr h0 --master_port 2950"),
     ] {
         let options: Vec<&str> = ["--hostfile", "hosts"].into_iter().chain(options.split(' ')).collect();
-        let words = argv(&sandbox, &options);
+        let words = crate::sandbox::argv(&sandbox.plan(&options, &["python", "-u", "x.py", "--a"])).join(" ");
         let told = format!(" --hostfile {} {said} --no_local_rank x.py --a", hosts.display());
         assert!(words.ends_with(&told), "{words}");
     }
