@@ -280,6 +280,12 @@ fn a_command_says_what_it_trains() {
         (&torchrun["training"]["micro_batch"], &torchrun["training"]["gradient_checkpointing"]),
         (&8.into(), &true.into())
     );
+    // No sequence has 0 tokens.
+    let none = report("swift sft --model m --max_length 0");
+    assert!(none["assumed"].to_string().contains("2048 tokens per sequence"), "{}", none["assumed"]);
+    // Adapters on quantised weights.
+    let quantised = report("swift sft --model m --tuner_type lora --quant_bits 8");
+    assert_eq!(quantised["training"]["tuner"], "qlora");
     let kto = report("swift rlhf --rlhf_type kto --model m");
     assert!(kto["assumed"].to_string().contains("as TRL computes it"), "{}", kto["assumed"]);
     let long = report("swift sft --model m --max_length 4096 --sequence_parallel_size 4");
