@@ -393,3 +393,36 @@ fn a_variable_that_a_program_does_not_use_is_no_problem() {
     sandbox.plan(&[], &["ls"]);
     sandbox.plan(&[], &["deepspeed", "--include", "", "--num_gpus", "2", "train.py"]);
 }
+
+/// Numbers that are given twice must be the same, however they are written.
+#[test]
+fn zlaunch_and_a_launcher_must_agree() {
+    let sandbox = Sandbox::new();
+    let ours = "-n --nnodes 2 --node-rank 1 --master-addr n1 --master-port 29500 --nproc-per-node 2";
+    for (theirs, differs) in [
+        ("--nnodes 2 --node_rank 1 --master_addr n1 --master_port 29500 --nproc_per_node 2", None),
+        ("--nnodes 2 --node_rank 01 --master_addr n1 --master_port 029500 --nproc_per_node 2", None),
+        ("--nproc_per_node 4", Some(("--nproc-per-node 2", "--nproc_per_node 4"))),
+        ("--nnodes 3 --nproc_per_node 2", Some(("--nnodes 2", "--nnodes 3"))),
+        ("--node_rank 0 --nproc_per_node 2", Some(("--node-rank 1", "--node_rank 0"))),
+        ("--master_addr n2 --nproc_per_node 2", Some(("--master-addr n1", "--master_addr n2"))),
+        ("--master_port 29501 --nproc_per_node 2", Some(("--master-port 29500", "--master_port 29501"))),
+    ] {
+        let run = sandbox.run(format!("{ours} -- torchrun {theirs} x.py").split(' '));
+        match differs {
+            None => run.succeeded(),
+            Some((one, two)) => run.refused(&["give different numbers", &format!("--> {one}\n  --> {two}\n")]),
+        }
+    }
+}
+
+/// Another release of the launcher may have an option: its source says so.
+#[test]
+fn an_option_that_the_launcher_does_not_have_is_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.put("env/lib/python3.11/site-packages/torch/distributed/run.py", "parser.add_argument(\"--newest\")\n");
+    let run = |option: &str| sandbox.run(["-n", "--", "torchrun", "--nproc_per_node", "2", option, "x.py"]);
+    run("--newest").succeeded();
+    run("--zzzzzz").refused(&["`torchrun` has no option `--zzzzzz`", "help: drop --zzzzzz\n"]);
+    run("--max_restartz=3").refused(&["`torchrun` has no option `--max_restartz`", "`--max_restarts=3`"]);
+}
