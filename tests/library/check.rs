@@ -7,13 +7,16 @@ use serde_json::{Map, Value, json};
 use zlaunch::testing::check::{WITHOUT_BF16, WITHOUT_FP16, rules};
 use zlaunch::testing::cli::{Asked, TOOLS, parse};
 use zlaunch::testing::machine::is_model;
-use zlaunch::testing::{Plan, Problem, Rule, RuleSubject, Severity, When, schema};
+use zlaunch::testing::{Host, Plan, Problem, Rule, RuleSubject, Severity, When, schema};
 
 use crate::invariants::fake::Sandbox;
 
 /// What `zlaunch check` finds with these words, which have no spaces.
 pub(crate) fn found(words: &str, sandbox: &Sandbox) -> Vec<Problem> {
-    let host = sandbox.host();
+    found_on(sandbox.host(), words)
+}
+
+fn found_on(host: Host, words: &str) -> Vec<Problem> {
     let argv: Vec<OsString> = format!("zlaunch check {words}").split(' ').map(OsString::from).collect();
     let Ok(Asked::Request(request)) = parse(&argv, &host, &TOOLS) else { panic!("{words}") };
     let launch = request.into_launch().unwrap();
@@ -161,6 +164,28 @@ fn ranks_may_share_gpus_where_the_cpu_may_train() {
         let found = found(&format!("{command} plain.py"), &sandbox);
         let shared = found.iter().find(|problem| problem.rule == Rule::RanksShareGpus);
         assert_eq!(shared.map(|problem| problem.severity), Some(severity), "{script}, {command}: {found:?}");
+    }
+}
+
+#[test]
+fn a_gpu_that_is_not_there_is_told_with_those_that_are() {
+    let mut sandbox = Sandbox::new();
+    for (gpus, list, what, help) in [
+        (1, "1", "there is no GPU 1 (the machine has one, GPU 0): torch sees no GPU", "0"),
+        (2, "0,3", "there is no GPU 3 (the machine has 2, from 0 to 1): torch sees only the GPU before it", "0,1"),
+        (
+            4,
+            "0,1,4",
+            "there is no GPU 4 (the machine has 4, from 0 to 3): torch sees only the 2 GPUs before it",
+            "0,1,2,3",
+        ),
+        (12, "12", "there is no GPU 12 (the machine has 12, from 0 to 11): torch sees no GPU", "0,1,2,3,4,5,6,7"),
+    ] {
+        sandbox.var("CUDA_VISIBLE_DEVICES", list);
+        let host = Host { nvidia_gpus: Some(gpus), ..sandbox.host() };
+        let found = found_on(host, "--nproc-per-node 1 --deepspeed zero2 -- swift sft --model m");
+        let told = found.iter().find(|problem| problem.rule == Rule::VisibleDevices).unwrap();
+        assert_eq!((&*told.what, told.help()), (what, format!("export CUDA_VISIBLE_DEVICES={help}")), "{list}");
     }
 }
 
