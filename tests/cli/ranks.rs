@@ -426,3 +426,30 @@ fn an_option_that_the_launcher_does_not_have_is_refused() {
     run("--zzzzzz").refused(&["`torchrun` has no option `--zzzzzz`", "help: drop --zzzzzz\n"]);
     run("--max_restartz=3").refused(&["`torchrun` has no option `--max_restartz`", "`--max_restarts=3`"]);
 }
+
+/// With a rendezvous or a hostfile, something else numbers the machines of `accelerate launch`.
+#[test]
+fn accelerate_must_know_which_machine_this_is() {
+    let sandbox = Sandbox::new();
+    sandbox.file("c10d.yaml", "rdzv_backend: c10d\n");
+    sandbox.file("static.yaml", "rdzv_backend: static\n");
+    sandbox.file("hosts.yaml", "deepspeed_config:\n  deepspeed_hostfile: hosts\n");
+    for (flags, is_known) in [
+        ("--machine_rank 1", true),
+        ("--rdzv_backend c10d", true),
+        ("--rdzv_backend static", false),
+        ("--deepspeed_hostfile hosts", true),
+        ("--config_file c10d.yaml", true),
+        ("--config_file static.yaml", false),
+        ("--config_file hosts.yaml", true),
+        ("--rdzv_backend static --config_file c10d.yaml", false),
+    ] {
+        let meet = "--num_machines 2 --num_processes 4 --main_process_ip n1 --main_process_port 29500";
+        let run = sandbox.run(format!("-n -- accelerate launch {meet} {flags} x.py").split(' '));
+        if is_known {
+            assert!(!run.stderr.contains("which of the 2 machines"), "{flags}: {run:?}");
+        } else {
+            run.refused(&["nothing says which of the 2 machines this is", "help: --machine_rank I "]);
+        }
+    }
+}
