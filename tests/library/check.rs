@@ -13,14 +13,14 @@ use crate::invariants::fake::Sandbox;
 
 /// What `zlaunch check` finds with these words, which have no spaces.
 pub(crate) fn found(words: &str, sandbox: &Sandbox) -> Vec<Problem> {
-    found_on(sandbox.host(), words)
+    found_on(&sandbox.host(), words)
 }
 
-fn found_on(host: Host, words: &str) -> Vec<Problem> {
+fn found_on(host: &Host, words: &str) -> Vec<Problem> {
     let argv: Vec<OsString> = format!("zlaunch check {words}").split(' ').map(OsString::from).collect();
-    let Ok(Asked::Request(request)) = parse(&argv, &host, &TOOLS) else { panic!("{words}") };
+    let Ok(Asked::Request(request)) = parse(&argv, host, &TOOLS) else { panic!("{words}") };
     let launch = request.into_launch().unwrap();
-    Plan::new(&launch, &host).map_or_else(|problems| problems, |plan| plan.diagnostics)
+    Plan::new(&launch, host).map_or_else(|problems| problems, |plan| plan.diagnostics)
 }
 
 /// What these rules say about the config of a plain script on 8 ranks.
@@ -183,7 +183,7 @@ fn a_gpu_that_is_not_there_is_told_with_those_that_are() {
     ] {
         sandbox.var("CUDA_VISIBLE_DEVICES", list);
         let host = Host { nvidia_gpus: Some(gpus), ..sandbox.host() };
-        let found = found_on(host, "--nproc-per-node 1 --deepspeed zero2 -- swift sft --model m");
+        let found = found_on(&host, "--nproc-per-node 1 --deepspeed zero2 -- swift sft --model m");
         let told = found.iter().find(|problem| problem.rule == Rule::VisibleDevices).unwrap();
         assert_eq!((&*told.what, told.help()), (what, format!("export CUDA_VISIBLE_DEVICES={help}")), "{list}");
     }
