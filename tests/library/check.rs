@@ -215,6 +215,19 @@ fn the_options_of_a_script_with_a_loop_of_its_own_are_not_judged() {
     }
 }
 
+#[test]
+fn a_model_that_is_not_here_has_a_neighbour() {
+    let sandbox = Sandbox::new();
+    sandbox.file("qwen3-8b/config.json", "{}");
+    for (model, help) in
+        [("qwen3-8", Some("did you mean `qwen3-8b`? --model qwen3-8b")), ("Qwen/qwen3-8", None), ("llama", None)]
+    {
+        let found = found(&format!("--nproc-per-node 2 --deepspeed zero2 -- swift sft --model {model}"), &sandbox);
+        let told = found.iter().find(|problem| problem.rule == Rule::ModelUnreadable);
+        assert_eq!(told.map(|problem| problem.help()).as_deref(), help, "{model}");
+    }
+}
+
 /// Where another environment beside the script has the package, activating that one is the fix.
 #[test]
 fn a_missing_package_is_sought_in_the_environments_here() {
