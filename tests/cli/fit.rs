@@ -70,6 +70,21 @@ fn the_recommendation_grows_with_the_model() {
     assert_eq!(seen, ["zero1", "zero1", "zero2", "zero3", "zero3_offload"]);
 }
 
+/// On the disk, each parameter has its fp32 copy, gradient and two moments, and its 16-bit weight. In host memory, each rank pins four
+/// buffers of a group of 1e9 parameters in fp32 and one in 16 bits, rounded up to a power of two, and has a buffer for parameters.
+#[test]
+fn states_on_a_disk_are_counted() {
+    let words = "--params 8B --gpus 4 --gpu-memory 80GiB --host-memory 1TiB".split(' ').collect::<Vec<_>>();
+    let report = json(&Sandbox::new(), &words);
+    let nvme = row(&report, "zero3_nvme");
+    assert_eq!(nvme["disk_bytes"], (4 * 4 + 2) * 8_000_000_000_u64);
+    let (process, group, parameters) =
+        (2_030_000_000_u64, 4 * (4_u64 << 30) + (2 << 30), 2_000_000_000 + (1_u64 << 30));
+    assert_eq!(nvme["host_bytes"], 4 * (process + group + parameters) + 2 * 8_000_000_000);
+    assert_eq!((&nvme["fits"], &nvme["unknown"]), (&Value::Null, &serde_json::json!(["disk"])));
+    assert_eq!(row(&report, "zero3_offload")["disk_bytes"], 0);
+}
+
 /// As common guides say it.
 #[test]
 fn what_is_known_to_fit_on_eight_cards_fits() {
