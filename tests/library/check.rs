@@ -224,7 +224,7 @@ fn a_model_that_is_not_here_has_a_neighbour() {
     {
         let found = found(&format!("--nproc-per-node 2 --deepspeed zero2 -- swift sft --model {model}"), &sandbox);
         let told = found.iter().find(|problem| problem.rule == Rule::ModelUnreadable);
-        assert_eq!(told.map(|problem| problem.help()).as_deref(), help, "{model}");
+        assert_eq!(told.map(Problem::help).as_deref(), help, "{model}");
     }
 }
 
