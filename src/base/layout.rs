@@ -156,9 +156,6 @@ fn escaped(text: &str, kept: &[char]) -> String {
 pub fn visible(text: &str) -> String {
     /// Characters kept of the beginning and of the end.
     const LONGEST: usize = 2000;
-    if text.len() <= 2 * LONGEST {
-        return escaped(text, &[]);
-    }
     match (text.char_indices().nth(LONGEST), text.char_indices().nth_back(LONGEST)) {
         (Some((start, _)), Some((end, _))) if start < end => {
             format!("{} … {}", escaped(&text[..start], &[]), escaped(&text[end..], &[]))

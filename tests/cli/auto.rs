@@ -14,6 +14,9 @@ const ALL: &str = r#"{
         "offload_optimizer": {"device": "auto", "nvme_path": "auto"}, "offload_param": {"device": "auto", "nvme_path": "auto"}}
 }"#;
 
+const MICRO: &str = "train_micro_batch_size_per_gpu";
+const BUCKET: &str = "zero_optimization.reduce_bucket_size";
+
 fn model(sandbox: &Sandbox, config: &Value) {
     sandbox.file("model/config.json", config.to_string());
 }
@@ -41,6 +44,38 @@ fn everything_that_is_given_is_filled_with_its_type() {
             "offload_optimizer": {"device": "none", "nvme_path": "none"}, "offload_param": {"device": "none", "nvme_path": "none"}}
     });
     assert_eq!(config, expected);
+}
+
+/// An argument beside it may decide too, so the trainer fills it.
+#[test]
+fn what_another_argument_decides_is_left() {
+    let sandbox = Sandbox::new();
+    model(&sandbox, &json!({"hidden_size": 3584}));
+    for (words, key, why) in [
+        ("--bf16 --half_precision_backend apex", "bf16.enabled", "--half_precision_backend decides too"),
+        ("--bf16 --fp16_backend apex", "bf16.enabled", "--half_precision_backend decides too"),
+        ("--bf16 --no_bf16", "bf16.enabled", "--no_bf16 is also set"),
+        (
+            "--model_name_or_path model --config_name c",
+            BUCKET,
+            "needs the model's hidden_size: --config_name decides too",
+        ),
+        (
+            "--model_name_or_path model --config_overrides n=1",
+            BUCKET,
+            "needs the model's hidden_size: --config_overrides decides too",
+        ),
+        ("--config_name c", BUCKET, "needs the model's hidden_size: --model_name_or_path is not set"),
+        ("--max_grad_norm inf", "gradient_clipping", "--max_grad_norm inf cannot be written as JSON"),
+        ("--max_grad_nor 1", "gradient_clipping", "--max_grad_nor may abbreviate --max_grad_norm: write it out"),
+        ("--parallelism_config x --per_device_train_batch_size 1", MICRO, "--parallelism_config may divide it"),
+        ("--per_device_train_batch_size $N", MICRO, "--per_device_train_batch_size $N is not resolved yet"),
+    ] {
+        let command: Vec<&str> = ["python", "x.py"].into_iter().chain(words.split(' ')).collect();
+        let plan = sandbox.plan(&["--nproc-per-node", "2", "--deepspeed", ALL], &command);
+        let left = plan["left_auto"].as_array().unwrap().iter().find(|left| left["key"] == key);
+        assert_eq!(left.map(|left| &left["why"]), Some(&why.into()), "{words}: {}", plan["left_auto"]);
+    }
 }
 
 #[test]

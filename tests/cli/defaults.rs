@@ -246,6 +246,8 @@ fn accelerates_own_settings_are_judged_like_a_config() {
         (format!("{usual}mixed_precision: bf16\n"), "--bf16 true", ""),
         (format!("{usual}mixed_precision: bf16\n"), "--fp16 true", ""),
         (format!("{usual}mixed_precision: bf16\n"), "--bf16 false", "error[mismatch]: `bf16.enabled` is true"),
+        (format!("{usual}mixed_precision: fp16\n"), "--fp16 false", "error[mismatch]: `fp16.enabled` is true"),
+        (format!("{usual}mixed_precision: 'no'\n"), "--bf16 false", ""),
         ("distributed_type: [\n".to_string(), "", "error[run-file]: not YAML"),
         (String::new(), "", "error[run-file]: accelerate's config file is empty"),
     ] {
@@ -257,6 +259,12 @@ fn accelerates_own_settings_are_judged_like_a_config() {
         let lines: Vec<&str> = found.lines().filter(|line| line.starts_with(['e', 'w'])).collect();
         assert_eq!(lines.len(), usize::from(!said.is_empty()), "{yaml}{args}: {found}");
         assert!(lines.iter().all(|line| line.starts_with(said)), "{yaml}{args}: {found}");
+    }
+    for (saves, is_told) in [("true", false), ("True", false), ("false", true)] {
+        let section = format!("deepspeed_config:\n  zero_stage: 3\n  zero3_save_16bit_model: '{saves}'\n");
+        sandbox.file("acc.yaml", format!("{usual}{section}"));
+        let found = sandbox.run("check -- accelerate launch --config_file acc.yaml train.py".split(' ')).stdout;
+        assert_eq!(found.contains("note[gathered-weights]"), is_told, "{saves}: {found}");
     }
     let flags = "check -- accelerate launch --num_processes 2 --use_deepspeed --zero_stage 5 train.py";
     let missing = "check -- accelerate launch --config_file no.yaml train.py";

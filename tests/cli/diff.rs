@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, on_terminal, without_colours};
 
 #[test]
 fn a_missing_key_has_the_default_unless_its_section_is_off() {
@@ -35,4 +35,30 @@ fn a_missing_key_has_the_default_unless_its_section_is_off() {
         off["differences"].as_array().unwrap().iter().map(|it| (&it["key"], &it["default"])).collect();
     let keys = [json!("no_such_key"), json!("zero_optimization.offload_param.device")];
     assert_eq!(defaults, keys.iter().map(|key| (key, &Value::Null)).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_config_in_the_command_line_has_no_name() {
+    let text = Sandbox::new().run(["diff", r#"{"gradient_clipping": 1}"#, "zero2"]).stdout;
+    let mut lines = text.lines();
+    assert_eq!(lines.next().unwrap().split_whitespace().collect::<Vec<_>>(), ["inline", "zero2"]);
+    assert_eq!(
+        lines.next().unwrap().split_whitespace().collect::<Vec<_>>(),
+        ["~", "gradient_clipping", "1", "\"auto\""]
+    );
+}
+
+/// Side by side, by sections, or below each other.
+#[test]
+fn a_narrow_terminal_shows_all_of_it() {
+    let sandbox = Sandbox::new();
+    let shown = |columns: u16| without_colours(&on_terminal(sandbox.command(["diff", "zero2", "zero3"]), columns));
+    for (columns, line) in [
+        (120, "~ zero_optimization.stage                                      2             3\n"),
+        (80, "  zero_optimization\n~   stage                                      2             3\n"),
+        (40, "~ zero_optimization.stage\n    zero2  2\n    zero3  3\n"),
+    ] {
+        let text = shown(columns);
+        assert!(text.contains(line), "{columns}: {text}");
+    }
 }

@@ -70,6 +70,21 @@ fn the_recommendation_grows_with_the_model() {
     assert_eq!(seen, ["zero1", "zero1", "zero2", "zero3", "zero3_offload"]);
 }
 
+/// On the disk, each parameter has its fp32 copy, gradient and two moments, and its 16-bit weight. In host memory, each rank pins four
+/// buffers of a group of 1e9 parameters in fp32 and one in 16 bits, rounded up to a power of two, and has a buffer for parameters.
+#[test]
+fn states_on_a_disk_are_counted() {
+    let words = "--params 8B --gpus 4 --gpu-memory 80GiB --host-memory 1TiB".split(' ').collect::<Vec<_>>();
+    let report = json(&Sandbox::new(), &words);
+    let nvme = row(&report, "zero3_nvme");
+    assert_eq!(nvme["disk_bytes"], (4 * 4 + 2) * 8_000_000_000_u64);
+    let (process, group, parameters) =
+        (2_030_000_000_u64, 4 * (4_u64 << 30) + (2 << 30), 2_000_000_000 + (1_u64 << 30));
+    assert_eq!(nvme["host_bytes"], 4 * (process + group + parameters) + 2 * 8_000_000_000);
+    assert_eq!((&nvme["fits"], &nvme["unknown"]), (&Value::Null, &serde_json::json!(["disk"])));
+    assert_eq!(row(&report, "zero3_offload")["disk_bytes"], 0);
+}
+
 /// As common guides say it.
 #[test]
 fn what_is_known_to_fit_on_eight_cards_fits() {
@@ -280,6 +295,12 @@ fn a_command_says_what_it_trains() {
         (&torchrun["training"]["micro_batch"], &torchrun["training"]["gradient_checkpointing"]),
         (&8.into(), &true.into())
     );
+    // No sequence has 0 tokens.
+    let none = report("swift sft --model m --max_length 0");
+    assert!(none["assumed"].to_string().contains("2048 tokens per sequence"), "{}", none["assumed"]);
+    // Adapters on quantised weights.
+    let quantised = report("swift sft --model m --tuner_type lora --quant_bits 8");
+    assert_eq!(quantised["training"]["tuner"], "qlora");
     let kto = report("swift rlhf --rlhf_type kto --model m");
     assert!(kto["assumed"].to_string().contains("as TRL computes it"), "{}", kto["assumed"]);
     let long = report("swift sft --model m --max_length 4096 --sequence_parallel_size 4");
@@ -583,6 +604,90 @@ fn swift<'a>(model: &'a str, more: &[&'a str]) -> Vec<&'a str> {
         more,
     ]
     .concat()
+}
+
+/// 8B on eight GPUs needs 36.9 GiB on each with zero2. Where a setting is not given, nobody knows, unless no value of it would do.
+#[test]
+fn a_launch_is_told_what_it_lacks() {
+    let mut sandbox = Sandbox::new();
+    sandbox.file("m/config.json", QWEN3_8B);
+    let given = "--max_length 2048 --per_device_train_batch_size 1";
+    let short = "on each GPU: this run will run out of memory";
+    let split = "max_split_size_mb:512";
+    for (conf, options, more, says) in [
+        ("", "--gpu-memory 30GiB --deepspeed zero2", given, format!("warning[memory-short]: zero2 needs about 36.9 GiB {short}")),
+        ("", "--gpu-memory 30GiB --host-memory 1TiB --deepspeed zero2", given, "help: --deepspeed zero3".to_string()),
+        ("", "--gpu-memory 38GiB --deepspeed zero2", given, String::new()),
+        (
+            "",
+            "--gpu-memory 24GiB --host-memory 32GiB --deepspeed zero3_offload",
+            given,
+            "GiB of host memory on each machine: this run will run out of memory".to_string(),
+        ),
+        (
+            "",
+            "--gpu-memory 45GiB --deepspeed zero2",
+            "--per_device_train_batch_size 32",
+            "this run may run out of memory\n  --> GPUs of 45.0 GiB (--gpu-memory)\n  --> assumed: 2048 tokens per sequence\n  \
+             help: --seq-len 1024"
+                .to_string(),
+        ),
+        ("", "--gpu-memory 20GiB --deepspeed zero2", "--per_device_train_batch_size 32", short.to_string()),
+        (split, "--gpu-memory 41GiB --deepspeed zero2", given, "which leaves too little for the gaps".to_string()),
+        (split, "--gpu-memory 50GiB --deepspeed zero2", given, String::new()),
+    ] {
+        sandbox.var("PYTORCH_CUDA_ALLOC_CONF", conf);
+        let line = format!("check --nproc-per-node 8 {options} -- swift sft --model m --dataset d --tuner_type full {more}");
+        let run = sandbox.run(line.split(' '));
+        let is_said = if says.is_empty() { !run.stdout.contains("memory-short") } else { run.stdout.contains(&says) };
+        assert!(is_said && run.status == Some(0), "{line}: {run:?}");
+    }
+}
+
+/// Expandable segments, and why: not where it fits without them.
+#[test]
+fn expandable_segments_are_set_where_they_may_be_needed() {
+    let sandbox = Sandbox::new();
+    sandbox.file("m/config.json", QWEN3_8B);
+    for (memory, more, why) in [
+        ("38GiB", "--max_length 2048 --per_device_train_batch_size 1", Some("may be needed to fit")),
+        ("40GiB", "--max_length 2048 --per_device_train_batch_size 1", Some("needed to fit")),
+        ("50GiB", "--max_length 2048 --per_device_train_batch_size 1", None),
+        ("50GiB", "--per_device_train_batch_size 1", Some("may be needed to fit")),
+    ] {
+        let swift = format!("swift sft --model m --dataset d --tuner_type full {more}");
+        let line = format!("-n --nproc-per-node 8 --gpu-memory {memory} --deepspeed zero2 -- {swift}");
+        let run = sandbox.run(line.split(' '));
+        let row = run.stdout.lines().find_map(|line| line.trim().strip_prefix("PYTORCH_CUDA_ALLOC_CONF="));
+        let expected =
+            why.map(|why| format!("expandable_segments:True  {why}: it keeps the gaps between allocations small"));
+        assert_eq!(row, expected.as_deref(), "{line}");
+    }
+}
+
+/// What is trained, in a line; and the config that is named, in another.
+#[test]
+fn the_report_says_what_it_is_about() {
+    let sandbox = Sandbox::new();
+    let base = ["--params", "8B", "--gpus", "5", "--gpu-memory", "44GB"];
+    for (options, says) in [
+        ("--tuner full", "\ntrains   all parameters, bf16, adamw, 1 × 2048 tokens, gradient checkpointing\n"),
+        ("--tuner lora --lora-rank 16", "\ntrains   LoRA of rank 16, 43.6 M, bf16,"),
+        ("--tuner qlora", "\ntrains   LoRA of rank 8 on 4 bits, 21.8 M, bf16,"),
+        ("--micro-batch 4 --seq-len 4096", " 4 × 4096 tokens,"),
+        ("--gradient-checkpointing false", ", no gradient checkpointing\n"),
+        ("--attention eager --fused-loss", ", gradient checkpointing, eager attention, fused loss\n"),
+        ("--nnodes 2", "\non       2 machines, each 5 GPUs of 41.0 GiB\n"),
+        ("--host-memory 64GiB", "\non       5 GPUs of 41.0 GiB and 64.0 GiB of host memory\n"),
+        ("--accounting textbook --deepspeed zero3", "\nzero3 fits\nuse zero2: zero1 does not fit\n"),
+        ("--deepspeed zero3", "\nzero3 fits (micro batch up to 2)\n"),
+        ("--deepspeed zero3_offload", "\nzero3_offload may fit: the memory of the host is unknown\n"),
+        ("--deepspeed zero3_offload --host-memory 64GiB", "\nzero3_offload does not fit: the host is "),
+        ("--deepspeed zero1", "\nzero1 does not fit: each GPU is "),
+    ] {
+        let run = fit(&sandbox, &[&base, &options.split(' ').collect::<Vec<_>>()[..]].concat());
+        assert!(run.stdout.contains(says), "{options}: {}", run.stdout);
+    }
 }
 
 /// Without it nobody would know whether an offload fits.

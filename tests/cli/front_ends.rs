@@ -204,6 +204,12 @@ fn a_run_file_that_holds_all_arguments_is_written_anew() {
         (&plan["template"]["name"], plan["argv"].as_array().unwrap().last()),
         (&"zero2".into(), Some(&plan["run_file_path"]))
     );
+    // A mapping in braces has no line of its own for it, and PyYAML's floats need a dot.
+    sandbox.file("args.yaml", "{model_name_or_path: a/b, learning_rate: 1.0e-05}\n");
+    sandbox.launch(&["--nproc-per-node", "2", "--deepspeed", "zero2"], &["python", "x.py", "args.yaml"]).succeeded();
+    let written = std::fs::read_to_string(sandbox.recorded().last().unwrap()).unwrap();
+    let start = r#"{"model_name_or_path": "a/b", "learning_rate": 1.0e-05, "deepspeed": "/"#;
+    assert!(written.starts_with(start) && written.ends_with(".json\"}\n"), "{written}");
     sandbox.file("other.json", "[1, 2]");
     let plan = sandbox.plan(&["--nproc-per-node", "2"], &["python", "x.py", "other.json"]);
     assert!(line(&sandbox, &plan).ends_with("x.py other.json"));
@@ -348,6 +354,9 @@ fn a_run_file_of_swift_becomes_arguments() {
     );
     sandbox.file("bad.yaml", "a: [1\nb: 2\n");
     sandbox.launch(&["--nproc-per-node", "2"], &["swift", "sft", "bad.yaml"]).refused(&["bad.yaml:2:", "not YAML"]);
+    sandbox.file("list.yaml", "ENV: [A]\nmodel: a/b\n");
+    let refused = ["`ENV` must hold `NAME: value` lines", "--> list.yaml, ENV", "help: ENV: {NPROC_PER_NODE: 8}"];
+    sandbox.launch(&["--nproc-per-node", "2"], &["swift", "sft", "list.yaml"]).refused(&refused);
 }
 
 #[test]

@@ -97,6 +97,12 @@ const MISTAKES: &[(&str, &str)] = &[
     ("--nproc-per-node 2 --deepspeed {stage:2} -- swift sft", "put single quotes around it: "),
     ("--nproc-per-node 2 --deepspeed=~/ds.json -- swift sft", "--deepspeed ~/ds.json (the shell"),
     // Sub-commands.
+    ("zero3", "zlaunch templates zero3"),
+    ("version", "zlaunch --version"),
+    ("fit H100x8 8B", "zlaunch fit --gpu H100x8 --params 8B"),
+    ("fit 8B --gpu H100x8", "zlaunch fit --gpu H100x8 --params 8B"),
+    ("run swift sft", "zlaunch -- swift sft"),
+    ("-- -- swift sft", "zlaunch -- swift sft"),
     ("rehearse --nnodes 2 ds.json swift sft", "zlaunch rehearse --nnodes 2 --deepspeed ds.json -- swift sft"),
     ("fit", "zlaunch fit --params 8B --gpu H100x8, or "),
     ("fit --params 8 --gpus 8", "--params 8B"),
@@ -121,6 +127,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ("schema --version 0.16.9", "did you mean `--deepspeed-version 0.16.9`?"),
     ("shims uninstall", "did you mean `remove`?"),
     ("completions powershell", "one of bash, zsh, fish\n"),
+    ("diff zero1 zero2 -- swift sft", "zlaunch diff [OPTIONS] A B|A -- COMMAND [ARGS]..."),
     ("diff zero1 zero2 zero3", "zlaunch diff [OPTIONS] A B"),
     ("help chekc", "did you mean `check`? zlaunch help check"),
     ("help info", "did you mean `doctor`? zlaunch help doctor"),
@@ -208,6 +215,14 @@ fn files_that_are_almost_right() {
         sandbox.run(words.split(' ')).refused(&[&format!("  help: {help}")]);
     }
     sandbox.run(["check", "ours.jsn"]).refused(&["  help: zlaunch check ours.json\n"]);
+    sandbox.file("team/a.json", "{}");
+    sandbox.run(["check", "--strict", "team/"]).refused(&["a folder", "  help: zlaunch check --strict team/*.json\n"]);
+    sandbox.file("ds.yaml", "zero_optimization:\n  stage: 2\n");
+    sandbox.run(["ds.yaml"]).refused(&["a config in YAML, and DeepSpeed reads JSON", " ds.yaml ds.json\n"]);
+    sandbox.file("run.yaml", "model: a/b\n");
+    sandbox.run(["run.yaml"]).refused(&["a run file, which goes after the trainer"]);
+    sandbox.file("job.sh", "");
+    sandbox.run(["-n", "job.sh"]).refused(&["a script that cannot be executed", "  help: zlaunch -n -- bash job.sh\n"]);
 }
 
 #[test]

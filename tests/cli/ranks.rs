@@ -121,6 +121,25 @@ fn launchers_on_request() {
             "-u -P -m deepspeed.launcher.launch --world_info={zero_one} --master_addr=127.0.0.1 --no_local_rank x.py --a"
         )
     );
+    // {"machine0":[0,1],"machine1":[0,1]}
+    let two = "--nproc-per-node 2 --nnodes 2 --node-rank 1 --master-addr h0 --master-port 2950 --launcher deepspeed";
+    assert_eq!(
+        argv(&sandbox, &two.split(' ').collect::<Vec<_>>()),
+        "-u -P -m deepspeed.launcher.launch --world_info=eyJtYWNoaW5lMCI6WzAsMV0sIm1hY2hpbmUxIjpbMCwxXX0= --node_rank=1 \
+         --master_addr=h0 --master_port=2950 --no_local_rank x.py --a"
+    );
+    // The runner is told what zlaunch was told.
+    let hosts = sandbox.file("hosts", "h0 slots=2\nh1 slots=2\nh2 slots=2\n");
+    for (options, said) in [
+        ("--include h0@h2:0", "--include h0@h2:0"),
+        ("--exclude h1", "--exclude h1"),
+        ("--exclude h1 --master-addr h0 --master-port 2950", "--exclude h1 --master_addr h0 --master_port 2950"),
+    ] {
+        let options: Vec<&str> = ["--hostfile", "hosts"].into_iter().chain(options.split(' ')).collect();
+        let words = crate::sandbox::argv(&sandbox.plan(&options, &["python", "-u", "x.py", "--a"])).join(" ");
+        let told = format!(" --hostfile {} {said} --no_local_rank x.py --a", hosts.display());
+        assert!(words.ends_with(&told), "{words}");
+    }
     sandbox.var("CUDA_VISIBLE_DEVICES", "5,7,1");
     assert_eq!(
         argv(&sandbox, &["--nproc-per-node", "2", "--launcher", "deepspeed"]),
@@ -373,4 +392,64 @@ fn a_variable_that_a_program_does_not_use_is_no_problem() {
     sandbox.vars(&[("ZLAUNCH_NNODES", "1"), ("MASTER_PORT", "tcp://10.0.0.1:80")]);
     sandbox.plan(&[], &["ls"]);
     sandbox.plan(&[], &["deepspeed", "--include", "", "--num_gpus", "2", "train.py"]);
+}
+
+/// Numbers that are given twice must be the same, however they are written.
+#[test]
+fn zlaunch_and_a_launcher_must_agree() {
+    let sandbox = Sandbox::new();
+    let ours = "-n --nnodes 2 --node-rank 1 --master-addr n1 --master-port 29500 --nproc-per-node 2";
+    for (theirs, differs) in [
+        ("--nnodes 2 --node_rank 1 --master_addr n1 --master_port 29500 --nproc_per_node 2", None),
+        ("--nnodes 2 --node_rank 01 --master_addr n1 --master_port 029500 --nproc_per_node 2", None),
+        ("--nproc_per_node 4", Some(("--nproc-per-node 2", "--nproc_per_node 4"))),
+        ("--nnodes 3 --nproc_per_node 2", Some(("--nnodes 2", "--nnodes 3"))),
+        ("--node_rank 0 --nproc_per_node 2", Some(("--node-rank 1", "--node_rank 0"))),
+        ("--master_addr n2 --nproc_per_node 2", Some(("--master-addr n1", "--master_addr n2"))),
+        ("--master_port 29501 --nproc_per_node 2", Some(("--master-port 29500", "--master_port 29501"))),
+    ] {
+        let run = sandbox.run(format!("{ours} -- torchrun {theirs} x.py").split(' '));
+        match differs {
+            None => run.succeeded(),
+            Some((one, two)) => run.refused(&["give different numbers", &format!("--> {one}\n  --> {two}\n")]),
+        }
+    }
+}
+
+/// Another release of the launcher may have an option: its source says so.
+#[test]
+fn an_option_that_the_launcher_does_not_have_is_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.put("env/lib/python3.11/site-packages/torch/distributed/run.py", "parser.add_argument(\"--newest\")\n");
+    let run = |option: &str| sandbox.run(["-n", "--", "torchrun", "--nproc_per_node", "2", option, "x.py"]);
+    run("--newest").succeeded();
+    run("--zzzzzz").refused(&["`torchrun` has no option `--zzzzzz`", "help: drop --zzzzzz\n"]);
+    run("--max_restartz=3").refused(&["`torchrun` has no option `--max_restartz`", "`--max_restarts=3`"]);
+}
+
+/// With a rendezvous or a hostfile, something else numbers the machines of `accelerate launch`.
+#[test]
+fn accelerate_must_know_which_machine_this_is() {
+    let sandbox = Sandbox::new();
+    sandbox.file("c10d.yaml", "rdzv_backend: c10d\n");
+    sandbox.file("static.yaml", "rdzv_backend: static\n");
+    sandbox.file("hosts.yaml", "deepspeed_config:\n  deepspeed_hostfile: hosts\n");
+    for (flags, is_known) in [
+        ("--machine_rank 1", true),
+        ("--rdzv_backend c10d", true),
+        ("--rdzv_backend static", false),
+        ("--deepspeed_hostfile hosts", true),
+        ("--config_file c10d.yaml", true),
+        ("--config_file static.yaml", false),
+        ("--config_file hosts.yaml", true),
+        ("--rdzv_backend static --config_file c10d.yaml", false),
+    ] {
+        let meet = "--num_machines 2 --num_processes 4 --main_process_ip n1 --main_process_port 29500";
+        let run = sandbox.run(format!("-n -- accelerate launch {meet} {flags} x.py").split(' '));
+        if is_known {
+            assert!(!run.stderr.contains("which of the 2 machines"), "{flags}: {run:?}");
+        } else {
+            run.refused(&["nothing says which of the 2 machines this is", "help: --machine_rank I "]);
+        }
+    }
 }

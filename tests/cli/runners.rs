@@ -53,6 +53,19 @@ fn plain_words_pass_and_what_a_shell_would_change_is_refused() {
 }
 
 #[test]
+fn a_choice_among_the_machines_is_judged() {
+    let sandbox = several();
+    for (options, says, help) in [
+        ("--include h0 --exclude h1", "`--include` cannot be used with `--exclude`", "drop one of them"),
+        ("--include h0:0-1", "`h0` has no GPU `0-1`", "it has 0,1; write a range such as 0-3 as 0,1,2,3"),
+        ("--include h0:2", "`h0` has no GPU `2`", "it has 0,1"),
+    ] {
+        let options: Vec<&str> = HOSTS.iter().copied().chain(options.split(' ')).collect();
+        sandbox.launch(&options, SCRIPT).refused(&[says, &format!("  help: {help}\n")]);
+    }
+}
+
+#[test]
 fn only_pdsh_reaches_the_machines() {
     let sandbox = several();
     for name in ["openmpi", "mpich", "impi", "slurm", "mvapich"] {

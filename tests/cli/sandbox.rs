@@ -80,7 +80,9 @@ impl Sandbox {
         variables: &BTreeMap<String, String>,
     ) -> Run {
         let words = words.into_iter().map(|word| word.as_ref().to_os_string());
-        let mut host = Host { words: std::iter::once("zlaunch".into()).chain(words).collect(), ..Host::read() };
+        let words = std::iter::once("zlaunch".into()).chain(words).collect();
+        // The tests may run under `nohup`.
+        let mut host = Host { words, ignores_hangup: false, ..Host::read() };
         host.cwd = self.cwd();
         host.env = self.variables().clone();
         host.env.extend(variables.iter().map(|(name, value)| (name.into(), value.into())));

@@ -39,6 +39,11 @@ fn folders_are_searched_in_order_and_the_first_wins() {
     let (flag, flag2) = (root.join("flag"), root.join("flag2"));
     let flags = ["--template-dir", flag.to_str().unwrap(), "--template-dir", flag2.to_str().unwrap()];
     assert_eq!(steps(&sandbox, &flags), 4);
+    // One of the folders should be here.
+    sandbox.var("ZLAUNCH_TEMPLATE_DIR", "/proc/nowhere:/proc/neither");
+    let run = sandbox.launch(&with(&["-n", "--deepspeed", "zero2"]), SWIFT);
+    let what = "warning[template-dir]: there is no folder `/proc/nowhere`, so templates come from elsewhere\n";
+    assert!(run.stderr.contains(what) && run.stderr.contains("--> ZLAUNCH_TEMPLATE_DIR=/proc/nowhere\n"), "{run:?}");
 }
 
 #[test]

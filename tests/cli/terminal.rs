@@ -226,3 +226,24 @@ fn fit_names_the_columns_that_a_narrow_terminal_leaves_out() {
     assert!(narrow.contains(said) && !narrow.contains("  grads  "), "{narrow}");
     assert!(wide.contains("the whole run\n") && wide.contains("  grads  "), "{wide}");
 }
+
+/// `--color` decides; else the variables that many programs read, of which NO_COLOR is the stronger; else the terminal.
+#[test]
+fn colours_can_be_chosen() {
+    let sandbox = Sandbox::new();
+    sandbox.file("bad.json", r#"{"train_batch_size": 8, "zero_optimization": {"stage": 7}}"#);
+    for (options, variables, is_coloured) in [
+        ("", &[][..], false),
+        ("--color always", &[], true),
+        ("--color always", &[("NO_COLOR", "1")], true),
+        ("--color never", &[("FORCE_COLOR", "1")], false),
+        ("", &[("FORCE_COLOR", "1")], true),
+        ("", &[("FORCE_COLOR", "0")], false),
+        ("", &[("FORCE_COLOR", "1"), ("NO_COLOR", "1")], false),
+        ("", &[("FORCE_COLOR", "1"), ("NO_COLOR", "0")], true),
+    ] {
+        let words = ["check", "bad.json"].into_iter().chain(options.split_whitespace());
+        let run = Run::of(sandbox.command(words).envs(variables.iter().copied()));
+        assert_eq!(run.stdout.contains("\x1b[31merror[wrong-value]"), is_coloured, "{options} {variables:?}: {run:?}");
+    }
+}

@@ -164,6 +164,40 @@ fn a_machine_that_does_not_answer_is_named() {
     assert!(other.stderr.starts_with(&said) && other.stdout.is_empty() && other.status == Some(1), "{other:?}");
 }
 
+/// What the driver, the packages, the paths in the command and the variables of the network say on a machine.
+#[test]
+fn a_machine_tells_what_matters_to_the_others() {
+    let step = Step::new(2);
+    let smi = "#!/bin/sh\necho 'NVIDIA H200, 143771, 570.86, 512, 0'\necho 'NVIDIA H200, 143771, 570.86, 1024, 3'\n";
+    executable(&step.sandbox.path("env/bin/nvidia-smi"), smi);
+    step.sandbox.put("env/lib/python3.11/site-packages/torch/version.py", "cuda: Optional[str] = '12.8'\n");
+    step.sandbox.installed("nvidia_nccl_cu12", "2.26.2");
+    let shard = step.sandbox.put("work/models/a.safetensors", "x");
+    step.sandbox.put("work/models/.lock", "");
+    // Nobody writes it.
+    let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
+    std::fs::File::options().write(true).open(shard).unwrap().set_modified(long_ago).unwrap();
+    let mut command = step.doctor(1, &[]);
+    command.args(["--resume_from_checkpoint", "./models"]);
+    command.env("NCCL_SOCKET_IFNAME", "nosuch0").env("GLOO_SOCKET_IFNAME", "^docker");
+    let sent: Value = serde_json::from_str(&step.sent(&mut command)).unwrap();
+    for (name, value) in [
+        ("machine.GPUs", json!("2 × NVIDIA H200 143771 MiB")),
+        ("machine.driver", json!("570.86")),
+        ("GPU.used", json!(1024 << 20)),
+        ("GPU.errors", json!(3)),
+        ("python.CUDA", json!("12.8")),
+        ("python.NCCL", json!("2.26.2")),
+        ("network.interface", json!("NCCL_SOCKET_IFNAME=nosuch0")),
+        ("file../models", json!("a folder")),
+    ] {
+        assert_eq!(sent["facts"][name], value, "{name}");
+    }
+    for (name, start) in [("file../data.jsonl", "3 bytes ("), ("folder../models", "1 file (")] {
+        assert!(sent["facts"][name].as_str().is_some_and(|text| text.starts_with(start)), "{name}: {sent}");
+    }
+}
+
 #[test]
 fn only_this_job_is_listened_to() {
     let step = Step::new(2);

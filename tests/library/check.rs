@@ -7,17 +7,20 @@ use serde_json::{Map, Value, json};
 use zlaunch::testing::check::{WITHOUT_BF16, WITHOUT_FP16, rules};
 use zlaunch::testing::cli::{Asked, TOOLS, parse};
 use zlaunch::testing::machine::is_model;
-use zlaunch::testing::{Plan, Problem, Rule, RuleSubject, Severity, When, schema};
+use zlaunch::testing::{Host, Plan, Problem, Rule, RuleSubject, Severity, When, schema};
 
 use crate::invariants::fake::Sandbox;
 
 /// What `zlaunch check` finds with these words, which have no spaces.
 pub(crate) fn found(words: &str, sandbox: &Sandbox) -> Vec<Problem> {
-    let host = sandbox.host();
+    found_on(&sandbox.host(), words)
+}
+
+fn found_on(host: &Host, words: &str) -> Vec<Problem> {
     let argv: Vec<OsString> = format!("zlaunch check {words}").split(' ').map(OsString::from).collect();
-    let Ok(Asked::Request(request)) = parse(&argv, &host, &TOOLS) else { panic!("{words}") };
+    let Ok(Asked::Request(request)) = parse(&argv, host, &TOOLS) else { panic!("{words}") };
     let launch = request.into_launch().unwrap();
-    Plan::new(&launch, &host).map_or_else(|problems| problems, |plan| plan.diagnostics)
+    Plan::new(&launch, host).map_or_else(|problems| problems, |plan| plan.diagnostics)
 }
 
 /// What these rules say about the config of a plain script on 8 ranks.
@@ -165,6 +168,28 @@ fn ranks_may_share_gpus_where_the_cpu_may_train() {
 }
 
 #[test]
+fn a_gpu_that_is_not_there_is_told_with_those_that_are() {
+    let mut sandbox = Sandbox::new();
+    for (gpus, list, what, help) in [
+        (1, "1", "there is no GPU 1 (the machine has one, GPU 0): torch sees no GPU", "0"),
+        (2, "0,3", "there is no GPU 3 (the machine has 2, from 0 to 1): torch sees only the GPU before it", "0,1"),
+        (
+            4,
+            "0,1,4",
+            "there is no GPU 4 (the machine has 4, from 0 to 3): torch sees only the 2 GPUs before it",
+            "0,1,2,3",
+        ),
+        (12, "12", "there is no GPU 12 (the machine has 12, from 0 to 11): torch sees no GPU", "0,1,2,3,4,5,6,7"),
+    ] {
+        sandbox.var("CUDA_VISIBLE_DEVICES", list);
+        let host = Host { nvidia_gpus: Some(gpus), ..sandbox.host() };
+        let found = found_on(&host, "--nproc-per-node 1 --deepspeed zero2 -- swift sft --model m");
+        let told = found.iter().find(|problem| problem.rule == Rule::VisibleDevices).unwrap();
+        assert_eq!((&*told.what, told.help()), (what, format!("export CUDA_VISIBLE_DEVICES={help}")), "{list}");
+    }
+}
+
+#[test]
 fn gpus_by_their_names() {
     let lacks = |name: &str, list: &[&str]| list.iter().any(|model| is_model(name, model));
     for name in ["Tesla V100-SXM2-32GB", "Tesla T4", "NVIDIA GeForce RTX 2080 Ti", "NVIDIA TITAN V"] {
@@ -178,16 +203,65 @@ fn gpus_by_their_names() {
     assert!(lacks("Tesla P100-PCIE-16GB", WITHOUT_FP16) && !lacks("Tesla P100-PCIE-16GB", WITHOUT_BF16));
 }
 
+/// Of a loop around accelerate's `Accelerator` only the script knows the options; those of transformers' examples are judged.
+#[test]
+fn the_options_of_a_script_with_a_loop_of_its_own_are_not_judged() {
+    let sandbox = Sandbox::new();
+    sandbox.file("loop.py", "from accelerate import Accelerator\nAccelerator()\n");
+    for (script, is_judged) in [("loop.py", false), ("x.py", true)] {
+        let words = format!("--nproc-per-node 2 --deepspeed zero2 -- python {script} --model_name_or_path ./none");
+        let is_found = found(&words, &sandbox).iter().any(|problem| problem.rule == Rule::PathMissing);
+        assert_eq!(is_found, is_judged, "{script}");
+    }
+}
+
+#[test]
+fn a_model_that_is_not_here_has_a_neighbour() {
+    let sandbox = Sandbox::new();
+    sandbox.file("qwen3-8b/config.json", "{}");
+    for (model, help) in
+        [("qwen3-8", Some("did you mean `qwen3-8b`? --model qwen3-8b")), ("Qwen/qwen3-8", None), ("llama", None)]
+    {
+        let found = found(&format!("--nproc-per-node 2 --deepspeed zero2 -- swift sft --model {model}"), &sandbox);
+        let told = found.iter().find(|problem| problem.rule == Rule::ModelUnreadable);
+        assert_eq!(told.map(Problem::help).as_deref(), help, "{model}");
+    }
+}
+
+/// Where another environment beside the script has the package, activating that one is the fix.
+#[test]
+fn a_missing_package_is_sought_in_the_environments_here() {
+    let sandbox = Sandbox::new();
+    std::fs::remove_dir_all(sandbox.site().join("deepspeed")).unwrap();
+    std::fs::remove_dir(sandbox.site().join("deepspeed-0.19.8.dist-info")).unwrap();
+    let help = |sandbox: &Sandbox| {
+        let found = found("--nproc-per-node 2 --deepspeed zero2 -- swift sft --model m", sandbox);
+        found.into_iter().find(|problem| problem.rule == Rule::PackageMissing).map(|problem| problem.help())
+    };
+    let said = help(&sandbox).unwrap();
+    assert_eq!(said, "activate the environment that has `deepspeed`");
+    sandbox.put("env/pyvenv.cfg", "");
+    assert!(help(&sandbox).unwrap().ends_with("-m pip install deepspeed"), "{:?}", help(&sandbox));
+    for (name, has) in [(".venv", false), ("venv", true)] {
+        sandbox.put(&format!("cwd/{name}/bin/python"), "");
+        sandbox.put(&format!("cwd/{name}/lib/python3.11/site-packages/torch/__init__.py"), "");
+        if has {
+            sandbox.put(&format!("cwd/{name}/lib/python3.11/site-packages/deepspeed/__init__.py"), "");
+        }
+    }
+    assert!(help(&sandbox).unwrap().starts_with("source venv/bin/activate"), "{:?}", help(&sandbox));
+}
+
 mod machine {
     use std::path::{Path, PathBuf};
     use std::time::Duration;
 
     use serde_json::json;
 
-    use zlaunch::testing::Rule;
     use zlaunch::testing::check::machine::*;
     use zlaunch::testing::machine::{Limit, Lock, Memory};
     use zlaunch::testing::python::Python;
+    use zlaunch::testing::{Rule, Severity};
 
     use crate::invariants::fake::Sandbox;
 
@@ -217,6 +291,12 @@ mod machine {
         let found = stale_locks(&[lock(60), lock(7200)], None);
         assert_eq!((found.len(), found[0].rule), (1, Rule::StaleLock));
         assert!(found[0].what.contains("2 hours") && found[0].what.contains("torch before 2.14"), "{}", found[0].what);
+        for (age, shown) in
+            [(7140, "119 minutes"), (7200, "2 hours"), (48 * 3600 - 60, "47 hours"), (9 * 86400, "9 days")]
+        {
+            let found = stale_locks(&[lock(age)], None);
+            assert!(found[0].what.starts_with(&format!("this lock is {shown} old: ")), "{age}: {}", found[0].what);
+        }
         let sandbox = Sandbox::new();
         for (version, waits) in [("2.13.0", true), ("2.14.0", false), ("2.15.0", false)] {
             sandbox.installed("torch", version);
@@ -248,6 +328,14 @@ mod machine {
         assert!(no_compiler(true, true, true).is_none());
         let what = no_compiler(true, false, true).map(|problem| problem.what).unwrap();
         assert!(what.contains("ninja") && !what.contains("c++"), "{what}");
+        for (has_ninja, names) in [(true, "no c++ on PATH"), (false, "no c++ and no ninja on PATH")] {
+            let problem = no_compiler(false, has_ninja, false).unwrap();
+            assert!(problem.what.starts_with(names), "{}", problem.what);
+            assert_eq!(problem.help().contains("pip install ninja"), !has_ninja, "{}", problem.help());
+        }
+        // Nothing is compiled in this launch, so it may do without.
+        assert_eq!(no_compiler(false, true, false).unwrap().severity, Severity::Warning);
+        assert_eq!(no_compiler(false, true, true).unwrap().severity, Severity::Error);
     }
 
     #[test]

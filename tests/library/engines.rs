@@ -220,6 +220,39 @@ fn what_another_tool_counts_is_refused_by_its_name() {
         assert!(decide(0, &BTreeMap::from([(sign, place), ("MASTER_ADDR", "127.0.0.1")])).is_ok(), "{sign}");
     }
     assert!(decide(0, &BTreeMap::from([("SM_HOST_COUNT", "2")])).is_err());
+    // Beside a variable that zlaunch reads, it is a contradiction.
+    let told = decide(0, &BTreeMap::from([("NUM_NODES", "2"), ("NODE_ID", "1"), ("NNODES", "1")])).unwrap_err();
+    assert_eq!(told[0].what, "NNODES says one machine, but another tool says part of a larger job");
+}
+
+/// Numbers that no engine gives to a task.
+#[test]
+fn tasks_that_cannot_be_are_refused() {
+    let mpi = |rank, size, local_rank, local_size| {
+        let names = ["RANK", "SIZE", "LOCAL_RANK", "LOCAL_SIZE"].map(|name| format!("OMPI_COMM_WORLD_{name}"));
+        let values: [&str; 4] = [rank, size, local_rank, local_size];
+        decide(0, &names.iter().map(String::as_str).zip(values).collect())
+    };
+    assert!(mpi("1", "2", "1", "2").is_ok());
+    for (task, told) in [
+        (mpi("2", "2", "0", "2"), "rank 2 of 2 does not exist: counting starts at 0"),
+        (mpi("0", "2", "2", "2"), "rank 2 of 2 does not exist: counting starts at 0"),
+        (mpi("0", "4", "0", "3"), "the machines have different numbers of tasks"),
+        (mpi("0", "4", "1", "1"), "the machines have different numbers of tasks"),
+    ] {
+        assert_eq!(task.unwrap_err()[0].what, told);
+    }
+    // A pool that is not in the cluster is no place in it.
+    let cluster = r#""cluster": {"worker": ["a:1", "b:1"]}"#;
+    for (task, is_placed) in [
+        (r#"{"type": "worker", "index": 1}"#, true),
+        (r#"{"type": "worker", "index": 2}"#, false),
+        (r#"{"type": "evaluator", "index": 0}"#, false),
+        ("{}", false),
+    ] {
+        let config = format!(r#"{{{cluster}, "task": {task}}}"#);
+        assert_eq!(decide(1, &BTreeMap::from([("TF_CONFIG", config.as_str())])).is_ok(), is_placed, "{task}");
+    }
 }
 
 /// Where the ranks meet, and how many a variable counts on a machine.

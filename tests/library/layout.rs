@@ -26,6 +26,18 @@ fn what_would_deceive_is_written_as_in_json() {
 }
 
 #[test]
+fn the_middle_of_a_very_long_text_is_left_out() {
+    let end = |text: &str| text.chars().rev().take(10).collect::<String>();
+    for (length, is_whole) in [(100, true), (4000, true), (5000, false), (100_000, false)] {
+        let text = "数".repeat(length - 10) + "0123456789";
+        let shown = visible(&text);
+        assert_eq!(shown == text, is_whole, "{length}");
+        assert!(end(&shown) == end(&text) && shown.chars().count() < 4010, "{length}");
+        assert_eq!(shown.contains("数 … 数"), !is_whole, "{length}");
+    }
+}
+
+#[test]
 fn cells_are_aligned_and_the_last_one_wraps() {
     let cells = |cells: &[&str]| cells.iter().map(|cell| (*cell).to_string()).collect();
     let lines = vec![

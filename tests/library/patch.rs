@@ -57,6 +57,10 @@ fn operations_are_read_or_told() {
         (r#"[{"op": "remove"}]"#, "operation 1: `path` is missing"),
         (r#"[{"path": "/a"}]"#, "operation 1: `op` is missing"),
         (r#"[{"op": "remove", "path": "a"}]"#, "operation 1: its `path` or `from` is not a JSON pointer"),
+        (r#"[{"op": "test", "path": "/a/b", "value": 2}]"#, "its `test` fails"),
+        (r#"[{"op": "replace", "path": "/x", "value": 2}]"#, "its `path` does not exist"),
+        (r#"[{"op": "copy", "from": "/x", "path": "/y"}]"#, "its `from` does not exist"),
+        (r#"[{"op": "move", "from": "/a", "path": "/a/b"}]"#, "it moves a value into itself"),
         (r#"[{"op": "move", "path": "/a", "from": 1}]"#, "operation 1: invalid type: integer `1`, expected a string"),
     ] {
         let told = apply(operations).unwrap_err().what;

@@ -28,13 +28,19 @@ fn anchors_merges_and_quotes() {
     assert_eq!(parse("", Dialect::PyYaml), Ok(Value::Null));
     assert_eq!(parse("a: 1\na: 2\n", Dialect::PyYaml), Ok(json!({"a": 2})));
     assert_eq!(parse("on: 1\n", Dialect::PyYaml), Ok(json!({"True": 1})));
+    assert_eq!(
+        parse("a: !!int 5\nb: !!bool yes\nc: !!null ~\n", Dialect::PyYaml),
+        Ok(json!({"a": 5, "b": true, "c": null}))
+    );
     assert_eq!(parse("---\na: !!str 1\n...\n", Dialect::PyYaml), Ok(json!({"a": "1"})));
 }
 
 #[test]
 fn faults_have_a_place_and_bombs_are_refused() {
     assert_eq!(parse("a: [1\nb: 2", Dialect::PyYaml).unwrap_err().line, 2);
-    for text in ["a: 1\n---\nb: 2\n", "a: !foo x\n", "a: !!python/object x\n", "a: =\n", "? [a]\n: b\n"] {
+    for text in
+        ["a: 1\n---\nb: 2\n", "a: !foo x\n", "a: !!python/object x\n", "a: =\n", "? [a]\n: b\n", "a:\n  <<: 1\n"]
+    {
         assert!(parse(text, Dialect::PyYaml).is_err(), "{text}");
     }
     assert!(parse("a: 1\na: 2\n", Dialect::OmegaConf).is_err());
@@ -87,6 +93,9 @@ fn plain_scalars_are_yaml_1_1() {
         ("4.0", json!(4.0), json!(4.0)),
         ("1e5x", json!("1e5x"), json!("1e5x")),
         (".inf", json!("inf"), json!("inf")),
+        ("-.inf", json!("-inf"), json!("-inf")),
+        (".nan", json!("nan"), json!("nan")),
+        ("+.nan", json!("+.nan"), json!("+.nan")),
         ("-", json!("-"), json!("-")),
         (".", json!("."), json!(".")),
     ] {
