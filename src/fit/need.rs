@@ -106,11 +106,11 @@ pub struct MemoryNeed {
     /// Bytes of each GPU in the phase of a step that needs most.
     pub step: u64,
     /// More is lost to gaps between allocations than usual.
-    pub fragments: bool,
+    pub(crate) fragments: bool,
     /// While DeepSpeed starts.
-    pub start: u64,
+    pub(crate) start: u64,
     pub host: u64,
-    pub disk: u64,
+    pub(crate) disk: u64,
 }
 
 impl MemoryNeed {

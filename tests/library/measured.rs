@@ -313,33 +313,6 @@ fn offloaded_states_take_the_host_memory_that_was_measured() {
     assert!(errors.len() > 30 && off.is_empty(), "{off:#?}");
 }
 
-/// What is said of every run, to the byte. The comparisons with what was measured leave room of some percent, in which a mistake
-/// in a small term hides: here it is seen, and whoever changes the sums on purpose sees which runs they change.
-/// `BLESS=1 cargo test estimate` writes them.
-#[test]
-fn an_estimate_changes_on_purpose_only() {
-    const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/estimates.txt");
-    let row = |need: &MemoryNeed| {
-        let MemoryNeed { step, start, host, disk, fragments, .. } = *need;
-        let gaps = if fragments { ", with gaps" } else { "" };
-        format!("{} {step} {start} {host} {disk} at {}{gaps}\n", need.gpu(), need.peak.name())
-    };
-    let runs = |runs: &'static str| runs.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let plain = RUNS.into_iter().flat_map(|(text, steps)| runs(text).map(move |run| predicted(&run, steps)));
-    let phases = runs(PHASES).map(|run| lab_predicted(&run).unwrap());
-    let said: String =
-        plain.chain(LAB_RUNS.iter().map(|(_, need)| *need)).chain(phases).map(|need| row(&need)).collect();
-    let said = format!(
-        "# Bytes on a GPU, in a step, at the start, of host memory and on the disk, and when it is most.\n{said}"
-    );
-    if std::env::var_os("BLESS").is_some() {
-        std::fs::write(FILE, &said).unwrap();
-    }
-    for (written, said) in std::fs::read_to_string(FILE).unwrap().lines().zip(said.lines()) {
-        assert_eq!(written, said, "BLESS=1 cargo test estimate writes {FILE}");
-    }
-}
-
 /// How many logits are kept for metrics follows from the evaluation set, which nobody can see in a command.
 #[test]
 fn evaluations_and_saves_take_what_was_measured() {
