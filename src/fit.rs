@@ -256,10 +256,15 @@ impl<'a> FitInputs<'a> {
         for name in self.args.reward.iter().flat_map(|names| names.value.split(',')) {
             let model = Some(Sourced::new(name.to_string(), Source::Default));
             match weights::find(&TrainingArgs { model, ..TrainingArgs::default() }, &self.lookup, host) {
-                Ok(Weights { params, .. }) => settings.reward = settings.reward.saturating_add(params),
+                Ok(found) => {
+                    settings.reward = settings.reward.saturating_add(found.params);
+                    let (params, from) = (found.params, found.from.clone());
+                    settings.critic = settings.algorithm.critic.then(|| found.without_head().with_params(params, from));
+                }
                 Err(_) => settings.algorithm.uncounted = true,
             }
         }
+        settings.algorithm.uncounted |= settings.algorithm.critic && settings.critic.is_none();
         let workload = Workload::new(&weights, &settings);
         if workload.is_plausible(self.cluster) {
             return Ok((weights, workload));

@@ -144,7 +144,7 @@ impl Weights {
     }
 
     /// Without the head and its logits; the embedding is the only large tensor then, as if they were one.
-    pub(super) fn without_head(&self) -> Self {
+    pub fn without_head(&self) -> Self {
         let head = if self.shape.tied { 0 } else { self.shape.embedding };
         let shape = Shape { tied: true, vocab: 0, ..self.shape.clone() };
         let (params, unquantised) = (self.params.saturating_sub(head), self.unquantised.saturating_sub(head));

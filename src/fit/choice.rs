@@ -158,11 +158,9 @@ impl<'a> Scenario<'a> {
     }
 
     pub(super) fn largest_micro_batch(&self, candidate: &Candidate) -> u64 {
-        let workload = self.workload();
         largest(LARGEST_MICRO_BATCH, |micro_batch| {
-            let mut workload = workload.clone();
-            workload.settings.micro_batch = micro_batch;
-            self.judge(&workload, candidate).verdict == Verdict::Fits
+            let settings = TrainingSettings { micro_batch, ..self.settings.clone() };
+            self.judge(&Workload::new(self.weights, &settings), candidate).verdict == Verdict::Fits
         })
     }
 }

@@ -205,9 +205,10 @@ impl FitReport {
     fn between_steps(&self) -> Option<String> {
         let mut rows = self.named().into_iter().chain(self.rows.iter().skip(1));
         let row = rows.find(|row| row.need.peak.is_between_steps())?;
-        let TrainingSettings { micro_batch, rollout, evaluation, .. } = self.workload.settings;
+        let TrainingSettings { micro_batch, rollout, evaluation, algorithm, .. } = self.workload.settings;
+        let of_rollout = if algorithm.groups() { "--steps_per_generation " } else { "--gradient_accumulation_steps " };
         let (count, each, spelling) = match (row.need.peak, rollout, evaluation) {
-            (Phase::Generation, Some(given), _) => (given.micro_batches, micro_batch, "--steps_per_generation "),
+            (Phase::Generation, Some(given), _) => (given.micro_batches, micro_batch, of_rollout),
             (_, _, given) => given.map(|Evaluation { batch, spelling, .. }| (batch, 1, spelling))?,
         };
         let (need, of_batch) = (row.need, row.need.usage.activations + row.need.usage.logits);

@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use super::architecture::Weights;
 use super::optimizer::Optimizer;
 use crate::base::rows;
 use crate::base::source::Sourced;
@@ -67,10 +68,17 @@ pub struct Algorithm {
     pub(crate) evaluated: u64,
     pub(crate) repeats: bool,
     pub(crate) generates: bool,
+    pub(crate) critic: bool,
+    pub(crate) distils: bool,
     pub(crate) uncounted: bool,
 }
 
 impl Algorithm {
+    /// The answers to a prompt are compared with each other.
+    pub(crate) fn groups(self) -> bool {
+        self.generates && !self.critic && !self.distils
+    }
+
     /// The more exact names come first: `swift rlhf --rlhf_type dpo`.
     pub fn find(is_named: impl Fn(&str) -> bool) -> Option<Self> {
         rows::rows(include_str!("algorithms.txt")).find(|row| row.names().any(&is_named))?.read()
@@ -88,12 +96,13 @@ pub struct Evaluation {
     pub spelling: &'static str,
 }
 
-/// The answers that online tuning generates: how many tokens each, for how many micro batches at once, whether stage 3 gathers all
-/// weights for it, and whether a server does it.
+/// The answers that online tuning generates: how many tokens each, for how many micro batches, how many of them at once, whether
+/// stage 3 gathers all weights for it, and whether a server does it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rollout {
     pub answer: u64,
     pub micro_batches: u64,
+    pub at_once: u64,
     pub gathers: bool,
     pub is_served: bool,
 }
@@ -154,8 +163,10 @@ pub struct TrainingSettings {
     pub algorithm: Algorithm,
     pub(crate) evaluation: Option<Evaluation>,
     pub(crate) rollout: Option<Rollout>,
-    /// Parameters of the reward models.
-    pub(crate) reward: u64,
+    /// Parameters of the reward models, or of a teacher.
+    pub reward: u64,
+    /// The value model that PPO trains, which is like its reward model.
+    pub critic: Option<Weights>,
 }
 
 impl TrainingSettings {
@@ -190,6 +201,7 @@ impl TrainingSettings {
             evaluation: args.evaluation.map(|given| Evaluation { batch: or_default(given.batch), ..given }),
             rollout: args.rollout,
             reward: 0,
+            critic: None,
         }
     }
 }

@@ -44,20 +44,23 @@ pub(super) fn with_command(given: TrainingArgs, job: &Job, ranks: u64, host: &Ho
         Some(reader.text("attn_impl")?.map(|name| if is_eager(name) { Attention::Eager } else { Attention::Flash }))
     };
     let optimizer = || Some(reader.text("optim")?.map(|name| Optimizer::named(&name)));
-    let grad_accum = given.grad_accum.or_else(|| reader.count("gradient_accumulation_steps"));
     let mut algorithm = given.algorithm.or_else(|| algorithm(job));
-    let rollout = algorithm.as_mut().and_then(|algorithm| reader.rollout(algorithm, grad_accum.as_ref(), job));
     let dropout = || Some(args.float("lora_dropout").ok()??.map(|value| value > 0.0));
     let TrainingDefaults { micro_batch, batch, .. } = job.trainer.model.training;
     let given_batch = given.micro_batch.or_else(|| reader.count("per_device_train_batch_size"));
     let at_once = given_batch.as_ref().map_or(micro_batch, |given| given.value).saturating_mul(ranks).max(1);
+    // GRPO accumulates only what it is told to.
+    let is_grouped = algorithm.is_some_and(Algorithm::groups);
     let of_trainer =
-        || (rollout.is_none() && batch > at_once).then(|| Sourced::new(batch.div_ceil(at_once), Source::Default));
+        || (!is_grouped && batch > at_once).then(|| Sourced::new(batch.div_ceil(at_once), Source::Default));
+    let accumulated = given.grad_accum.or_else(|| reader.count("gradient_accumulation_steps"));
+    let grad_accum = accumulated.or_else(of_trainer);
+    let rollout = algorithm.as_mut().and_then(|algorithm| reader.rollout(algorithm, grad_accum.as_ref(), job));
     TrainingArgs {
         model: given.model.or_else(|| args.text(model)),
         params: given.params,
         micro_batch: given_batch,
-        grad_accum: grad_accum.or_else(of_trainer),
+        grad_accum,
         seq_len: given.seq_len.or_else(|| reader.sequences(rollout)),
         sequence_parallel: given.sequence_parallel.or_else(|| reader.count("sequence_parallel_size")),
         tuner: given.tuner.or_else(|| reader.tuner()),
@@ -73,7 +76,9 @@ pub(super) fn with_command(given: TrainingArgs, job: &Job, ranks: u64, host: &Ho
         algorithm,
         evaluation: given.evaluation.or_else(|| reader.evaluation(job)),
         rollout: given.rollout.or(rollout),
-        reward: given.reward.or_else(|| rollout.and_then(|_| reader.words("reward_model"))),
+        reward: given
+            .reward
+            .or_else(|| rollout.and_then(|_| reader.words("reward_model").or_else(|| reader.words("teacher_model")))),
     }
 }
 
@@ -92,7 +97,9 @@ fn algorithm(job: &Job) -> Option<Algorithm> {
     let stages = NAMES.map(|name| args.text(name).map(|stage| stage.value));
     let target = job.target.name().to_string();
     let stem = target.trim_end_matches(".py").rsplit(['/', '.']).next().unwrap_or_default();
-    Algorithm::find(|name| stages.iter().any(|stage| stage.as_deref() == Some(name)) || stem == name)
+    let of_trainer = |name: &str| stages.iter().flatten().any(|stage| *name == format!("{} {stage}", job.trainer.name));
+    let is_stage = |name: &str| stages.iter().flatten().any(|stage| stage == name);
+    Algorithm::find(|name| of_trainer(name) || is_stage(name) || stem == name)
 }
 
 /// Looks arguments up by several names. A value that cannot be read is ignored: refusing it is the trainer's business.
@@ -160,10 +167,14 @@ impl ArgumentReader<'_> {
         algorithm.uncounted |= algorithm.generates && (known.is_none() || uses_vllm && !is_apart());
         let OnlineDefaults { answer, has_reference } = known?;
         let by_default = has_reference(job.python.as_ref()) || algorithm.has_reference;
-        algorithm.has_reference = self.0.float("beta").ok().flatten().map_or(by_default, |beta| beta.value != 0.0);
+        if algorithm.groups() {
+            let beta = self.0.float("beta").ok().flatten();
+            algorithm.has_reference = beta.map_or(by_default, |beta| beta.value != 0.0);
+        }
         algorithm.uncounted |= number("generation_batch_size").is_some();
         Some(Rollout {
             answer: number("max_completion_length").or_else(|| number("max_new_tokens")).unwrap_or(answer),
+            at_once: number("local_rollout_forward_batch_size").unwrap_or(if algorithm.critic { 64 } else { u64::MAX }),
             micro_batches: number("steps_per_generation").or(grad_accum.map(|given| given.value)).unwrap_or(1),
             gathers: self.switch("ds3_gather_for_generation").is_none_or(|given| given.value),
             is_served: uses_vllm,

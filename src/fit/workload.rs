@@ -2,7 +2,7 @@
 
 use super::architecture::{Scores, Shape, Weights};
 use super::need::Cluster;
-use super::settings::{Attention, TrainingSettings, Tuner};
+use super::settings::{Algorithm, Attention, TrainingSettings, Tuner};
 
 #[derive(Clone, Debug)]
 pub struct Workload {
@@ -27,6 +27,8 @@ pub struct Workload {
     pub(crate) adapters: u64,
     /// Elements per token and layer that enter the modules LoRA adapts, counted once per module.
     pub(crate) adapted_inputs: u64,
+    /// The value model of PPO. Its parameters are among those above.
+    pub(crate) value: Option<Box<Workload>>,
 }
 
 struct Adapters {
@@ -54,6 +56,11 @@ impl Adapters {
 
 impl Workload {
     pub fn new(weights: &Weights, settings: &TrainingSettings) -> Self {
+        let mut settings = settings.clone();
+        if settings.algorithm.critic {
+            // PPO recomputes nothing and drops nothing out, whatever is asked for. Its loss has no fused form.
+            (settings.checkpointing, settings.dropout, settings.fused_loss) = (false, false, false);
+        }
         let element = settings.dtype.bytes();
         let headless = settings.algorithm.headless.then(|| weights.without_head());
         let weights = headless.as_ref().unwrap_or(weights);
@@ -62,7 +69,7 @@ impl Workload {
         let params = weights.params.min(1 << 54);
         let adapters = match settings.tuner {
             Tuner::Full => Adapters { params, kept: 0, inputs: 0 },
-            Tuner::Lora | Tuner::Quantised(_) => Adapters::new(shape, settings),
+            Tuner::Lora | Tuner::Quantised(_) => Adapters::new(shape, &settings),
         };
         let frozen = match settings.tuner {
             Tuner::Full => 0,
@@ -72,14 +79,19 @@ impl Workload {
         };
         // With LoRA the model without its adapters is the reference.
         let has_reference = settings.algorithm.has_reference && settings.tuner == Tuner::Full;
+        let value = settings.critic.as_ref().map(|critic| {
+            let algorithm = Algorithm::default();
+            let settings = TrainingSettings { critic: None, rollout: None, algorithm, ..settings.clone() };
+            Box::new(Workload::new(critic, &settings))
+        });
+        let beside = |count: fn(&Workload) -> u64| value.as_deref().map_or(0, count);
         let of_model = if shape.scores == Scores::Eager { Attention::Eager } else { Attention::Flash };
         Workload {
-            params,
-            trainable: adapters.params,
-            weights: frozen + element * adapters.params,
+            params: params + beside(|value| value.params),
+            trainable: adapters.params + beside(|value| value.trainable),
+            weights: frozen + element * adapters.params + beside(|value| value.weights),
             element,
             shape: shape.clone(),
-            settings: settings.clone(),
             seq_len: settings.seq_len.div_ceil(settings.sequence_parallel.max(1)),
             accumulates: settings.grad_accum > 1,
             // transformers takes `sdpa` if nothing is said and the model can do with it.
@@ -88,6 +100,8 @@ impl Workload {
             reference: element * (settings.reward + if has_reference { params } else { 0 }),
             adapters: adapters.kept,
             adapted_inputs: adapters.inputs,
+            value,
+            settings,
         }
     }
 

@@ -199,13 +199,24 @@ fn lab_predicted(run: &Value) -> Option<MemoryNeed> {
         rollout: run["new"].as_u64().map(|answer| Rollout {
             answer,
             micro_batches: number("steps_per_generation", accumulation),
+            at_once: number("forward", if name == Some("swift ppo") { 64 } else { u64::MAX }),
             gathers: run["gather"] != false,
             is_served: false,
         }),
         algorithm,
         ..TrainingArgs::default()
     };
-    let settings = TrainingSettings::new(&args, None, None);
+    let mut settings = TrainingSettings::new(&args, None, None);
+    let other = |key: &str| architecture::read(run.get(key).unwrap_or(&run["config"]), None).unwrap();
+    match name {
+        Some("swift ppo") => {
+            let reward = other("reward").without_head();
+            settings.reward = reward.params;
+            settings.critic = Some(reward);
+        }
+        Some("gkd" | "swift gkd") => settings.reward = other("teacher").params,
+        _ => {}
+    }
     let workload = Workload::new(&weights, &settings);
     // Some join projections, so their adapters are fewer, and the script also adapts the vision tower of one. A reward model has
     // one output more.
