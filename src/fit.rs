@@ -258,8 +258,8 @@ impl<'a> FitInputs<'a> {
             match weights::find(&TrainingArgs { model, ..TrainingArgs::default() }, &self.lookup, host) {
                 Ok(found) => {
                     settings.reward = settings.reward.saturating_add(found.params);
-                    let (params, from) = (found.params, found.from.clone());
-                    settings.critic = settings.algorithm.critic.then(|| found.without_head().with_params(params, from));
+                    let is_trained = settings.algorithm.critic;
+                    settings.critic = is_trained.then(|| Weights { params: found.params, ..found.without_head() });
                 }
                 Err(_) => settings.algorithm.uncounted = true,
             }

@@ -206,7 +206,7 @@ impl FitReport {
         let mut rows = self.named().into_iter().chain(self.rows.iter().skip(1));
         let row = rows.find(|row| row.need.peak.is_between_steps())?;
         let TrainingSettings { micro_batch, rollout, evaluation, algorithm, .. } = self.workload.settings;
-        let of_rollout = if algorithm.groups() { "--steps_per_generation " } else { "--gradient_accumulation_steps " };
+        let of_rollout = if algorithm.groups { "--steps_per_generation " } else { "--gradient_accumulation_steps " };
         let (count, each, spelling) = match (row.need.peak, rollout, evaluation) {
             (Phase::Generation, Some(given), _) => (given.micro_batches, micro_batch, of_rollout),
             (_, _, given) => given.map(|Evaluation { batch, spelling, .. }| (batch, 1, spelling))?,

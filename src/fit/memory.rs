@@ -394,7 +394,12 @@ impl MemoryModel<'_> {
     }
 
     fn live_params(&self) -> u64 {
-        if self.runs_twice() || self.is_interrupted() { 0 } else { self.strategy.live_params }
+        let Workload { shape, settings: TrainingSettings { algorithm, rollout, tuner, .. }, .. } = self.workload;
+        // Generating before every micro batch has the same effect. With KTO that was seen only where parameters are offloaded.
+        let is_each = rollout.is_some_and(|of| of.micro_batches == 1 && of.gathers && !of.is_served);
+        let generates = is_each && algorithm.groups && *tuner == Tuner::Full;
+        let repeats = algorithm.repeats && shape.tied && self.strategy.params != MemoryKind::Gpu;
+        if generates || repeats || self.runs_twice() { 0 } else { self.strategy.live_params }
     }
 
     /// A model with adapters is also its own reference, and runs twice in a step. DeepSpeed then cannot tell which parameters come
@@ -402,14 +407,6 @@ impl MemoryModel<'_> {
     fn runs_twice(&self) -> bool {
         let TrainingSettings { algorithm, tuner, .. } = self.workload.settings;
         algorithm.has_reference && !algorithm.critic && tuner != Tuner::Full
-    }
-
-    /// Nor can it if answers are generated before every micro batch. With KTO that was seen only where parameters are offloaded.
-    fn is_interrupted(&self) -> bool {
-        let Workload { shape, settings: TrainingSettings { algorithm, rollout, tuner, .. }, .. } = self.workload;
-        let is_each = rollout.is_some_and(|of| of.micro_batches == 1 && of.gathers && !of.is_served);
-        is_each && *tuner == Tuner::Full && algorithm.groups()
-            || algorithm.repeats && shape.tied && self.strategy.params != MemoryKind::Gpu
     }
 
     /// Parameters are gathered module by module; the experts of a layer are one.

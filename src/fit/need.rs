@@ -81,16 +81,12 @@ impl Phase {
     }
 
     pub fn name(self) -> &'static str {
-        match self {
-            Phase::Loss => "loss",
-            Phase::Backward => "backward",
-            Phase::EndOfBackward => "end of backward",
-            Phase::OptimizerStep => "step",
-            Phase::Evaluation => "evaluation",
-            Phase::Generation => "generation",
-            Phase::Saving => "saving",
-            Phase::Whole => "always",
-        }
+        let of_step = ["loss", "backward", "end of backward", "step"];
+        of_step
+            .into_iter()
+            .chain(["evaluation", "generation", "saving", "always"])
+            .nth(self as usize)
+            .unwrap_or_default()
     }
 }
 

@@ -69,16 +69,11 @@ pub struct Algorithm {
     pub(crate) repeats: bool,
     pub(crate) generates: bool,
     pub(crate) critic: bool,
-    pub(crate) distils: bool,
+    pub(crate) groups: bool,
     pub(crate) uncounted: bool,
 }
 
 impl Algorithm {
-    /// The answers to a prompt are compared with each other.
-    pub(crate) fn groups(self) -> bool {
-        self.generates && !self.critic && !self.distils
-    }
-
     /// The more exact names come first: `swift rlhf --rlhf_type dpo`.
     pub fn find(is_named: impl Fn(&str) -> bool) -> Option<Self> {
         rows::rows(include_str!("algorithms.txt")).find(|row| row.names().any(&is_named))?.read()
@@ -96,13 +91,12 @@ pub struct Evaluation {
     pub spelling: &'static str,
 }
 
-/// The answers that online tuning generates: how many tokens each, for how many micro batches, how many of them at once, whether
-/// stage 3 gathers all weights for it, and whether a server does it.
+/// The answers that online tuning generates: how many tokens each, for how many micro batches at once, whether stage 3 gathers all
+/// weights for it, and whether a server does it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rollout {
     pub answer: u64,
     pub micro_batches: u64,
-    pub at_once: u64,
     pub gathers: bool,
     pub is_served: bool,
 }

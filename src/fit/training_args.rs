@@ -49,12 +49,10 @@ pub(super) fn with_command(given: TrainingArgs, job: &Job, ranks: u64, host: &Ho
     let TrainingDefaults { micro_batch, batch, .. } = job.trainer.model.training;
     let given_batch = given.micro_batch.or_else(|| reader.count("per_device_train_batch_size"));
     let at_once = given_batch.as_ref().map_or(micro_batch, |given| given.value).saturating_mul(ranks).max(1);
-    // GRPO accumulates only what it is told to.
-    let is_grouped = algorithm.is_some_and(Algorithm::groups);
-    let of_trainer =
-        || (!is_grouped && batch > at_once).then(|| Sourced::new(batch.div_ceil(at_once), Source::Default));
     let accumulated = given.grad_accum.or_else(|| reader.count("gradient_accumulation_steps"));
-    let grad_accum = accumulated.or_else(of_trainer);
+    // GRPO accumulates only what it is told to.
+    let by_itself = if algorithm.is_some_and(|of| of.groups) { 1 } else { batch.div_ceil(at_once) };
+    let grad_accum = accumulated.or_else(|| (by_itself > 1).then(|| Sourced::new(by_itself, Source::Default)));
     let rollout = algorithm.as_mut().and_then(|algorithm| reader.rollout(algorithm, grad_accum.as_ref(), job));
     TrainingArgs {
         model: given.model.or_else(|| args.text(model)),
@@ -76,9 +74,7 @@ pub(super) fn with_command(given: TrainingArgs, job: &Job, ranks: u64, host: &Ho
         algorithm,
         evaluation: given.evaluation.or_else(|| reader.evaluation(job)),
         rollout: given.rollout.or(rollout),
-        reward: given
-            .reward
-            .or_else(|| rollout.and_then(|_| reader.words("reward_model").or_else(|| reader.words("teacher_model")))),
+        reward: given.reward.or_else(|| rollout.and_then(|_| reader.words("reward_model"))),
     }
 }
 
@@ -94,12 +90,11 @@ fn default_optimizer(job: &Job) -> Option<Sourced<Optimizer>> {
 fn algorithm(job: &Job) -> Option<Algorithm> {
     const NAMES: [&str; 3] = ["rlhf_type", "stage", "rl"];
     let args = Args::read(job.args.words().to_vec(), &NAMES.map(|name| (name, Nargs::One)), OptionList::Open);
-    let stages = NAMES.map(|name| args.text(name).map(|stage| stage.value));
+    let stages = NAMES.iter().filter_map(|name| Some(args.text(name)?.value));
+    let names: Vec<String> = stages.flat_map(|stage| [format!("{} {stage}", job.trainer.name), stage]).collect();
     let target = job.target.name().to_string();
     let stem = target.trim_end_matches(".py").rsplit(['/', '.']).next().unwrap_or_default();
-    let of_trainer = |name: &str| stages.iter().flatten().any(|stage| *name == format!("{} {stage}", job.trainer.name));
-    let is_stage = |name: &str| stages.iter().flatten().any(|stage| stage == name);
-    Algorithm::find(|name| of_trainer(name) || is_stage(name) || stem == name)
+    Algorithm::find(|name| stem == name || names.iter().any(|known| known == name))
 }
 
 /// Looks arguments up by several names. A value that cannot be read is ignored: refusing it is the trainer's business.
@@ -167,14 +162,13 @@ impl ArgumentReader<'_> {
         algorithm.uncounted |= algorithm.generates && (known.is_none() || uses_vllm && !is_apart());
         let OnlineDefaults { answer, has_reference } = known?;
         let by_default = has_reference(job.python.as_ref()) || algorithm.has_reference;
-        if algorithm.groups() {
+        if algorithm.groups {
             let beta = self.0.float("beta").ok().flatten();
             algorithm.has_reference = beta.map_or(by_default, |beta| beta.value != 0.0);
         }
         algorithm.uncounted |= number("generation_batch_size").is_some();
         Some(Rollout {
             answer: number("max_completion_length").or_else(|| number("max_new_tokens")).unwrap_or(answer),
-            at_once: number("local_rollout_forward_batch_size").unwrap_or(if algorithm.critic { 64 } else { u64::MAX }),
             micro_batches: number("steps_per_generation").or(grad_accum.map(|given| given.value)).unwrap_or(1),
             gathers: self.switch("ds3_gather_for_generation").is_none_or(|given| given.value),
             is_served: uses_vllm,

@@ -2,7 +2,7 @@
 
 use super::architecture::{Scores, Shape, Weights};
 use super::need::Cluster;
-use super::settings::{Algorithm, Attention, TrainingSettings, Tuner};
+use super::settings::{Algorithm, Attention, Evaluation, TrainingSettings, Tuner};
 
 #[derive(Clone, Debug)]
 pub struct Workload {
@@ -58,8 +58,9 @@ impl Workload {
     pub fn new(weights: &Weights, settings: &TrainingSettings) -> Self {
         let mut settings = settings.clone();
         if settings.algorithm.critic {
-            // PPO recomputes nothing and drops nothing out, whatever is asked for. Its loss has no fused form.
+            // PPO recomputes nothing, drops nothing out and has no fused loss, whatever is asked for. Its evaluations only generate.
             (settings.checkpointing, settings.dropout, settings.fused_loss) = (false, false, false);
+            settings.evaluation = settings.evaluation.map(|given| Evaluation { has_loss: false, ..given });
         }
         let element = settings.dtype.bytes();
         let headless = settings.algorithm.headless.then(|| weights.without_head());
@@ -122,6 +123,7 @@ impl Workload {
         let batch = u128::from(batch).max(product(&[self.settings.micro_batch, at_once]));
         let of_tokens = batch.saturating_mul(u128::from(self.seq_len + new)).saturating_mul(of_token);
         let of_params = product(&[64, self.params.max(self.trainable).max(self.weights), cluster.gpus]);
-        of_tokens.max(of_params) < MOST && cluster.nodes.saturating_mul(cluster.gpus) <= MOST_GPUS
+        let is_value_plausible = self.value.as_ref().is_none_or(|value| value.is_plausible(cluster));
+        is_value_plausible && of_tokens.max(of_params) < MOST && cluster.nodes.saturating_mul(cluster.gpus) <= MOST_GPUS
     }
 }

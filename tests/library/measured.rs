@@ -199,7 +199,6 @@ fn lab_predicted(run: &Value) -> Option<MemoryNeed> {
         rollout: run["new"].as_u64().map(|answer| Rollout {
             answer,
             micro_batches: number("steps_per_generation", accumulation),
-            at_once: number("forward", if name == Some("swift ppo") { 64 } else { u64::MAX }),
             gathers: run["gather"] != false,
             is_served: false,
         }),

@@ -12,38 +12,18 @@ impl MemoryModel<'_> {
         let Some(value) = &self.workload.value else { return (activations, logits) };
         let value = MemoryModel { workload: value, ..*self };
         // The model whose logits come last is the first whose gradients are computed.
-        let beside = match phase {
-            Phase::Loss | Phase::Backward => value.of_model(Phase::Loss).0,
-            _ => 0,
-        };
+        let is_before = matches!(phase, Phase::Loss | Phase::Backward);
+        let beside = if is_before { value.of_model(Phase::Loss).0 } else { 0 };
         (activations + beside, logits + self.kept_by_ppo(phase))
     }
 
-    /// Bytes that PPO keeps: the logits of all answers in fp32, from one rollout to the next, and in a step the outputs of the
-    /// micro batch and the probabilities of the one before.
+    /// Bytes of the logits that PPO keeps: those of all answers from one rollout to the next, in fp32, and those of a micro batch.
     fn kept_by_ppo(&self, phase: Phase) -> u64 {
         let Workload { shape, element, seq_len, settings, .. } = self.workload;
-        let Some(Rollout { answer, micro_batches, .. }) = settings.rollout else { return 0 };
-        let outputs = match phase {
-            Phase::Backward | Phase::EndOfBackward => element * shape.vocab * (seq_len + answer),
-            Phase::OptimizerStep => element * shape.vocab * answer + seq_len * self.outputs(),
-            _ => 0,
-        };
-        settings.micro_batch * (outputs + FP32 * shape.vocab * answer * micro_batches)
-    }
-
-    /// Bytes of what one token leaves if everything is asked for: logits, hidden states, keys and values.
-    fn outputs(&self) -> u64 {
-        let Workload { shape, element, .. } = self.workload;
-        element * (shape.vocab + (shape.layers + 1) * shape.hidden) + shape.layers * self.cached()
-    }
-
-    /// Bytes of the keys and values of one token in one layer: all of the attention if these two cannot be told apart.
-    fn cached(&self) -> u64 {
-        let Workload { shape, element, .. } = self.workload;
-        let both = shape.linears.iter().filter(|(name, ..)| ["k_proj", "v_proj"].contains(name));
-        let both: u64 = both.map(|(_, _, outputs)| outputs).sum();
-        element * if both > 0 { both } else { shape.attention }
+        let answer = settings.rollout.map_or(0, |rollout| rollout.answer);
+        let is_later = matches!(phase, Phase::Backward | Phase::EndOfBackward | Phase::OptimizerStep);
+        let of_micro_batch = if is_later { element * (seq_len + answer) } else { 0 };
+        settings.micro_batch * shape.vocab * (of_micro_batch + FP32 * answer * settings.grad_accum)
     }
 
     fn of_model(&self, phase: Phase) -> (u64, u64) {
@@ -87,9 +67,7 @@ impl MemoryModel<'_> {
     fn evaluation(&self) -> (u64, u64) {
         let Workload { shape, element, settings, .. } = self.workload;
         let TrainingSettings { algorithm, evaluation, .. } = settings;
-        let Some(Evaluation { batch, .. }) = evaluation.filter(|given| given.has_loss && !algorithm.critic) else {
-            return (0, 0);
-        };
+        let Some(Evaluation { batch, has_loss: true, .. }) = *evaluation else { return (0, 0) };
         let tokens = self.tokens(batch);
         let in_dtype = if self.is_mixed_precision() { *element } else { 0 };
         let (scored, one) = self.scored_tokens(batch);
@@ -108,13 +86,11 @@ impl MemoryModel<'_> {
     /// Tokens of a batch whose logits are computed, and of one sequence of it.
     fn scored_tokens(&self, batch: u64) -> (u64, u64) {
         let Workload { seq_len, settings, .. } = self.workload;
-        let answer = settings.rollout.map_or(*seq_len, |rollout| rollout.answer.min(*seq_len));
-        let one = match settings.algorithm {
-            Algorithm { critic: true, .. } => seq_len + answer,
-            Algorithm { distils: true, .. } => *seq_len,
-            _ => answer,
-        };
-        ((1 + u64::from(settings.algorithm.pairs)) * batch * one, one)
+        let Algorithm { pairs, groups, critic, .. } = settings.algorithm;
+        let generated = settings.rollout.filter(|_| groups || critic);
+        let answer = generated.map_or(*seq_len, |rollout| rollout.answer.min(*seq_len));
+        let one = answer + if critic { *seq_len } else { 0 };
+        ((1 + u64::from(pairs)) * batch * one, one)
     }
 
     /// Without DeepSpeed, accelerate makes the outputs fp32.
@@ -135,18 +111,21 @@ impl MemoryModel<'_> {
             (None, Some(Evaluation { batch, new_tokens: Some(new), .. })) => (batch, *seq_len, seq_len + new),
             _ => return 0,
         };
-        let cached = self.cached();
+        let cached = shape.linears.iter().filter(|(name, ..)| ["k_proj", "v_proj"].contains(name));
+        let cached: u64 = cached.map(|(_, _, outputs)| outputs).sum();
+        // All of the attention if these two cannot be told apart.
+        let cached = element * if cached > 0 { cached } else { shape.attention };
         let at_start = prompt * (shape.layers * cached + self.forward());
         let at_end = all * shape.layers * cached + (6 * FP32 * shape.vocab).max(all * cached / 2);
-        let Some(Rollout { answer, at_once, .. }) = settings.rollout else { return batch * at_start.max(at_end) };
-        let together = batch.min(at_once);
-        let generated = together * at_start.max(at_end);
+        let generated = at_start.max(at_end);
         if !settings.algorithm.critic {
-            return generated;
+            return batch * generated;
         }
-        // Those of all answers are copied once they are there. Then the reference computes its own.
-        let capped = if shape.softcapped { element * shape.vocab } else { 0 };
-        (generated + batch * 2 * FP32 * answer * shape.vocab).max(together * seq_len * (self.outputs() + capped))
+        // The logits of the answers are joined. Then the reference computes its own, and keeps all hidden states.
+        let joined = 2 * FP32 * (all - prompt) * shape.vocab;
+        let logits = element * shape.vocab * (1 + u64::from(shape.softcapped));
+        let of_reference = logits + element * (shape.layers + 1) * shape.hidden + shape.layers * cached;
+        batch * (generated + joined).max(all * of_reference)
     }
 
     /// Bytes that one token needs in one layer of a forward pass that keeps nothing: in the MLP, or in eager attention.
