@@ -63,12 +63,8 @@ pub(super) struct Scenario<'a> {
 }
 
 impl<'a> Scenario<'a> {
-    fn workload(&self) -> Workload {
-        Workload::new(self.weights, self.settings)
-    }
-
     pub(super) fn rows(&self) -> Vec<TemplateRow> {
-        let workload = self.workload();
+        let workload = Workload::new(self.weights, self.settings);
         self.templates.iter().map(|candidate| self.judge(&workload, candidate)).collect()
     }
 
@@ -130,7 +126,7 @@ impl<'a> Scenario<'a> {
     }
 
     pub(super) fn first_fit(&self) -> Option<(&'a Candidate, MemoryNeed)> {
-        let workload = self.workload();
+        let workload = Workload::new(self.weights, self.settings);
         self.order.iter().find_map(|name| {
             let candidate = self.templates.iter().find(|known| known.name == *name)?;
             let row = self.judge(&workload, candidate);
@@ -150,10 +146,8 @@ impl<'a> Scenario<'a> {
             // As a common guide says; not measured here.
             why += "; offload makes a step 2–3× slower";
         }
-        let largest_micro_batch = match self.accounting {
-            Accounting::Real => self.largest_micro_batch(candidate),
-            Accounting::Textbook => self.settings.micro_batch,
-        };
+        let is_real = self.accounting == Accounting::Real;
+        let largest_micro_batch = if is_real { self.largest_micro_batch(candidate) } else { self.settings.micro_batch };
         Some(Recommendation { template: candidate.name.clone(), why, largest_micro_batch })
     }
 

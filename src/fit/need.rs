@@ -81,12 +81,7 @@ impl Phase {
     }
 
     pub fn name(self) -> &'static str {
-        let of_step = ["loss", "backward", "end of backward", "step"];
-        of_step
-            .into_iter()
-            .chain(["evaluation", "generation", "saving", "always"])
-            .nth(self as usize)
-            .unwrap_or_default()
+        ["loss", "backward", "end of backward", "step", "evaluation", "generation", "saving", "always"][self as usize]
     }
 }
 

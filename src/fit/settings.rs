@@ -157,10 +157,8 @@ pub struct TrainingSettings {
     pub algorithm: Algorithm,
     pub(crate) evaluation: Option<Evaluation>,
     pub(crate) rollout: Option<Rollout>,
-    /// Parameters of the reward models, or of a teacher.
-    pub reward: u64,
-    /// The value model that PPO trains, which is like its reward model.
-    pub critic: Option<Weights>,
+    /// The reward models, or a teacher. PPO also trains a value model like the first.
+    pub rewards: Vec<Weights>,
 }
 
 impl TrainingSettings {
@@ -194,8 +192,7 @@ impl TrainingSettings {
             algorithm: args.algorithm.unwrap_or(Algorithm { logit: 12, ..Algorithm::default() }),
             evaluation: args.evaluation.map(|given| Evaluation { batch: or_default(given.batch), ..given }),
             rollout: args.rollout,
-            reward: 0,
-            critic: None,
+            rewards: Vec::new(),
         }
     }
 }

@@ -80,11 +80,12 @@ impl Workload {
         };
         // With LoRA the model without its adapters is the reference.
         let has_reference = settings.algorithm.has_reference && settings.tuner == Tuner::Full;
-        let value = settings.critic.as_ref().map(|critic| {
-            let algorithm = Algorithm::default();
-            let settings = TrainingSettings { critic: None, rollout: None, algorithm, ..settings.clone() };
-            Box::new(Workload::new(critic, &settings))
+        let value = settings.rewards.first().filter(|_| settings.algorithm.critic).map(|reward| {
+            let settings =
+                TrainingSettings { rewards: Vec::new(), algorithm: Algorithm::default(), ..settings.clone() };
+            Box::new(Workload::new(&Weights { params: reward.params, ..reward.without_head() }, &settings))
         });
+        let rewards: u64 = settings.rewards.iter().map(|reward| reward.params.min(1 << 54)).sum();
         let beside = |count: fn(&Workload) -> u64| value.as_deref().map_or(0, count);
         let of_model = if shape.scores == Scores::Eager { Attention::Eager } else { Attention::Flash };
         Workload {
@@ -98,7 +99,7 @@ impl Workload {
             // transformers takes `sdpa` if nothing is said and the model can do with it.
             attention: settings.attention.unwrap_or(of_model),
             reference_head: if has_reference { shape.embedding } else { 0 },
-            reference: element * (settings.reward + if has_reference { params } else { 0 }),
+            reference: element * (rewards + if has_reference { params } else { 0 }),
             adapters: adapters.kept,
             adapted_inputs: adapters.inputs,
             value,
@@ -107,21 +108,20 @@ impl Workload {
     }
 
     /// The numbers are small enough to be summed without overflow. Larger ones can only be typing errors.
+    #[expect(clippy::cast_precision_loss, reason = "only magnitudes are compared")]
     pub(crate) fn is_plausible(&self, cluster: Cluster) -> bool {
-        const MOST: u128 = 1 << 60;
+        const MOST: f64 = (1u64 << 60) as f64;
         const MOST_GPUS: u64 = 1 << 24;
         let Shape { hidden, layers, vocab, heads, attention, normed, inner, .. } = &self.shape;
-        let product =
-            |numbers: &[u64]| numbers.iter().fold(1u128, |product, number| product.saturating_mul(u128::from(*number)));
+        let product = |numbers: &[u64]| numbers.iter().map(|number| *number as f64).product::<f64>();
         let kept = [*hidden, *attention, *normed, *inner, self.adapters, self.adapted_inputs];
-        let scores = product(&[16, *heads, self.seq_len]);
-        let of_layer = scores.saturating_add(64 * kept.map(u128::from).iter().sum::<u128>());
-        let of_token = of_layer.saturating_mul(u128::from(*layers)).saturating_add(16 * u128::from(*vocab));
+        let of_layer = product(&[16, *heads, self.seq_len]) + 64.0 * kept.map(|size| size as f64).iter().sum::<f64>();
+        let of_token = of_layer * product(&[*layers]) + product(&[16, *vocab]);
         let (batch, new) =
             self.settings.evaluation.map_or((0, 0), |given| (given.batch, given.new_tokens.unwrap_or(0)));
         let at_once = self.settings.rollout.map_or(1, |rollout| rollout.micro_batches);
-        let batch = u128::from(batch).max(product(&[self.settings.micro_batch, at_once]));
-        let of_tokens = batch.saturating_mul(u128::from(self.seq_len + new)).saturating_mul(of_token);
+        let batch = product(&[batch]).max(product(&[self.settings.micro_batch, at_once]));
+        let of_tokens = batch * product(&[self.seq_len + new]) * of_token;
         let of_params = product(&[64, self.params.max(self.trainable).max(self.weights), cluster.gpus]);
         let is_value_plausible = self.value.as_ref().is_none_or(|value| value.is_plausible(cluster));
         is_value_plausible && of_tokens.max(of_params) < MOST && cluster.nodes.saturating_mul(cluster.gpus) <= MOST_GPUS

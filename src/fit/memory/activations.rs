@@ -10,20 +10,15 @@ impl MemoryModel<'_> {
     pub(super) fn activations_and_logits(&self, phase: Phase) -> (u64, u64) {
         let (activations, logits) = self.of_model(phase);
         let Some(value) = &self.workload.value else { return (activations, logits) };
-        let value = MemoryModel { workload: value, ..*self };
-        // The model whose logits come last is the first whose gradients are computed.
-        let is_before = matches!(phase, Phase::Loss | Phase::Backward);
-        let beside = if is_before { value.of_model(Phase::Loss).0 } else { 0 };
-        (activations + beside, logits + self.kept_by_ppo(phase))
-    }
-
-    /// Bytes of the logits that PPO keeps: those of all answers from one rollout to the next, in fp32, and those of a micro batch.
-    fn kept_by_ppo(&self, phase: Phase) -> u64 {
         let Workload { shape, element, seq_len, settings, .. } = self.workload;
+        // The gradients of the value model are computed last, as its loss was first.
+        let is_before = matches!(phase, Phase::Loss | Phase::Backward);
+        let beside = if is_before { MemoryModel { workload: value, ..*self }.of_model(Phase::Loss).0 } else { 0 };
+        // PPO keeps the logits of all answers until there are new ones, in fp32, and those of a micro batch until its step is done.
         let answer = settings.rollout.map_or(0, |rollout| rollout.answer);
         let is_later = matches!(phase, Phase::Backward | Phase::EndOfBackward | Phase::OptimizerStep);
-        let of_micro_batch = if is_later { element * (seq_len + answer) } else { 0 };
-        settings.micro_batch * shape.vocab * (of_micro_batch + FP32 * answer * settings.grad_accum)
+        let of_token = FP32 * answer * settings.grad_accum + if is_later { element * (seq_len + answer) } else { 0 };
+        (activations + beside, logits + settings.micro_batch * shape.vocab * of_token)
     }
 
     fn of_model(&self, phase: Phase) -> (u64, u64) {
