@@ -37,6 +37,7 @@ use crate::request::Launch;
 use crate::request::understood::UnderstoodLaunch;
 
 pub(crate) use allocator::{EXPANDABLE, UsedAllocator};
+pub(crate) use architecture::Dtype;
 use architecture::Weights;
 pub(crate) use candidates::AUTO;
 use candidates::{Candidates, FASTEST_FIRST, FASTEST_FIRST_ON_ONE_GPU};
@@ -47,7 +48,7 @@ pub(crate) use need::Accounting;
 use need::Cluster;
 pub(crate) use optimizer::Optimizer;
 use settings::{Algorithm, PROMPT, TrainingSettings};
-pub(crate) use settings::{Attention, Dtype, TrainingArgs, Tuner};
+pub(crate) use settings::{Attention, TrainingArgs, Tuner};
 use strategy::Strategy;
 use weights::ModelLookup;
 use workload::Workload;

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::architecture::Weights;
+use super::architecture::{Dtype, Weights};
 use super::optimizer::Optimizer;
 use crate::base::rows;
 use crate::base::source::Sourced;
@@ -15,36 +15,6 @@ pub enum Tuner {
     Full,
     Lora,
     Quantised(u64),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dtype {
-    Bf16,
-    Fp16,
-    Fp32,
-}
-
-impl Dtype {
-    pub const NAMES: &'static [(&'static str, Dtype)] = &[
-        ("bf16", Dtype::Bf16),
-        ("bfloat16", Dtype::Bf16),
-        ("fp16", Dtype::Fp16),
-        ("float16", Dtype::Fp16),
-        ("fp32", Dtype::Fp32),
-        ("float32", Dtype::Fp32),
-    ];
-
-    pub(crate) fn bytes(self) -> u64 {
-        if self == Dtype::Fp32 { 4 } else { 2 }
-    }
-
-    pub(super) fn named(name: &str) -> Option<Self> {
-        Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, dtype)| *dtype)
-    }
-
-    pub(crate) fn name(self) -> &'static str {
-        Self::NAMES.iter().find(|(_, dtype)| *dtype == self).map_or("", |(name, _)| name)
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

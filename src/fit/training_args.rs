@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
+use super::architecture::Dtype;
 use super::optimizer::Optimizer;
-use super::settings::{Algorithm, Attention, Dtype, Evaluation, Rollout, TrainingArgs, Tuner};
+use super::settings::{Algorithm, Attention, Evaluation, Rollout, TrainingArgs, Tuner};
 use crate::base::source::{Source, Sourced};
 use crate::command::argv::{Args, Field, Nargs, OptionList, hf_bool};
 use crate::command::front_end::{OnlineDefaults, TrainingDefaults};

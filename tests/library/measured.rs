@@ -6,12 +6,12 @@ use std::sync::LazyLock;
 use serde_json::{Value, json};
 
 use zlaunch::testing::Host;
-use zlaunch::testing::fit::architecture;
+use zlaunch::testing::fit::architecture::{self, Dtype};
 use zlaunch::testing::fit::memory;
 use zlaunch::testing::fit::need::{Cluster, MemoryNeed};
 use zlaunch::testing::fit::optimizer::Optimizer;
 use zlaunch::testing::fit::settings::{
-    Algorithm, Attention, Dtype, Evaluation, Rollout, TrainingArgs, TrainingSettings, Tuner,
+    Algorithm, Attention, Evaluation, Rollout, TrainingArgs, TrainingSettings, Tuner,
 };
 use zlaunch::testing::fit::strategy::Strategy;
 use zlaunch::testing::fit::workload::Workload;
