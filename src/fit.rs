@@ -37,6 +37,7 @@ use crate::request::Launch;
 use crate::request::understood::UnderstoodLaunch;
 
 pub(crate) use allocator::{EXPANDABLE, UsedAllocator};
+pub(crate) use architecture::Dtype;
 use architecture::Weights;
 pub(crate) use candidates::AUTO;
 use candidates::{Candidates, FASTEST_FIRST, FASTEST_FIRST_ON_ONE_GPU};
@@ -46,8 +47,8 @@ pub use fit_report::View;
 pub(crate) use need::Accounting;
 use need::Cluster;
 pub(crate) use optimizer::Optimizer;
-pub(crate) use settings::{Attention, Dtype, TrainingArgs, Tuner};
-use settings::{PROMPT, TrainingSettings};
+use settings::{Algorithm, PROMPT, TrainingSettings};
+pub(crate) use settings::{Attention, TrainingArgs, Tuner};
 use strategy::Strategy;
 use weights::ModelLookup;
 use workload::Workload;
@@ -256,10 +257,11 @@ impl<'a> FitInputs<'a> {
         for name in self.args.reward.iter().flat_map(|names| names.value.split(',')) {
             let model = Some(Sourced::new(name.to_string(), Source::Default));
             match weights::find(&TrainingArgs { model, ..TrainingArgs::default() }, &self.lookup, host) {
-                Ok(Weights { params, .. }) => settings.reward = settings.reward.saturating_add(params),
+                Ok(found) => settings.rewards.push(found),
                 Err(_) => settings.algorithm.uncounted = true,
             }
         }
+        settings.algorithm.uncounted |= settings.algorithm.critic && settings.rewards.is_empty();
         let workload = Workload::new(&weights, &settings);
         if workload.is_plausible(self.cluster) {
             return Ok((weights, workload));
@@ -343,47 +345,41 @@ impl<'a> FitInputs<'a> {
         let TrainingArgs { tuner, seq_len, micro_batch, dtype, loaded, algorithm, .. } = &self.args;
         // A script may change the defaults of its front end, and that is not seen.
         let of_console = self.trainer.filter(|trainer| !trainer.launch.consoles.is_empty());
-        let mut assumed: Vec<(bool, String)> = weights.assumed.iter().map(|text| (true, text.clone())).collect();
-        if tuner.is_none() && settings.tuner != Tuner::Full {
-            assumed.push((false, format!("LoRA, the default of {}", self.trainer.map_or("", |trainer| trainer.name))));
-        } else if tuner.is_none() && self.trainer.is_some() && of_console.is_none() {
-            assumed.push((true, "all parameters are trained".to_string()));
-        }
-        if let (Some(rollout), None) = (settings.rollout, seq_len) {
-            assumed.push((true, format!("prompts of {PROMPT} tokens before answers of {}", rollout.answer)));
-        } else if seq_len.is_none() {
-            let is_open = of_console.is_none_or(|trainer| trainer.model.training.seq_len.is_none());
-            assumed.push((is_open, format!("{} tokens per sequence", settings.seq_len)));
-        }
-        if micro_batch.is_none() {
-            assumed.push((of_console.is_none(), format!("a micro batch of {}", settings.micro_batch)));
-        }
-        if dtype.is_none() && loaded.is_none() && self.trainer.is_some() {
-            assumed.push((true, settings.dtype.name().to_string()));
-        }
-        if settings.evaluation.is_some() && of_console.is_none() {
-            assumed.push((false, "an evaluation that keeps no logits for metrics".to_string()));
-        }
-        let mut guess = |text: &str| assumed.push((true, text.to_string()));
-        if settings.sequence_parallel > 1 {
-            let ranks = settings.sequence_parallel;
-            guess(&format!("each GPU holds one of {ranks} parts of a sequence, which was not measured"));
-        }
-        if let Some(unread) = &self.unread {
-            guess(&format!("nothing about {}, which was not found", unread.spelling()));
-        }
-        if !settings.optimizer.is_measured() {
-            guess("the most that an optimizer can need, because this one was not measured");
-        }
+        let is_script = of_console.is_none();
+        let is_open = of_console.is_none_or(|trainer| trainer.model.training.seq_len.is_none());
         let is_measured = self.trainer.is_some_and(|trainer| trainer.model.training.measured_losses);
-        if algorithm.is_some() && !settings.algorithm.uncounted && !is_measured {
-            guess("the loss as TRL computes it, where it was measured");
-        }
-        if settings.algorithm.uncounted {
-            guess("one model and no generated text: other models and vLLM on the same GPUs come on top");
-        } else if settings.rollout.is_some() && settings.reward == 0 {
-            guess("rewards that are computed without a GPU");
-        }
-        assumed
+        let (default_tuner, is_full) = (tuner.is_none(), settings.tuner == Tuner::Full);
+        let TrainingSettings {
+            rollout, sequence_parallel: ranks, algorithm: Algorithm { uncounted, groups, .. }, ..
+        } = *settings;
+        let (prompts, answer) = (seq_len.is_none() && rollout.is_some(), rollout.map_or(0, |rollout| rollout.answer));
+        let trainer = self.trainer.map_or("", |trainer| trainer.name);
+        let unread = self.unread.as_ref().map(Sourced::spelling);
+        let text = str::to_string;
+        let notes = [
+            (default_tuner && !is_full, false, format!("LoRA, the default of {trainer}")),
+            (default_tuner && is_full && !trainer.is_empty() && is_script, true, text("all parameters are trained")),
+            (prompts, true, format!("prompts of {PROMPT} tokens before answers of {answer}")),
+            (seq_len.is_none() && !prompts, is_open, format!("{} tokens per sequence", settings.seq_len)),
+            (micro_batch.is_none(), is_script, format!("a micro batch of {}", settings.micro_batch)),
+            (dtype.is_none() && loaded.is_none() && !trainer.is_empty(), true, text(settings.dtype.name())),
+            (settings.evaluation.is_some() && is_script, false, text("an evaluation that keeps no logits for metrics")),
+            (unread.is_some(), true, format!("nothing about {}, which was not found", unread.unwrap_or_default())),
+        ];
+        let parts = format!("each GPU holds one of {ranks} parts of a sequence, which was not measured");
+        let guesses = [
+            (ranks > 1, parts.as_str()),
+            (
+                !settings.optimizer.is_measured(),
+                "the most that an optimizer can need, because this one was not measured",
+            ),
+            (algorithm.is_some() && !uncounted && !is_measured, "the loss as TRL computes it, where it was measured"),
+            (uncounted, "one model and no generated text: other models and vLLM on the same GPUs come on top"),
+            (!uncounted && groups && settings.rewards.is_empty(), "rewards that are computed without a GPU"),
+        ];
+        let of_weights = weights.assumed.iter().map(|text| (true, text.clone()));
+        let notes = notes.into_iter().filter(|(is_so, ..)| *is_so).map(|(_, is_guess, text)| (is_guess, text));
+        let guesses = guesses.into_iter().filter(|(is_so, _)| *is_so).map(|(_, text)| (true, text.to_string()));
+        of_weights.chain(notes).chain(guesses).collect()
     }
 }

@@ -6,7 +6,6 @@ mod layers;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::settings::Dtype;
 use crate::base::rows;
 
 /// The architectures whose parameters can be counted; the file says what its cells mean.
@@ -17,6 +16,36 @@ pub const KEYS: &str = include_str!("architecture/keys.txt");
 
 /// Sections that describe the language model inside a multimodal one.
 const TEXT_SECTIONS: &[&str] = &["text_config", "llm_config", "language_config", "thinker_config"];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dtype {
+    Bf16,
+    Fp16,
+    Fp32,
+}
+
+impl Dtype {
+    pub const NAMES: &'static [(&'static str, Dtype)] = &[
+        ("bf16", Dtype::Bf16),
+        ("bfloat16", Dtype::Bf16),
+        ("fp16", Dtype::Fp16),
+        ("float16", Dtype::Fp16),
+        ("fp32", Dtype::Fp32),
+        ("float32", Dtype::Fp32),
+    ];
+
+    pub(crate) fn bytes(self) -> u64 {
+        if self == Dtype::Fp32 { 4 } else { 2 }
+    }
+
+    pub(super) fn named(name: &str) -> Option<Self> {
+        Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, dtype)| *dtype)
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(_, dtype)| *dtype == self).map_or("", |(name, _)| name)
+    }
+}
 
 /// Says if a model has something, such as a bias: `never`, `always`, `if KEY` or `unless KEY`.
 type Presence = String;
@@ -144,7 +173,7 @@ impl Weights {
     }
 
     /// Without the head and its logits; the embedding is the only large tensor then, as if they were one.
-    pub(super) fn without_head(&self) -> Self {
+    pub fn without_head(&self) -> Self {
         let head = if self.shape.tied { 0 } else { self.shape.embedding };
         let shape = Shape { tied: true, vocab: 0, ..self.shape.clone() };
         let (params, unquantised) = (self.params.saturating_sub(head), self.unquantised.saturating_sub(head));

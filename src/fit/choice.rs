@@ -63,12 +63,8 @@ pub(super) struct Scenario<'a> {
 }
 
 impl<'a> Scenario<'a> {
-    fn workload(&self) -> Workload {
-        Workload::new(self.weights, self.settings)
-    }
-
     pub(super) fn rows(&self) -> Vec<TemplateRow> {
-        let workload = self.workload();
+        let workload = Workload::new(self.weights, self.settings);
         self.templates.iter().map(|candidate| self.judge(&workload, candidate)).collect()
     }
 
@@ -130,7 +126,7 @@ impl<'a> Scenario<'a> {
     }
 
     pub(super) fn first_fit(&self) -> Option<(&'a Candidate, MemoryNeed)> {
-        let workload = self.workload();
+        let workload = Workload::new(self.weights, self.settings);
         self.order.iter().find_map(|name| {
             let candidate = self.templates.iter().find(|known| known.name == *name)?;
             let row = self.judge(&workload, candidate);
@@ -150,19 +146,15 @@ impl<'a> Scenario<'a> {
             // As a common guide says; not measured here.
             why += "; offload makes a step 2–3× slower";
         }
-        let largest_micro_batch = match self.accounting {
-            Accounting::Real => self.largest_micro_batch(candidate),
-            Accounting::Textbook => self.settings.micro_batch,
-        };
+        let is_real = self.accounting == Accounting::Real;
+        let largest_micro_batch = if is_real { self.largest_micro_batch(candidate) } else { self.settings.micro_batch };
         Some(Recommendation { template: candidate.name.clone(), why, largest_micro_batch })
     }
 
     pub(super) fn largest_micro_batch(&self, candidate: &Candidate) -> u64 {
-        let workload = self.workload();
         largest(LARGEST_MICRO_BATCH, |micro_batch| {
-            let mut workload = workload.clone();
-            workload.settings.micro_batch = micro_batch;
-            self.judge(&workload, candidate).verdict == Verdict::Fits
+            let settings = TrainingSettings { micro_batch, ..self.settings.clone() };
+            self.judge(&Workload::new(self.weights, &settings), candidate).verdict == Verdict::Fits
         })
     }
 }

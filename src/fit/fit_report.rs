@@ -42,25 +42,10 @@ pub struct View {
     pub colour: bool,
 }
 
-impl Verdict {
-    fn word(self) -> &'static str {
-        match self {
-            Verdict::Fits => "fits",
-            Verdict::Tight => "tight",
-            Verdict::Not => "no",
-            Verdict::Unknown => "?",
-        }
-    }
-}
-
 impl MemoryKind {
     /// Its name in a table, and in a sentence.
     fn words(self) -> (&'static str, &'static str) {
-        match self {
-            MemoryKind::Gpu => ("GPU", "each GPU"),
-            MemoryKind::Host => ("host", "the host"),
-            MemoryKind::Disk => ("disk", "the disk"),
-        }
+        [("GPU", "each GPU"), ("host", "the host"), ("disk", "the disk")][self as usize]
     }
 }
 
@@ -71,7 +56,7 @@ impl TemplateRow {
 
     /// `fits`, `no: GPU, host`, `? host`.
     pub(super) fn words(&self) -> String {
-        let word = self.verdict.word();
+        let (word, ..) = self.verdict.shown();
         let join = |kinds: &[MemoryKind]| kinds.iter().map(|kind| kind.words().0).collect::<Vec<_>>().join(", ");
         match self.verdict {
             Verdict::Not => format!("{word}: {}", join(&self.short)),
@@ -110,12 +95,8 @@ impl FitReport {
     }
 
     fn head(&self, view: View) -> TextTable {
-        let training = match self.accounting {
-            Accounting::Real => ("trains", self.training_line()),
-            Accounting::Textbook => {
-                ("bytes", "2 per weight, 2 per gradient, 8 for Adam, nothing else (textbook)".to_string())
-            }
-        };
+        let textbook = "2 per weight, 2 per gradient, 8 for Adam, nothing else (textbook)";
+        let training = if self.is_real() { ("trains", self.training_line()) } else { ("bytes", textbook.to_string()) };
         let mut rows = vec![("model", self.model_line()), training, ("on", self.machine_line())];
         if !self.assumed.is_empty() {
             rows.push(("assumed", self.assumed.join("; ")));
@@ -169,10 +150,8 @@ impl FitReport {
 
     #[expect(clippy::cast_precision_loss, reason = "one decimal is shown")]
     fn number(&self, bytes: u64) -> String {
-        match self.accounting {
-            Accounting::Real => format!("{:.1}", bytes as f64 / f64::from(1 << 30)),
-            Accounting::Textbook => format!("{:.0}", bytes as f64 / 1e9),
-        }
+        let bytes = bytes as f64;
+        if self.is_real() { format!("{:.1}", bytes / f64::from(1 << 30)) } else { format!("{:.0}", bytes / 1e9) }
     }
 
     /// The parts in columns, or only their sum if the terminal is too narrow.
@@ -193,7 +172,7 @@ impl FitReport {
         for (line, row) in lines.zip(&self.rows) {
             let words = row.words();
             painted += &match line.strip_suffix(&words) {
-                Some(rest) => format!("{rest}{}\n", view.painted(&words, row.verdict.colours().0)),
+                Some(rest) => format!("{rest}{}\n", view.painted(&words, row.verdict.shown().1)),
                 None => format!("{line}\n"),
             };
         }
@@ -205,9 +184,10 @@ impl FitReport {
     fn between_steps(&self) -> Option<String> {
         let mut rows = self.named().into_iter().chain(self.rows.iter().skip(1));
         let row = rows.find(|row| row.need.peak.is_between_steps())?;
-        let TrainingSettings { micro_batch, rollout, evaluation, .. } = self.workload.settings;
+        let TrainingSettings { micro_batch, rollout, evaluation, algorithm, .. } = self.workload.settings;
+        let of_rollout = if algorithm.groups { "--steps_per_generation " } else { "--gradient_accumulation_steps " };
         let (count, each, spelling) = match (row.need.peak, rollout, evaluation) {
-            (Phase::Generation, Some(given), _) => (given.micro_batches, micro_batch, "--steps_per_generation "),
+            (Phase::Generation, Some(given), _) => (given.micro_batches, micro_batch, of_rollout),
             (_, _, given) => given.map(|Evaluation { batch, spelling, .. }| (batch, 1, spelling))?,
         };
         let (need, of_batch) = (row.need, row.need.usage.activations + row.need.usage.logits);
@@ -285,10 +265,7 @@ impl FitReport {
     fn judgement_of(&self, row: &TemplateRow) -> String {
         let words = match row.verdict {
             Verdict::Fits if !self.is_real() => "fits".to_string(),
-            Verdict::Fits => {
-                let (_, most) = self.named.unwrap_or_default();
-                format!("fits (micro batch up to {most})")
-            }
+            Verdict::Fits => format!("fits (micro batch up to {})", self.named.unwrap_or_default().1),
             Verdict::Tight => "is tight: nothing is left for gaps between allocations".to_string(),
             Verdict::Not => {
                 let shortage = |kind: &MemoryKind| {
@@ -409,16 +386,14 @@ impl FitReport {
             Verdict::Unknown => None,
             Verdict::Tight | Verdict::Not => Some(false),
         };
-        let (allocated, enough) = match self.accounting {
-            Accounting::Real => (need.allocated(), with_margin(need, allocator.kind)),
-            Accounting::Textbook => (need.gpu(), need.gpu()),
-        };
+        let real = (need.allocated(), with_margin(need, allocator.kind));
+        let (allocated, enough) = if self.is_real() { real } else { (need.gpu(), need.gpu()) };
         json!({
             "template": name,
             "gpu_bytes": need.gpu(), "allocated_bytes": allocated, "parts": need.usage, "fullest_at": need.peak.name(), "step_bytes": need.step,
             "host_bytes": need.host, "disk_bytes": need.disk,
-            "fits": fits, "verdict": verdict.word(), "short": short, "unknown": unknown,
-            "verdict_without_expandable_segments": plain.word(), "fits_from_bytes": enough,
+            "fits": fits, "verdict": verdict.shown().0, "short": short, "unknown": unknown,
+            "verdict_without_expandable_segments": plain.shown().0, "fits_from_bytes": enough,
         })
     }
 }

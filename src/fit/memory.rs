@@ -265,7 +265,8 @@ impl MemoryModel<'_> {
     fn copies_of_largest(&self, phase: Phase) -> u64 {
         let Workload { element, accumulates, .. } = self.workload;
         let largest = self.largest();
-        let staged = if *accumulates && self.offloads_optimizer() { element * largest } else { 0 };
+        let staged =
+            if (*accumulates || phase.is_between_steps()) && self.offloads_optimizer() { element * largest } else { 0 };
         if !self.has_largest_gradient(phase) {
             return staged;
         }
@@ -393,13 +394,19 @@ impl MemoryModel<'_> {
     }
 
     fn live_params(&self) -> u64 {
-        if self.runs_twice() { 0 } else { self.strategy.live_params }
+        let Workload { shape, settings: TrainingSettings { algorithm, rollout, tuner, .. }, .. } = self.workload;
+        // Generating before every micro batch has the same effect. With KTO that was seen only where parameters are offloaded.
+        let is_each = rollout.is_some_and(|of| of.micro_batches == 1 && of.gathers && !of.is_served);
+        let generates = is_each && algorithm.groups && *tuner == Tuner::Full;
+        let repeats = algorithm.repeats && shape.tied && self.strategy.params != MemoryKind::Gpu;
+        if generates || repeats || self.runs_twice() { 0 } else { self.strategy.live_params }
     }
 
     /// A model with adapters is also its own reference, and runs twice in a step. DeepSpeed then cannot tell which parameters come
     /// next, and keeps none.
     fn runs_twice(&self) -> bool {
-        self.workload.settings.algorithm.has_reference && self.workload.settings.tuner != Tuner::Full
+        let TrainingSettings { algorithm, tuner, .. } = self.workload.settings;
+        algorithm.has_reference && !algorithm.critic && tuner != Tuner::Full
     }
 
     /// Parameters are gathered module by module; the experts of a layer are one.

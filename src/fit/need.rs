@@ -81,16 +81,7 @@ impl Phase {
     }
 
     pub fn name(self) -> &'static str {
-        match self {
-            Phase::Loss => "loss",
-            Phase::Backward => "backward",
-            Phase::EndOfBackward => "end of backward",
-            Phase::OptimizerStep => "step",
-            Phase::Evaluation => "evaluation",
-            Phase::Generation => "generation",
-            Phase::Saving => "saving",
-            Phase::Whole => "always",
-        }
+        ["loss", "backward", "end of backward", "step", "evaluation", "generation", "saving", "always"][self as usize]
     }
 }
 

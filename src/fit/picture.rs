@@ -27,12 +27,8 @@ const PARTS: [Part; 6] = [
 impl Part {
     fn block(&self, columns: usize, view: View) -> String {
         let block = if view.colour { "█" } else { &self.name[..1] };
-        view.painted(&block.repeat(columns), foreground(self.colour))
+        view.painted(&block.repeat(columns), self.colour.on_default())
     }
-}
-
-fn foreground(colour: AnsiColor) -> Style {
-    Style::new().fg_color(Some(colour.into()))
 }
 
 impl View {
@@ -42,12 +38,13 @@ impl View {
 }
 
 impl Verdict {
-    pub(super) fn colours(self) -> (Style, &'static str) {
+    /// In a word, and its colours in a terminal and in a document.
+    pub(super) fn shown(self) -> (&'static str, Style, &'static str) {
         match self {
-            Verdict::Fits => (foreground(AnsiColor::Green), "#2a7f2a"),
-            Verdict::Tight => (foreground(AnsiColor::Yellow), "#b07a00"),
-            Verdict::Not => (foreground(AnsiColor::Red), "#b02020"),
-            Verdict::Unknown => (Style::new().dimmed(), "#666666"),
+            Verdict::Fits => ("fits", AnsiColor::Green.on_default(), "#2a7f2a"),
+            Verdict::Tight => ("tight", AnsiColor::Yellow.on_default(), "#b07a00"),
+            Verdict::Not => ("no", AnsiColor::Red.on_default(), "#b02020"),
+            Verdict::Unknown => ("?", Style::new().dimmed(), "#666666"),
         }
     }
 }
@@ -187,7 +184,7 @@ impl FitReport {
         let verdict = if self.gpu_memory.is_some() { format!(", {}", row.words()) } else { String::new() };
         let arrow = if row.need.gpu() > scale.bytes { "▶ " } else { "" };
         let size = format!("{arrow}{}{verdict}", self.size(row.need.gpu()));
-        body + &svg_text(LEFT + BAR + 8, y, row.verdict.colours().1, &size)
+        body + &svg_text(LEFT + BAR + 8, y, row.verdict.shown().2, &size)
     }
 }
 

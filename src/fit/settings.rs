@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use super::architecture::{Dtype, Weights};
 use super::optimizer::Optimizer;
 use crate::base::rows;
 use crate::base::source::Sourced;
@@ -14,36 +15,6 @@ pub enum Tuner {
     Full,
     Lora,
     Quantised(u64),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dtype {
-    Bf16,
-    Fp16,
-    Fp32,
-}
-
-impl Dtype {
-    pub const NAMES: &'static [(&'static str, Dtype)] = &[
-        ("bf16", Dtype::Bf16),
-        ("bfloat16", Dtype::Bf16),
-        ("fp16", Dtype::Fp16),
-        ("float16", Dtype::Fp16),
-        ("fp32", Dtype::Fp32),
-        ("float32", Dtype::Fp32),
-    ];
-
-    pub(crate) fn bytes(self) -> u64 {
-        if self == Dtype::Fp32 { 4 } else { 2 }
-    }
-
-    pub(super) fn named(name: &str) -> Option<Self> {
-        Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, dtype)| *dtype)
-    }
-
-    pub(crate) fn name(self) -> &'static str {
-        Self::NAMES.iter().find(|(_, dtype)| *dtype == self).map_or("", |(name, _)| name)
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +38,8 @@ pub struct Algorithm {
     pub(crate) evaluated: u64,
     pub(crate) repeats: bool,
     pub(crate) generates: bool,
+    pub(crate) critic: bool,
+    pub(crate) groups: bool,
     pub(crate) uncounted: bool,
 }
 
@@ -154,8 +127,8 @@ pub struct TrainingSettings {
     pub algorithm: Algorithm,
     pub(crate) evaluation: Option<Evaluation>,
     pub(crate) rollout: Option<Rollout>,
-    /// Parameters of the reward models.
-    pub(crate) reward: u64,
+    /// The reward models, or a teacher. PPO also trains a value model like the first.
+    pub rewards: Vec<Weights>,
 }
 
 impl TrainingSettings {
@@ -189,7 +162,7 @@ impl TrainingSettings {
             algorithm: args.algorithm.unwrap_or(Algorithm { logit: 12, ..Algorithm::default() }),
             evaluation: args.evaluation.map(|given| Evaluation { batch: or_default(given.batch), ..given }),
             rollout: args.rollout,
-            reward: 0,
+            rewards: Vec::new(),
         }
     }
 }

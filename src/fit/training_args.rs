@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
+use super::architecture::Dtype;
 use super::optimizer::Optimizer;
-use super::settings::{Algorithm, Attention, Dtype, Evaluation, Rollout, TrainingArgs, Tuner};
+use super::settings::{Algorithm, Attention, Evaluation, Rollout, TrainingArgs, Tuner};
 use crate::base::source::{Source, Sourced};
 use crate::command::argv::{Args, Field, Nargs, OptionList, hf_bool};
 use crate::command::front_end::{OnlineDefaults, TrainingDefaults};
@@ -44,20 +45,21 @@ pub(super) fn with_command(given: TrainingArgs, job: &Job, ranks: u64, host: &Ho
         Some(reader.text("attn_impl")?.map(|name| if is_eager(name) { Attention::Eager } else { Attention::Flash }))
     };
     let optimizer = || Some(reader.text("optim")?.map(|name| Optimizer::named(&name)));
-    let grad_accum = given.grad_accum.or_else(|| reader.count("gradient_accumulation_steps"));
     let mut algorithm = given.algorithm.or_else(|| algorithm(job));
-    let rollout = algorithm.as_mut().and_then(|algorithm| reader.rollout(algorithm, grad_accum.as_ref(), job));
     let dropout = || Some(args.float("lora_dropout").ok()??.map(|value| value > 0.0));
     let TrainingDefaults { micro_batch, batch, .. } = job.trainer.model.training;
     let given_batch = given.micro_batch.or_else(|| reader.count("per_device_train_batch_size"));
     let at_once = given_batch.as_ref().map_or(micro_batch, |given| given.value).saturating_mul(ranks).max(1);
-    let of_trainer =
-        || (rollout.is_none() && batch > at_once).then(|| Sourced::new(batch.div_ceil(at_once), Source::Default));
+    let accumulated = given.grad_accum.or_else(|| reader.count("gradient_accumulation_steps"));
+    // GRPO accumulates only what it is told to.
+    let by_itself = if algorithm.is_some_and(|of| of.groups) { 1 } else { batch.div_ceil(at_once) };
+    let grad_accum = accumulated.or_else(|| (by_itself > 1).then(|| Sourced::new(by_itself, Source::Default)));
+    let rollout = algorithm.as_mut().and_then(|algorithm| reader.rollout(algorithm, grad_accum.as_ref(), job));
     TrainingArgs {
         model: given.model.or_else(|| args.text(model)),
         params: given.params,
         micro_batch: given_batch,
-        grad_accum: grad_accum.or_else(of_trainer),
+        grad_accum,
         seq_len: given.seq_len.or_else(|| reader.sequences(rollout)),
         sequence_parallel: given.sequence_parallel.or_else(|| reader.count("sequence_parallel_size")),
         tuner: given.tuner.or_else(|| reader.tuner()),
@@ -89,10 +91,11 @@ fn default_optimizer(job: &Job) -> Option<Sourced<Optimizer>> {
 fn algorithm(job: &Job) -> Option<Algorithm> {
     const NAMES: [&str; 3] = ["rlhf_type", "stage", "rl"];
     let args = Args::read(job.args.words().to_vec(), &NAMES.map(|name| (name, Nargs::One)), OptionList::Open);
-    let stages = NAMES.map(|name| args.text(name).map(|stage| stage.value));
+    let stages = NAMES.iter().filter_map(|name| Some(args.text(name)?.value));
+    let names: Vec<String> = stages.flat_map(|stage| [format!("{} {stage}", job.trainer.name), stage]).collect();
     let target = job.target.name().to_string();
     let stem = target.trim_end_matches(".py").rsplit(['/', '.']).next().unwrap_or_default();
-    Algorithm::find(|name| stages.iter().any(|stage| stage.as_deref() == Some(name)) || stem == name)
+    Algorithm::find(|name| stem == name || names.iter().any(|known| known == name))
 }
 
 /// Looks arguments up by several names. A value that cannot be read is ignored: refusing it is the trainer's business.
@@ -160,7 +163,10 @@ impl ArgumentReader<'_> {
         algorithm.uncounted |= algorithm.generates && (known.is_none() || uses_vllm && !is_apart());
         let OnlineDefaults { answer, has_reference } = known?;
         let by_default = has_reference(job.python.as_ref()) || algorithm.has_reference;
-        algorithm.has_reference = self.0.float("beta").ok().flatten().map_or(by_default, |beta| beta.value != 0.0);
+        if algorithm.groups {
+            let beta = self.0.float("beta").ok().flatten();
+            algorithm.has_reference = beta.map_or(by_default, |beta| beta.value != 0.0);
+        }
         algorithm.uncounted |= number("generation_batch_size").is_some();
         Some(Rollout {
             answer: number("max_completion_length").or_else(|| number("max_new_tokens")).unwrap_or(answer),

@@ -2,7 +2,7 @@
 
 use super::architecture::{Scores, Shape, Weights};
 use super::need::Cluster;
-use super::settings::{Attention, TrainingSettings, Tuner};
+use super::settings::{Algorithm, Attention, Evaluation, TrainingSettings, Tuner};
 
 #[derive(Clone, Debug)]
 pub struct Workload {
@@ -27,6 +27,8 @@ pub struct Workload {
     pub(crate) adapters: u64,
     /// Elements per token and layer that enter the modules LoRA adapts, counted once per module.
     pub(crate) adapted_inputs: u64,
+    /// The value model of PPO. Its parameters are among those above.
+    pub(crate) value: Option<Box<Workload>>,
 }
 
 struct Adapters {
@@ -54,6 +56,12 @@ impl Adapters {
 
 impl Workload {
     pub fn new(weights: &Weights, settings: &TrainingSettings) -> Self {
+        let mut settings = settings.clone();
+        if settings.algorithm.critic {
+            // PPO recomputes nothing, drops nothing out and has no fused loss, whatever is asked for. Its evaluations only generate.
+            (settings.checkpointing, settings.dropout, settings.fused_loss) = (false, false, false);
+            settings.evaluation = settings.evaluation.map(|given| Evaluation { has_loss: false, ..given });
+        }
         let element = settings.dtype.bytes();
         let headless = settings.algorithm.headless.then(|| weights.without_head());
         let weights = headless.as_ref().unwrap_or(weights);
@@ -62,7 +70,7 @@ impl Workload {
         let params = weights.params.min(1 << 54);
         let adapters = match settings.tuner {
             Tuner::Full => Adapters { params, kept: 0, inputs: 0 },
-            Tuner::Lora | Tuner::Quantised(_) => Adapters::new(shape, settings),
+            Tuner::Lora | Tuner::Quantised(_) => Adapters::new(shape, &settings),
         };
         let frozen = match settings.tuner {
             Tuner::Full => 0,
@@ -72,42 +80,50 @@ impl Workload {
         };
         // With LoRA the model without its adapters is the reference.
         let has_reference = settings.algorithm.has_reference && settings.tuner == Tuner::Full;
+        let value = settings.rewards.first().filter(|_| settings.algorithm.critic).map(|reward| {
+            let settings =
+                TrainingSettings { rewards: Vec::new(), algorithm: Algorithm::default(), ..settings.clone() };
+            Box::new(Workload::new(&Weights { params: reward.params, ..reward.without_head() }, &settings))
+        });
+        let rewards: u64 = settings.rewards.iter().map(|reward| reward.params.min(1 << 54)).sum();
+        let beside = |count: fn(&Workload) -> u64| value.as_deref().map_or(0, count);
         let of_model = if shape.scores == Scores::Eager { Attention::Eager } else { Attention::Flash };
         Workload {
-            params,
-            trainable: adapters.params,
-            weights: frozen + element * adapters.params,
+            params: params + beside(|value| value.params),
+            trainable: adapters.params + beside(|value| value.trainable),
+            weights: frozen + element * adapters.params + beside(|value| value.weights),
             element,
             shape: shape.clone(),
-            settings: settings.clone(),
             seq_len: settings.seq_len.div_ceil(settings.sequence_parallel.max(1)),
             accumulates: settings.grad_accum > 1,
             // transformers takes `sdpa` if nothing is said and the model can do with it.
             attention: settings.attention.unwrap_or(of_model),
             reference_head: if has_reference { shape.embedding } else { 0 },
-            reference: element * (settings.reward + if has_reference { params } else { 0 }),
+            reference: element * (rewards + if has_reference { params } else { 0 }),
             adapters: adapters.kept,
             adapted_inputs: adapters.inputs,
+            value,
+            settings,
         }
     }
 
     /// The numbers are small enough to be summed without overflow. Larger ones can only be typing errors.
+    #[expect(clippy::cast_precision_loss, reason = "only magnitudes are compared")]
     pub(crate) fn is_plausible(&self, cluster: Cluster) -> bool {
-        const MOST: u128 = 1 << 60;
+        const MOST: f64 = (1u64 << 60) as f64;
         const MOST_GPUS: u64 = 1 << 24;
         let Shape { hidden, layers, vocab, heads, attention, normed, inner, .. } = &self.shape;
-        let product =
-            |numbers: &[u64]| numbers.iter().fold(1u128, |product, number| product.saturating_mul(u128::from(*number)));
+        let product = |numbers: &[u64]| numbers.iter().map(|number| *number as f64).product::<f64>();
         let kept = [*hidden, *attention, *normed, *inner, self.adapters, self.adapted_inputs];
-        let scores = product(&[16, *heads, self.seq_len]);
-        let of_layer = scores.saturating_add(64 * kept.map(u128::from).iter().sum::<u128>());
-        let of_token = of_layer.saturating_mul(u128::from(*layers)).saturating_add(16 * u128::from(*vocab));
+        let of_layer = product(&[16, *heads, self.seq_len]) + 64.0 * kept.map(|size| size as f64).iter().sum::<f64>();
+        let of_token = of_layer * product(&[*layers]) + product(&[16, *vocab]);
         let (batch, new) =
             self.settings.evaluation.map_or((0, 0), |given| (given.batch, given.new_tokens.unwrap_or(0)));
         let at_once = self.settings.rollout.map_or(1, |rollout| rollout.micro_batches);
-        let batch = u128::from(batch).max(product(&[self.settings.micro_batch, at_once]));
-        let of_tokens = batch.saturating_mul(u128::from(self.seq_len + new)).saturating_mul(of_token);
+        let batch = product(&[batch]).max(product(&[self.settings.micro_batch, at_once]));
+        let of_tokens = batch * product(&[self.seq_len + new]) * of_token;
         let of_params = product(&[64, self.params.max(self.trainable).max(self.weights), cluster.gpus]);
-        of_tokens.max(of_params) < MOST && cluster.nodes.saturating_mul(cluster.gpus) <= MOST_GPUS
+        let is_value_plausible = self.value.as_ref().is_none_or(|value| value.is_plausible(cluster));
+        is_value_plausible && of_tokens.max(of_params) < MOST && cluster.nodes.saturating_mul(cluster.gpus) <= MOST_GPUS
     }
 }

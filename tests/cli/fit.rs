@@ -430,9 +430,13 @@ fn the_fullest_moment_can_be_a_generation() {
     // A server generates elsewhere; vLLM on the same GPUs takes what nobody knows here.
     let served = format!("{base} --gradient_accumulation_steps 16 --use_vllm true --vllm_mode");
     assert_ne!(row(&report(&format!("{served} server")), "zero2")["fullest_at"], "generation");
-    for command in
-        [&format!("{served} colocate"), "swift rlhf --rlhf_type ppo --model m", &format!("{base} --reward_model rm")]
-    {
+    sandbox.file("ppo.py", "from trl.experimental.ppo import PPOConfig\n");
+    for command in [
+        &format!("{served} colocate"),
+        "swift rlhf --rlhf_type ppo --model m",
+        "python ppo.py --model_name_or_path m --reward_model_path m",
+        &format!("{base} --reward_model rm"),
+    ] {
         let unknown = report(command);
         assert!(unknown["rows"].as_array().unwrap().iter().all(|row| row["fits"] != true), "{command}");
         assert!(unknown["assumed"].to_string().contains("come on top"), "{command}: {}", unknown["assumed"]);
@@ -443,6 +447,19 @@ fn the_fullest_moment_can_be_a_generation() {
     assert_eq!(weights(" --beta 0.04 --use_peft true"), weights(" --use_peft true"));
     sandbox.file("rm/config.json", QWEN3_8B);
     assert_eq!(weights(" --reward_model rm"), 2 * weights(""));
+    // PPO trains a value model like its reward model, and recomputes nothing. Of 16 sequences on 8 GPUs each has 2, whose logits it keeps.
+    let of_swift = |more: &str| report(&format!("swift rlhf --model m --tuner_type full --max_length 512 {more}"));
+    let parts = |report: &Value| row(report, "zero2")["parts"]["parameters"].as_u64().unwrap();
+    let ppo = of_swift("--rlhf_type ppo --reward_model rm");
+    assert_eq!(parts(&ppo), 4 * weights(""));
+    assert_eq!(ppo["training"]["gradient_checkpointing"], false);
+    assert_eq!(ppo["training"]["gradient_accumulation_steps"], 2);
+    let logits = |tokens: u64| {
+        let command = format!("--rlhf_type ppo --reward_model rm --max_completion_length {tokens}");
+        row(&of_swift(&command), "zero2")["parts"]["logits"].as_u64().unwrap()
+    };
+    assert_eq!(logits(1024) - logits(512), 512 * 151_936 * (2 * 4 + 2 * 2));
+    assert_eq!(parts(&of_swift("--rlhf_type gkd --teacher_model rm")), 2 * weights(""));
     // ms-swift compares with a reference unless it is told not to, and answers with up to 512 tokens.
     let swift = |more: &str| report(&format!("swift rlhf --rlhf_type grpo --model m --tuner_type full{more}"));
     let swift_weights = |more: &str| row(&swift(more), "zero2")["parts"]["parameters"].as_u64().unwrap();

@@ -3,12 +3,12 @@
 use serde_json::{Value, json};
 
 use crate::measured::template;
-use zlaunch::testing::fit::architecture::{self, ARCHITECTURES, KEYS, Weights};
+use zlaunch::testing::fit::architecture::{self, ARCHITECTURES, Dtype, KEYS, Weights};
 use zlaunch::testing::fit::cards::{self, CARDS, Cards};
 use zlaunch::testing::fit::memory;
 use zlaunch::testing::fit::need::Cluster;
 use zlaunch::testing::fit::optimizer::{OPTIMIZERS, Optimizer};
-use zlaunch::testing::fit::settings::{Dtype, TrainingArgs, TrainingSettings};
+use zlaunch::testing::fit::settings::{TrainingArgs, TrainingSettings};
 use zlaunch::testing::fit::strategy::Strategy;
 use zlaunch::testing::fit::workload::Workload;
 use zlaunch::testing::rows::{self, Row};

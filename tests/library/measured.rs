@@ -6,12 +6,12 @@ use std::sync::LazyLock;
 use serde_json::{Value, json};
 
 use zlaunch::testing::Host;
-use zlaunch::testing::fit::architecture;
+use zlaunch::testing::fit::architecture::{self, Dtype};
 use zlaunch::testing::fit::memory;
 use zlaunch::testing::fit::need::{Cluster, MemoryNeed};
 use zlaunch::testing::fit::optimizer::Optimizer;
 use zlaunch::testing::fit::settings::{
-    Algorithm, Attention, Dtype, Evaluation, Rollout, TrainingArgs, TrainingSettings, Tuner,
+    Algorithm, Attention, Evaluation, Rollout, TrainingArgs, TrainingSettings, Tuner,
 };
 use zlaunch::testing::fit::strategy::Strategy;
 use zlaunch::testing::fit::workload::Workload;
@@ -205,7 +205,13 @@ fn lab_predicted(run: &Value) -> Option<MemoryNeed> {
         algorithm,
         ..TrainingArgs::default()
     };
-    let settings = TrainingSettings::new(&args, None, None);
+    let mut settings = TrainingSettings::new(&args, None, None);
+    let other = |key: &str| architecture::read(run.get(key).unwrap_or(&run["config"]), None).unwrap();
+    match name {
+        Some("swift ppo") => settings.rewards.push(other("reward").without_head()),
+        Some("gkd" | "swift gkd") => settings.rewards.push(other("teacher")),
+        _ => {}
+    }
     let workload = Workload::new(&weights, &settings);
     // Some join projections, so their adapters are fewer, and the script also adapts the vision tower of one. A reward model has
     // one output more.
@@ -320,12 +326,15 @@ fn evaluations_and_saves_take_what_was_measured() {
     for run in PHASES.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
         let need = lab_predicted(&run).unwrap();
         let allocated = need.allocated();
+        // Too much: the answers of a preference and of a dataset are taken to have no prompt, and adapters of joined projections to
+        // be apart.
+        let is_over = run["algorithm"].is_string() || run["name"] == "phi3" && run["lora"].is_u64();
         if let Some(cap) = run["cap"].as_u64() {
             // The margins of `fits`. Most evaluations were tried with less, one of them in vain.
             let gaps = if need.peak.is_between_steps() { 9 } else { 5 };
             let enough = allocated + allocated * gaps / 100;
             assert!(run["trained"] == true || cap < enough - 1_000_000, "{enough} {run}");
-            assert!(run["trained"] == false || cap > allocated, "{allocated} {run}");
+            assert!(run["trained"] == false || cap > allocated || is_over, "{allocated} {run}");
             tried += usize::from(run["trained"] == true && cap <= enough + 1_000_000);
         }
         let phases = ["step", "evaluation", "saving", "generation"];
@@ -335,22 +344,22 @@ fn evaluations_and_saves_take_what_was_measured() {
         let of_step = percent(need.step + allocated - need.gpu(), &run["peaks"]["step"]);
         let row = format!("GPU {error:+.1} %, step {of_step:+.1} % ({}): {} seen {seen}", need.peak.name(), case(&run));
         eprintln!("{row}");
-        // Too much: the answers of a preference are taken to have no prompt, adapters of joined projections to be apart, and weights
-        // to stay gathered where each micro batch is generated for itself.
-        let is_over = run["algorithm"].is_string() || run["name"] == "phi3" && run["lora"].is_u64();
+        let prompt = run["seq"].as_u64().unwrap_or(0) - run["new"].as_u64().unwrap_or(0);
         let most = match is_over {
-            true if run["new"].is_u64() && run["ga"] == 1 && run["ranks"].is_u64() => 30.0,
-            true if run["algorithm"] == "kto" && run["template"] == "zero3_offload" => 35.0,
+            // The answers of a dataset may have no prompts, but most of these have.
+            true if prompt > 16 && run["algorithm"].as_str().is_some_and(|name| name.ends_with("gkd")) => 200.0,
+            true if run["algorithm"] == "kto" && run["template"] == "zero3_offload" => 36.0,
+            true if run["generations"].is_u64() && run["ga"] == 1 && run["lora"].is_u64() => 30.0,
             true => 12.0,
             false => 3.0,
         };
         let is_between = run["peaks"]["step"] != seen;
         let is_same_phase = is_between == need.peak.is_between_steps();
-        if !keeps_logits && !(-3.0..most).contains(&error) || !is_same_phase && error.abs() > 1.0 && !is_over {
+        if !keeps_logits && !(-3.1..most).contains(&error) || !is_same_phase && error.abs() > 1.0 && !is_over {
             wrong.push(row);
         }
         between += usize::from(is_between);
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
-    assert!(between > 45 && tried > 55, "{between} {tried}");
+    assert!(between > 65 && tried > 95, "{between} {tried}");
 }

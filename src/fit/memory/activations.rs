@@ -3,11 +3,25 @@
 use super::{FP32, MemoryModel};
 use crate::fit::architecture::Scores;
 use crate::fit::need::Phase;
-use crate::fit::settings::{Attention, Evaluation, Rollout, TrainingSettings, Tuner};
+use crate::fit::settings::{Algorithm, Attention, Evaluation, Rollout, TrainingSettings, Tuner};
 use crate::fit::workload::Workload;
 
 impl MemoryModel<'_> {
     pub(super) fn activations_and_logits(&self, phase: Phase) -> (u64, u64) {
+        let (activations, logits) = self.of_model(phase);
+        let Some(value) = &self.workload.value else { return (activations, logits) };
+        let Workload { shape, element, seq_len, settings, .. } = self.workload;
+        // The gradients of the value model are computed last, as its loss was first.
+        let is_before = matches!(phase, Phase::Loss | Phase::Backward);
+        let beside = if is_before { MemoryModel { workload: value, ..*self }.of_model(Phase::Loss).0 } else { 0 };
+        // PPO keeps the logits of all answers until there are new ones, in fp32, and those of a micro batch until its step is done.
+        let answer = settings.rollout.map_or(0, |rollout| rollout.answer);
+        let is_later = matches!(phase, Phase::Backward | Phase::EndOfBackward | Phase::OptimizerStep);
+        let of_token = FP32 * answer * settings.grad_accum + if is_later { element * (seq_len + answer) } else { 0 };
+        (activations + beside, logits + settings.micro_batch * shape.vocab * of_token)
+    }
+
+    fn of_model(&self, phase: Phase) -> (u64, u64) {
         let Workload { shape, element, settings, .. } = self.workload;
         let TrainingSettings { checkpointing, fused_loss, micro_batch, .. } = settings;
         let tokens = self.tokens(*micro_batch);
@@ -48,7 +62,7 @@ impl MemoryModel<'_> {
     fn evaluation(&self) -> (u64, u64) {
         let Workload { shape, element, settings, .. } = self.workload;
         let TrainingSettings { algorithm, evaluation, .. } = settings;
-        let Some(Evaluation { batch, .. }) = evaluation.filter(|evaluation| evaluation.has_loss) else { return (0, 0) };
+        let Some(Evaluation { batch, has_loss: true, .. }) = *evaluation else { return (0, 0) };
         let tokens = self.tokens(batch);
         let in_dtype = if self.is_mixed_precision() { *element } else { 0 };
         let (scored, one) = self.scored_tokens(batch);
@@ -67,8 +81,11 @@ impl MemoryModel<'_> {
     /// Tokens of a batch whose logits are computed, and of one sequence of it.
     fn scored_tokens(&self, batch: u64) -> (u64, u64) {
         let Workload { seq_len, settings, .. } = self.workload;
-        let one = settings.rollout.map_or(*seq_len, |rollout| rollout.answer.min(*seq_len));
-        ((1 + u64::from(settings.algorithm.pairs)) * batch * one, one)
+        let Algorithm { pairs, groups, critic, .. } = settings.algorithm;
+        let generated = settings.rollout.filter(|_| groups || critic);
+        let answer = generated.map_or(*seq_len, |rollout| rollout.answer.min(*seq_len));
+        let one = answer + if critic { *seq_len } else { 0 };
+        ((1 + u64::from(pairs)) * batch * one, one)
     }
 
     /// Without DeepSpeed, accelerate makes the outputs fp32.
@@ -95,7 +112,15 @@ impl MemoryModel<'_> {
         let cached = element * if cached > 0 { cached } else { shape.attention };
         let at_start = prompt * (shape.layers * cached + self.forward());
         let at_end = all * shape.layers * cached + (6 * FP32 * shape.vocab).max(all * cached / 2);
-        batch * at_start.max(at_end)
+        let generated = at_start.max(at_end);
+        if !settings.algorithm.critic {
+            return batch * generated;
+        }
+        // The logits of the answers are joined. Then the reference computes its own, and keeps all hidden states.
+        let joined = 2 * FP32 * (all - prompt) * shape.vocab;
+        let logits = element * shape.vocab * (1 + u64::from(shape.softcapped));
+        let of_reference = logits + element * (shape.layers + 1) * shape.hidden + shape.layers * cached;
+        batch * (generated + joined).max(all * of_reference)
     }
 
     /// Bytes that one token needs in one layer of a forward pass that keeps nothing: in the MLP, or in eager attention.
