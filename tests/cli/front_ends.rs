@@ -357,6 +357,14 @@ fn a_run_file_of_swift_becomes_arguments() {
     sandbox.file("list.yaml", "ENV: [A]\nmodel: a/b\n");
     let refused = ["`ENV` must hold `NAME: value` lines", "--> list.yaml, ENV", "help: ENV: {NPROC_PER_NODE: 8}"];
     sandbox.launch(&["--nproc-per-node", "2"], &["swift", "sft", "list.yaml"]).refused(&refused);
+    sandbox.file("words.yaml", "- model\n");
+    let refused = ["a run file must hold `key: value` lines", "words.yaml"];
+    sandbox.launch(&["--nproc-per-node", "2"], &["swift", "sft", "words.yaml"]).refused(&refused);
+    // One that says nothing is left to ms-swift.
+    sandbox.file("empty.yaml", "# later\n");
+    let plan = sandbox
+        .plan(&["--nproc-per-node", "2", "--deepspeed", "zero1"], &["swift", "sft", "empty.yaml", "--model", "a/b"]);
+    assert!(line(&sandbox, &plan).ends_with("SITE/swift/cli/sft.py empty.yaml --model a/b --deepspeed CONFIG"));
 }
 
 #[test]

@@ -108,7 +108,7 @@ impl<'a> ArgumentFlow<'a> {
     }
 
     fn defines_class(&self, at: usize) -> bool {
-        at > 0 && self.is(at - 1, "class") && self.tokens[at - 1].indent.is_some()
+        self.is(at - 1, "class") && self.tokens[at - 1].indent.is_some()
     }
 
     fn behind(&self, at: usize) -> Range<usize> {
