@@ -748,7 +748,7 @@ def compare_weights(module, load, model, is_quantized):
         elif others or isinstance(error, RuntimeError) and "size mismatch" in str(error):
             found = "".join(f"\n{name}: {tuple(on_disk)} on disk, {tuple(built)} in the model" for name, on_disk, built in sorted(others))
             raise OnDisk(f"the weights in {path} do not fit its config.json: {error}{found}") from error
-        elif isinstance(error, (OnDisk, OSError)):
+        elif isinstance(error, (OnDisk, OSError)) or type(error).__name__ == "SafetensorError":
             raise
         else:
             REPORT.tell("note", text=f"the weights of {path} could not be compared with the model: {type(error).__name__}: {str(error)[:300]}")
