@@ -273,6 +273,9 @@ fn what_may_have_more_machines_is_told() {
         let sandbox = with(&[(name, "1")]);
         let run = sandbox.launch(&[&["-n"], ZERO3].concat(), SWIFT);
         assert!(run.stderr.contains(what) && run.status == Some(if is_refused { 125 } else { 0 }), "{run:?}");
+        // Only a warning can be allowed.
+        let run = sandbox.launch(&[&["-n"], ZERO3, &["--allow", "uncounted-machines"]].concat(), SWIFT);
+        assert_eq!((run.stderr.contains(what), run.status == Some(125)), (is_refused, is_refused), "{run:?}");
         let run = sandbox.launch(&[&["-n"], ZERO3, &["--nnodes", "1"]].concat(), SWIFT);
         assert!(!run.stderr.contains(what) && run.status == Some(0), "{run:?}");
     }
