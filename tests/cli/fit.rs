@@ -440,6 +440,9 @@ fn the_fullest_moment_can_be_a_generation() {
         let unknown = report(command);
         assert!(unknown["rows"].as_array().unwrap().iter().all(|row| row["fits"] != true), "{command}");
         assert!(unknown["assumed"].to_string().contains("come on top"), "{command}: {}", unknown["assumed"]);
+        let words = ["fit", "--gpu-memory", "80GiB", "--nproc-per-node", "8", "--"];
+        let text = sandbox.run([words.to_vec(), command.split(' ').collect()].concat()).stdout;
+        assert!(text.contains("more than is counted here: no verdict"), "{command}: {text}");
     }
     // The reference of a model that is trained whole is a second one; adapters have theirs in it. So is a reward model.
     let weights = |more: &str| row(&report(&format!("{base}{more}")), "zero2")["parts"]["parameters"].as_u64().unwrap();
