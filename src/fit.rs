@@ -349,12 +349,12 @@ impl<'a> FitInputs<'a> {
         let is_open = of_console.is_none_or(|trainer| trainer.model.training.seq_len.is_none());
         let is_measured = self.trainer.is_some_and(|trainer| trainer.model.training.measured_losses);
         let (default_tuner, is_full) = (tuner.is_none(), settings.tuner == Tuner::Full);
-        let TrainingSettings {
-            rollout, sequence_parallel: ranks, algorithm: Algorithm { uncounted, groups, .. }, ..
-        } = *settings;
+        let TrainingSettings { rollout, sequence_parallel: ranks, .. } = *settings;
+        let Algorithm { uncounted, groups, .. } = settings.algorithm;
         let (prompts, answer) = (seq_len.is_none() && rollout.is_some(), rollout.map_or(0, |rollout| rollout.answer));
         let trainer = self.trainer.map_or("", |trainer| trainer.name);
         let unread = self.unread.as_ref().map(Sourced::spelling);
+        let (is_unmeasured, of_trl) = (!settings.optimizer.is_measured(), algorithm.is_some() && !is_measured);
         let text = str::to_string;
         let notes = [
             (default_tuner && !is_full, false, format!("LoRA, the default of {trainer}")),
@@ -365,21 +365,18 @@ impl<'a> FitInputs<'a> {
             (dtype.is_none() && loaded.is_none() && !trainer.is_empty(), true, text(settings.dtype.name())),
             (settings.evaluation.is_some() && is_script, false, text("an evaluation that keeps no logits for metrics")),
             (unread.is_some(), true, format!("nothing about {}, which was not found", unread.unwrap_or_default())),
-        ];
-        let parts = format!("each GPU holds one of {ranks} parts of a sequence, which was not measured");
-        let guesses = [
-            (ranks > 1, parts.as_str()),
+            (ranks > 1, true, format!("each GPU holds one of {ranks} parts of a sequence, which was not measured")),
+            (is_unmeasured, true, text("the most that an optimizer can need, because this one was not measured")),
+            (of_trl && !uncounted, true, text("the loss as TRL computes it, where it was measured")),
+            (uncounted, true, text("what is known of it: other models, and vLLM on the same GPUs, come on top")),
             (
-                !settings.optimizer.is_measured(),
-                "the most that an optimizer can need, because this one was not measured",
+                !uncounted && groups && settings.rewards.is_empty(),
+                true,
+                text("rewards that are computed without a GPU"),
             ),
-            (algorithm.is_some() && !uncounted && !is_measured, "the loss as TRL computes it, where it was measured"),
-            (uncounted, "one model and no generated text: other models and vLLM on the same GPUs come on top"),
-            (!uncounted && groups && settings.rewards.is_empty(), "rewards that are computed without a GPU"),
         ];
         let of_weights = weights.assumed.iter().map(|text| (true, text.clone()));
         let notes = notes.into_iter().filter(|(is_so, ..)| *is_so).map(|(_, is_guess, text)| (is_guess, text));
-        let guesses = guesses.into_iter().filter(|(is_so, _)| *is_so).map(|(_, text)| (true, text.to_string()));
-        of_weights.chain(notes).chain(guesses).collect()
+        of_weights.chain(notes).collect()
     }
 }

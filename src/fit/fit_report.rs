@@ -247,7 +247,7 @@ impl FitReport {
                 return format!("use {}: {}{most}", chosen.template, chosen.why);
             }
             (None, None) => "the memory of the GPUs is unknown: --gpu-memory 80GiB",
-            _ if self.workload.settings.algorithm.uncounted => "it keeps more than is counted here: no verdict",
+            _ if self.workload.settings.algorithm.uncounted => "no verdict: this training is not fully counted",
             _ if self.may_fit_with_offload() => {
                 "no template fits on the GPUs alone, and the host memory is unknown: --host-memory 1TiB"
             }

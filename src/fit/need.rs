@@ -81,7 +81,16 @@ impl Phase {
     }
 
     pub fn name(self) -> &'static str {
-        ["loss", "backward", "end of backward", "step", "evaluation", "generation", "saving", "always"][self as usize]
+        match self {
+            Phase::Loss => "loss",
+            Phase::Backward => "backward",
+            Phase::EndOfBackward => "end of backward",
+            Phase::OptimizerStep => "step",
+            Phase::Evaluation => "evaluation",
+            Phase::Generation => "generation",
+            Phase::Saving => "saving",
+            Phase::Whole => "always",
+        }
     }
 }
 

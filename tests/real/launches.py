@@ -148,8 +148,8 @@ class Place:
         return [str(self.binary), *first, *own, "--format", "json", "--", *base.program, *words]
 
 
-def judge(place, base, row, count):
-    """Whether a launch that works is refused, and what is to be told of it otherwise."""
+def judge(place, base, row):
+    """What is counted of a launch, whether it works and is refused, and what is to be told of it."""
     ranks = 2 if row.startswith("2 ranks ") else 1
     words = base.words(row.removeprefix("2 ranks "))
     if place.name == "older":
@@ -161,13 +161,13 @@ def judge(place, base, row, count):
     events, covered = (rehearsal["events"], rehearsal["covered"]) if rehearsal else ([], [])
     answer = {0: rehearsal and rehearsal["verdict"], 1: f"refused by {'rehearse' if rehearsal else 'check'}"}.get(status, "not sure")
     kind, steps = "works" if found["works"] else "fails", status == 0 and "backward" in covered
-    count.update({kind: 1, f"{kind}, {answer}": 1, "works, takes its step": found["works"] and steps, "seconds": took})
+    count = {kind: 1, f"{kind}, {answer}": 1, "works, takes its step": found["works"] and steps, "seconds": took}
     if steps if found["works"] else status == 1:
-        return False, None
+        return count, False, None
     why = [it["message"] for it in said if it["severity"] == "error"] or rehearsal and [rehearsal["ended_by"], rehearsal["message"], (rehearsal["where"] or [None])[:2]]
     notes = [it.get("text") or it.get("why") for it in events if it["event"] in ("note", "values")]
     told = f"{kind}, {answer}: {place.name}: {shlex.join([*base.program, *words])}\n    alone: {found['reason'] or 'works'}\n    {why} {covered} {notes}"
-    return found["works"] and status == 1, told
+    return count, found["works"] and status == 1, told
 
 
 def main():
@@ -189,21 +189,24 @@ def main():
     wanted = [(name, launches[at:at + TOGETHER]) for (name, _), launches in groups.items() for at in range(0, len(launches), TOGETHER)]
 
     def try_some(name, launches):
+        found = []
         with tempfile.TemporaryDirectory(prefix="zlaunch-launches-", ignore_cleanup_errors=True) as root:
             place = Place(options.bin, name, Path(root), configs)
             for base, number in launches:
                 place.prepare(base)
                 started = time.monotonic()
-                is_false, told = judge(place, base, base.rows[number], counts[f"{name} {base.name}"])
-                listed.extend(filter(None, [told]))
+                count, is_false, told = judge(place, base, base.rows[number])
                 print(f"{name}/{base.name}/{number} {base.rows[number]} ({time.monotonic() - started:.0f} s): {told or 'right'}", flush=True)
-                checks.judge(f"{name}/{base.name}/{number}", told if is_false else None)
+                found.append((f"{name}/{base.name}", number, count, is_false, told))
             for warm in place.warm.values():
                 warm.stop()
+        return found
 
     with concurrent.futures.ThreadPoolExecutor(in_parallel()) as workers:
-        for _ in workers.map(lambda some: try_some(*some), wanted):
-            pass
+        for name, number, count, is_false, told in (it for found in workers.map(lambda some: try_some(*some), wanted) for it in found):
+            counts[name].update(count)
+            listed.extend(filter(None, [told]))
+            checks.judge(f"{name}/{number}", told if is_false else None)
     total = sum(counts.values(), collections.Counter())
     for name, count in [*sorted(counts.items()), ("in all", total)]:
         print(f"{name}: " + ", ".join(f"{value:.0f} {key}" for key, value in count.items() if value))
