@@ -143,6 +143,12 @@ fn what_the_pretence_cannot_do_is_no_refusal() {
             "note[rehearsal]: rehearsed up to the trainer; the rest needs a GPU: RuntimeError: no\n",
         ),
         (
+            "shapes",
+            0,
+            "incomplete, only shapes were tried",
+            "note[rehearsal]: rehearsed up to the trainer, with shapes alone: RuntimeError: no\n",
+        ),
+        (
             "unsure",
             3,
             "not sure",

@@ -137,7 +137,7 @@ class Miniature:
 
     def cannot(self, why):
         """It has nothing to say, and the shapes are all that is known."""
-        REPORT.tell("shapes", why=why)
+        REPORT.tell("shapes", message=why)
         finish()
 
     def answer(self, patience):
@@ -1399,8 +1399,8 @@ def judge(error):
     return "refused" if is_raised or isinstance(error, RAISED_BY_PYTHON) or last.filename.endswith(".py") and not in_torch else "unsure"
 
 
-# What a CPU is not or does not have, and the types of numbers, which autocast makes the same on a GPU.
-OF_THE_PROCESSOR = re.compile(r"\bcpu\b|CPU|\bdevice|kernel|backend|[Cc]ompil|implemented for|dtype|scalar type(?!s: Long)")
+# What a CPU is not or does not have.
+OF_THE_PROCESSOR = re.compile(r"\bcpu\b|CPU|\bdevice|kernel|backend|[Cc]ompil|implemented for")
 
 
 def judge_values(error, said, last, is_raised):
@@ -1412,8 +1412,8 @@ def judge_values(error, said, last, is_raised):
         return "refused"  # It has looked at the config, the optimizer or the loss.
     if OF_THE_PROCESSOR.search(said) or re.search("/deepspeed/|/torch/distributed/", last.filename) and not is_meant:
         return "limit"  # The engine is not on a GPU, has no other ranks and no operators.
-    if isinstance(error, NotImplementedError) or isinstance(error, AttributeError) and "/site-packages/" in last.filename:
-        return "unsure"
+    if isinstance(error, NotImplementedError) or isinstance(error, AttributeError) and "/site-packages/" in last.filename or re.search(r"dtype|scalar type(?!s: Long)", said):
+        return "unsure"  # On a GPU, autocast may make the types of numbers the same.
     if is_raised or isinstance(error, RAISED_BY_PYTHON):
         return "refused"
     # Torch's own words about shapes and values, unless it may be the smaller shapes.
@@ -1421,7 +1421,7 @@ def judge_values(error, said, last, is_raised):
 
 
 def agree(event, more):
-    """How this process ended, or the miniature, where that knows more."""
+    """How this process ended, or the miniature, where that knows more. Only what took its step there has arrived."""
     is_over = event in ("refused", "network", "unable") and "initialize" not in REPORT.passed
     if MINIATURE.is_here or MINIATURE.process is None or is_over:
         return event, more
@@ -1430,13 +1430,13 @@ def agree(event, more):
     for it in told:
         if it["event"] == "unread":
             REPORT.tell("note", text=it["text"])
-    other = dict(told[-1]) if told else {"event": "shapes", "why": "the first step took too long, or too much memory"}
+    other = dict(told[-1]) if told else {"event": "shapes", "message": "the first step took too long, or too much memory"}
     name = other.pop("event")
-    REPORT.tell("values", done=list(dict.fromkeys(done)), ended_by=name, why=other.get("why") or other.get("message"))
+    REPORT.tell("values", done=list(dict.fromkeys(done)), ended_by=name, why=other.get("message"))
     for call in told if name == "end" and "initialize" not in REPORT.passed else ():
         if call["event"] == "initialize":
             REPORT.tell(**{**call, "parameters": None, "trainable": None})
-    is_known = name in ("end", "refused") or (name, event) in (("unsure", "end"), ("limit", "unsure"))
+    is_known = event == "end" or name in ("end", "refused") or (name, event) == ("limit", "unsure")
     return (name, other) if is_known else (event, more)
 
 
