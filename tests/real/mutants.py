@@ -15,7 +15,6 @@ from harness import ROOT, Arguments
 from recipes import copy_to
 
 WORK = ROOT / "target/mutants"
-FOLDERS = ["config", "ranks", "command", "check"]
 TESTS = [["--test", "library"], ["--test", "cli"]]
 # Recorded from the real programs, and compared with those.
 RECORDED = ["src/recorded/", "entries.txt"]
@@ -25,8 +24,7 @@ LIMIT = "900"
 
 def of_sources(tree):
     """[(name, patch)]"""
-    chosen = [word for folder in FOLDERS for word in ("--file", f"src/{folder}/**", "--file", f"src/{folder}.rs")]
-    listed = subprocess.run(["cargo", "mutants", "--list", "--json", "--diff", *chosen], cwd=tree, capture_output=True, text=True, check=True).stdout
+    listed = subprocess.run(["cargo", "mutants", "--list", "--json", "--diff"], cwd=tree, capture_output=True, text=True, check=True).stdout
     # Its diffs begin with the file and with a sentence.
     named = lambda mutant: "\n".join([f"--- a/{mutant['file']}", f"+++ b/{mutant['file']}", *mutant["diff"].split("\n")[2:]])
     return [(mutant["name"], named(mutant)) for mutant in json.loads(listed)]
