@@ -1369,8 +1369,7 @@ def judge(error):
         return "unsure"  # A program that other machines may have.
     if isinstance(error, OF_FILES):  # What asks for files goes through functions of this file.
         frames = [frame for frame in frames if frame.filename != __file__] or frames
-    if MINIATURE.is_here:
-        # Every operation of torch goes through one of them, and those of the miniature are real.
+    if MINIATURE.is_here:  # Every operation of torch goes through one of them, and those of the miniature are real.
         frames = [frame for frame in frames if (frame.filename, frame.name) != (__file__, "__torch_function__")]
     if OF_THE_PRETENCE.search(said) or not frames:
         return "unsure"
@@ -1436,8 +1435,10 @@ def agree(event, more):
     for call in told if name == "end" and "initialize" not in REPORT.passed else ():
         if call["event"] == "initialize":
             REPORT.tell(**{**call, "parameters": None, "trainable": None})
-    is_known = event == "end" or name in ("end", "refused") or (name, event) == ("limit", "unsure")
-    return (name, other) if is_known else (event, more)
+    # What both lack is missing neither because of the shapes nor of the small model.
+    if name == event == "unsure" and more["type"] == "AttributeError" and more["message"] == other["message"] and not OF_THE_PRETENCE.search(more["message"]):
+        return "refused", more
+    return (name, other) if event == "end" or name in ("end", "refused") or (name, event) == ("limit", "unsure") else (event, more)
 
 
 def last_line():
@@ -1475,8 +1476,7 @@ def ending():
         return "unable", {"program": str(error)}
     except SystemExit as ended:
         if ended.code not in (None, 0):
-            message = ended.code if isinstance(ended.code, str) else last_line()
-            return "refused", {"type": "SystemExit", "message": str(message), "where": where(ended)}
+            return "refused", {"type": "SystemExit", "message": ended.code if isinstance(ended.code, str) else last_line(), "where": where(ended)}
     except BaseException as error:
         traceback.print_exc()
         told = next((it for it in chain_of(error) if str(it)), error)
