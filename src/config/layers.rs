@@ -95,7 +95,7 @@ pub fn remove(config: &mut Value, keys: &[Sourced<String>]) -> Vec<Problem> {
     // The line with the schema is gone already.
     let missing: Vec<_> = keys.iter().filter(|key| !unset(config, &key.value) && key.value != SCHEMA_LINE).collect();
     let known = if missing.is_empty() { Vec::new() } else { json::leaves(config, |_| true) };
-    let problem = |(at, key): (usize, &Sourced<String>)| {
+    let problems = missing.into_iter().enumerate().map(|(at, key)| {
         let compared = if at < COMPARED { &known[..] } else { &[] };
         let fixes = match nearest(&key.value, compared.iter().map(String::as_str)) {
             Some(near) => give_as(&key.from, near).meaning(near).into(),
@@ -103,8 +103,8 @@ pub fn remove(config: &mut Value, keys: &[Sourced<String>]) -> Vec<Problem> {
         };
         let what = format!("the config has no key `{}` to remove", key.value);
         Problem::error(Rule::Unset, what).at(key).fix(fixes)
-    };
-    missing.into_iter().enumerate().map(problem).collect()
+    });
+    problems.collect()
 }
 
 pub(super) fn unset(config: &mut Value, key: &str) -> bool {

@@ -3,7 +3,6 @@
 //! only compared: an "auto" that no argument decides is left to the trainer.
 
 use std::cell::OnceCell;
-use std::ffi::OsString;
 
 use serde_json::{Value, json};
 
@@ -58,7 +57,7 @@ impl<'a> FillContext<'a> {
 
     /// Looked up when a rule first asks for it: most configs need none, and it means reading files.
     pub(super) fn hidden_size(&self) -> Result<&HiddenSize, Unfilled> {
-        let look = || {
+        let size = self.hidden_size.get_or_init(|| {
             let name = self.job.trainer.model.argument;
             if self.job.args.is_given(name)
                 && let Some(why) = self.flow().and_then(|flow| flow.doubt_about_model(name))
@@ -66,8 +65,8 @@ impl<'a> FillContext<'a> {
                 return Err(format!("needs the model's hidden_size: {why}"));
             }
             hidden_size(self.job, self.host)
-        };
-        self.hidden_size.get_or_init(look).as_ref().map_err(Unfilled::deferred)
+        });
+        size.as_ref().map_err(Unfilled::deferred)
     }
 
     fn doubt(&self, argument: &str) -> Option<String> {
@@ -83,8 +82,8 @@ impl<'a> FillContext<'a> {
 
     /// The command can have this argument, and the trainer would get it as it is.
     pub(super) fn can_be_given(&self, TrainerDefault { argument, unless, .. }: &TrainerDefault) -> bool {
-        let is_read = |flow: &ArgumentFlow| flow.has_option(argument) == Some(true) && flow.doubt(argument).is_none();
-        unless.is_none() || self.flow().is_some_and(is_read)
+        unless.is_none()
+            || self.flow().is_some_and(|flow| flow.has_option(argument) == Some(true) && flow.doubt(argument).is_none())
     }
 
     /// An argument that is given, if the trainer gets it as it is.
@@ -200,9 +199,9 @@ impl<'a> FillContext<'a> {
             DefaultArguments::Recorded(class) => self.recorded(class(&job.args, &job.target)?, argument, None),
             DefaultArguments::Script => {
                 let flow = self.flow()?;
-                let config_option = |word: &OsString| word.to_string_lossy().starts_with("--config");
+                let mut words = job.args.words().iter().map(|word| word.to_string_lossy());
                 // `TrlParser` reads a file with arguments there, which zlaunch does not follow.
-                if flow.has(&["TrlParser"]) && job.args.words().iter().any(config_option) {
+                if flow.has(&["TrlParser"]) && words.any(|word| word.starts_with("--config")) {
                     return None;
                 }
                 // A script may do more than its text shows, so nothing is certain.

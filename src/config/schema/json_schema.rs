@@ -110,12 +110,12 @@ fn one_of_numbers(list: &str, coerced: bool) -> Vec<Value> {
 /// The words as they are usually written, for an editor to offer, and in any other case.
 fn in_any_case(range: ValueRange) -> Vec<Value> {
     let words = range.choices().unwrap_or_default();
-    let letter = |c: char| match c {
+    let joined = words.join("|");
+    let letters = joined.chars().map(|c| match c {
         'a'..='z' => format!("[{}{c}]", c.to_ascii_uppercase()),
         _ => c.to_string(),
-    };
-    let patterns: Vec<String> = words.iter().map(|word| word.chars().map(letter).collect()).collect();
-    let pattern = format!("^({})$", patterns.join("|"));
+    });
+    let pattern = format!("^({})$", letters.collect::<String>());
     vec![json!({"enum": words}), json!({"type": "string", "pattern": pattern})]
 }
 

@@ -97,8 +97,7 @@ impl ValueType {
     }
 
     pub(super) fn fault(self, value: &Value, range: ValueRange) -> Option<ValueFault> {
-        let is_listed = |word: &str| range.choices().is_none_or(|choices| choices.contains(&word));
-        let word = |word: &str| (!is_listed(word)).then_some(ValueFault::Value);
+        let word = |word: &str| range.choices().is_some_and(|all| !all.contains(&word)).then_some(ValueFault::Value);
         let fits = match self {
             ValueType::Int => return range.fault(whole(value)),
             ValueType::Float => return range.fault(real(value)),
@@ -142,7 +141,7 @@ impl ValueType {
     /// The judgement of pydantic 1 on a value that is not null, in a field of a model.
     pub(super) fn fault_of_pydantic1(self, value: &Value, range: ValueRange) -> Option<ValueFault> {
         let is_enum = matches!(range, ValueRange::OneOf(_));
-        let is_empty = || matches!(value.as_str(), Some("")) || value.as_array().is_some_and(Vec::is_empty);
+        let is_empty = *value == "" || value.as_array().is_some_and(Vec::is_empty);
         let fits = match self {
             // An enum is looked up by its value, without a coercion.
             ValueType::Int if is_enum => return range.fault(number(value)),
@@ -151,7 +150,7 @@ impl ValueType {
             ValueType::Int => return range.fault(number(value).map(f64::trunc)),
             ValueType::Str if !is_enum => value.is_string() || value.is_number() || value.is_boolean(),
             // `dict(value)` is tried.
-            ValueType::Object | ValueType::Model => value.is_object() || is_empty(),
+            ValueType::Object | ValueType::Model => value.is_object() || is_empty,
             other => return other.fault(value, range),
         };
         (!fits).then_some(ValueFault::Type)

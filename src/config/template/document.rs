@@ -146,9 +146,8 @@ pub fn only_tunes(name: &str) -> bool {
     let lines = |sign: &'static str| {
         TUNING.lines().filter_map(move |line| line.strip_prefix(sign)).flat_map(str::split_whitespace)
     };
-    let plain = || TUNING.lines().filter(|line| !line.starts_with(['#', '-', '+'])).flat_map(str::split_whitespace);
-    let is_listed =
-        || plain().any(|known| known == name || known.strip_suffix('*').is_some_and(|start| name.starts_with(start)));
-    let leads_on = || name.split('_').any(|part| lines("- ").any(|word| word == part));
-    lines("+ ").any(|known| known == name) || is_listed() && !leads_on()
+    let mut plain = TUNING.lines().filter(|line| !line.starts_with(['#', '-', '+'])).flat_map(str::split_whitespace);
+    lines("+ ").any(|known| known == name)
+        || plain.any(|known| known == name || known.strip_suffix('*').is_some_and(|start| name.starts_with(start)))
+            && !name.split('_').any(|part| lines("- ").any(|word| word == part))
 }

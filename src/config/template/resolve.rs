@@ -203,7 +203,7 @@ pub(crate) fn raw(spec: &Sourced<String>, search: &Search, host: &Host) -> Resul
 /// Every template with what it is for, or why it cannot be used. Hidden ones are included.
 pub(crate) fn list(search: &Search, host: &Host) -> Vec<Value> {
     let all = search.all();
-    let row = |(at, (name, origin)): (usize, &(String, Origin))| {
+    let rows = all.iter().enumerate().map(|(at, (name, origin))| {
         let hidden = all[..at].iter().any(|(earlier, _)| earlier == name);
         let spec = match origin {
             Origin::File(path) => path.display().to_string(),
@@ -217,8 +217,8 @@ pub(crate) fn list(search: &Search, host: &Host) -> Vec<Value> {
             }
         };
         json!({"name": name, "origin": origin.to_string(), "hidden": hidden, "about": about})
-    };
-    all.iter().enumerate().map(row).collect()
+    });
+    rows.collect()
 }
 
 /// Each name with one sentence, and its origin unless it is built in.

@@ -106,9 +106,9 @@ impl Search {
             }
         }
         if let Some((_, Origin::File(path))) = &found {
-            let by_all = |path: &&Path| fs::metadata(path).is_ok_and(|seen| seen.mode() & 0o002 != 0);
-            let open = path.parent().into_iter().chain([path.as_path()]).find(by_all).map(Path::to_path_buf);
-            if let Some(open) = open.or_else(|| open_to_others(path, Trust::Group)) {
+            let mut paths = path.parent().into_iter().chain([path.as_path()]);
+            let open = paths.find(|path| fs::metadata(path).is_ok_and(|seen| seen.mode() & 0o002 != 0));
+            if let Some(open) = open.map(Path::to_path_buf).or_else(|| open_to_others(path, Trust::Group)) {
                 let shown = open.display();
                 let what = format!("anyone could have written the template `{name}`: everyone can write to `{shown}`");
                 let chmod = run(shell::text(&["chmod".into(), "o-w".into(), open.clone().into()]));
