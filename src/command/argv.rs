@@ -187,12 +187,11 @@ impl Args {
     /// The last option of this name as it is spelled, and all the words that belong to it.
     pub fn list(&self, name: &str) -> Option<(String, Vec<&OsStr>)> {
         let words = &self.words[..options_end(&self.words)];
-        let is_it = |word: &OsString| {
+        let at = words.iter().rposition(|word| {
             let option = word.as_bytes().strip_prefix(b"--").and_then(|text| text.split_at_checked(name.len()));
             let option = option.filter(|(_, behind)| matches!(behind, [] | [b'=', ..]));
             option.is_some_and(|(option, _)| str::from_utf8(option).is_ok_and(|option| is_spelling(option, name)))
-        };
-        let at = words.iter().rposition(is_it)?;
+        })?;
         let (word, length) = (words[at].to_str()?, "--".len() + name.len());
         let values = match word.get(length + 1..) {
             Some(value) => vec![OsStr::new(value)],
@@ -231,11 +230,11 @@ pub fn options_end(words: &[OsString]) -> usize {
 
 /// argparse takes words with a dash as values too, if they are negative numbers or have a space.
 pub fn is_value(word: &OsStr) -> bool {
-    let bytes = word.as_bytes();
+    let Some(rest) = word.as_bytes().strip_prefix(b"-") else { return true };
     // argparse's `^-\d+$|^-\d*\.\d+$`: `-1e-5` is not one.
-    let is_digits = |part: &[u8]| part.iter().all(u8::is_ascii_digit);
-    let is_number = || !bytes.ends_with(b".") && bytes[1..].splitn(2, |b| *b == b'.').all(is_digits);
-    !bytes.starts_with(b"-") || bytes.len() == 1 || is_number() || bytes.contains(&b' ')
+    let mut parts = rest.splitn(2, |b| *b == b'.');
+    let is_number = !rest.ends_with(b".") && parts.all(|part| part.iter().all(u8::is_ascii_digit));
+    rest.is_empty() || is_number || rest.contains(&b' ')
 }
 
 /// The words of HF's `string_to_bool`, in any case.

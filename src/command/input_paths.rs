@@ -49,8 +49,8 @@ impl Input {
 
     fn missing(&self, name: &str, args: &Args, host: &Host) -> Vec<MissingInput> {
         let Some((option, values)) = args.list(name) else { return Vec::new() };
-        let is_registered = || PLUGINS.iter().any(|name| args.list(name).is_some());
-        let certain = !(self.perhaps || self.reads == Reads::SwiftDataset && is_registered());
+        let may_be_registered = self.reads == Reads::SwiftDataset && PLUGINS.iter().any(|it| args.list(it).is_some());
+        let certain = !self.perhaps && !may_be_registered;
         let values = values.into_iter().filter_map(|value| value.to_str());
         let values = values.flat_map(|value| value.split(if self.reads == Reads::Commas { ',' } else { '\0' }));
         let missing = values.filter_map(|value| {
@@ -89,11 +89,11 @@ impl Input {
 const PLUGINS: &[&str] = &["external_plugins", "custom_register_path"];
 
 pub fn missing(inputs: &[Input], args: &Args, host: &Host) -> Vec<MissingInput> {
-    let names_path = |word: &str| {
+    let names_path = args.words().iter().filter_map(|word| word.to_str()).any(|word| {
         let value = if word.starts_with('-') { word.split_once('=').map_or(word, |pair| pair.1) } else { word };
         is_path(value) || value.as_bytes().ends_with(b".py") || word.starts_with("--resume_from")
-    };
-    if !args.words().iter().any(|word| word.to_str().is_some_and(names_path)) {
+    });
+    if !names_path {
         return Vec::new();
     }
     let named = inputs.iter().flat_map(|input| input.names.split(' ').map(move |name| (input, name)));
@@ -103,8 +103,8 @@ pub fn missing(inputs: &[Input], args: &Args, host: &Host) -> Vec<MissingInput> 
 /// A name of a hub has one `/` at most.
 fn is_path(value: &str) -> bool {
     let starts = ["/", "./", "../", "~/"].iter().any(|start| value.starts_with(start));
-    let is_deep = || value.split([':', '#']).next().is_some_and(|name| name.split('/').count() > 2);
-    (starts || ["~", ".", ".."].contains(&value) || is_deep())
+    let is_deep = value.split([':', '#']).next().is_some_and(|name| name.split('/').count() > 2);
+    (starts || ["~", ".", ".."].contains(&value) || is_deep)
         && !value.contains("://")
         && !value.contains(['$', '*', '?', '{', '['])
 }

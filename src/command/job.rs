@@ -201,8 +201,8 @@ impl Job {
         let name = self.config_argument();
         match self.trainer.config.hand_over {
             HandOver::Environment { config, switch } => {
-                let is_on = |name| host.nonempty_var(name).is_some_and(|value| value.eq_ignore_ascii_case("true"));
-                if self.no_config.is_some() || !switch.is_none_or(is_on) {
+                let switch = switch.map(|name| host.nonempty_var(name).unwrap_or_default());
+                if self.no_config.is_some() || switch.is_some_and(|value| !value.eq_ignore_ascii_case("true")) {
                     return None;
                 }
                 Some(Sourced::new(host.nonempty_var(config)?.to_string(), Source::Variable(config.to_string())))
@@ -294,9 +294,10 @@ impl Job {
     /// `run.yaml:3:8`
     pub(crate) fn place_in_run_file(&self, value: &str, host: &Host) -> Option<Place> {
         // `name=value` behind a run file wins.
-        let mut assigned = self.given_args.iter().flat_map(Args::words).filter_map(|word| word.to_str());
-        let is_it = |(name, given): (&str, &str)| !name.starts_with('-') && (name == value || given == value);
-        if let Some(word) = assigned.find(|word| word.split_once('=').is_some_and(is_it)) {
+        let words = self.given_args.iter().flat_map(Args::words).filter_map(|word| word.to_str());
+        let mut pairs =
+            words.filter(|word| !word.starts_with('-')).filter_map(|word| Some((word, word.split_once('=')?)));
+        if let Some((word, _)) = pairs.find(|(_, (name, given))| *name == value || *given == value) {
             return Some(Place::from(word));
         }
         // ms-swift names its run file in a variable.
@@ -339,11 +340,11 @@ impl Job {
 fn with_joined(words: &[OsString], dashes: &str, name: &str, value: &OsStr) -> Vec<OsString> {
     let mut joined = OsString::from(format!("{dashes}{name}="));
     let part = format!("{name}.");
-    let sets = |word: &OsString| {
+    let mut words = words.to_vec();
+    words.retain(|word| {
         let word = word.as_encoded_bytes();
-        word.starts_with(joined.as_encoded_bytes()) || dashes.is_empty() && word.starts_with(part.as_bytes())
-    };
-    let mut words: Vec<OsString> = words.iter().filter(|word| !sets(word)).cloned().collect();
+        !(word.starts_with(joined.as_encoded_bytes()) || dashes.is_empty() && word.starts_with(part.as_bytes()))
+    });
     joined.push(value);
     words.push(joined);
     words

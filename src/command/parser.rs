@@ -60,14 +60,14 @@ impl Parser {
         if given.dashes == "-" {
             let is_short = given.name.starts_with(|first: char| first.is_ascii_alphabetic() && first != 'h');
             let is_unknown = self.closed && is_short || self.has(&given.name.replace('-', "_"), versions);
-            return rejected(Rejection::Unknown).filter(|_| is_unknown);
+            return if is_unknown { rejected(Rejection::Unknown) } else { None };
         }
         if self.own.iter().any(|own| is_spelling(given.name, own)) {
             return None;
         }
         let dashed = given.name.contains('-') && !given.name.contains('_');
-        let refuses_dashes = || versions.all_within("transformers", [0; 3], DASHES_SINCE);
-        if dashed && !self.mapping && versions.neighbours("transformers").is_some() && refuses_dashes() {
+        let by_version = dashed && !self.mapping && versions.neighbours("transformers").is_some();
+        if by_version && versions.all_within("transformers", [0; 3], DASHES_SINCE) {
             return rejected(Rejection::Unknown);
         }
         let name = if dashed { Cow::Owned(given.name.replace('-', "_")) } else { Cow::Borrowed(given.name) };
@@ -90,9 +90,10 @@ impl Parser {
         let found: Option<Vec<Rejection>> =
             types.iter().map(|arg_type| arg_type.rejection(&given.values, versions)).collect();
         // A version that has no such argument says nothing about its values.
-        let is_of_gone =
-            |why: &Rejection| matches!(why, Rejection::NoValue(it) | Rejection::WrongValue(_, it) if it.is_gone());
-        found?.into_iter().rfind(|why| !is_of_gone(why)).and_then(rejected)
+        let last = found?
+            .into_iter()
+            .rfind(|why| !matches!(why, Rejection::NoValue(it) | Rejection::WrongValue(_, it) if it.is_gone()));
+        last.and_then(rejected)
     }
 
     /// The histories of an argument, by distribution. Classes behind one that always has it do not count.
@@ -139,9 +140,8 @@ impl Parser {
         names.retain(|name| self.types(name, versions).iter().all(|arg_type| !arg_type.is_gone()));
         names.sort_unstable();
         names.dedup();
-        let turns_off = |name: String| fits(&name) && self.turns_off(&name, versions);
-        let fits_other =
-            self.own.iter().any(|name| fits(name)) || self.names().any(|name| turns_off(format!("no_{name}")));
+        let mut negative = self.names().map(|name| format!("no_{name}")).filter(|name| fits(name));
+        let fits_other = self.own.iter().any(|name| fits(name)) || negative.any(|name| self.turns_off(&name, versions));
         match &names[..] {
             [] if !fits_other => Some(Err(Rejection::Unknown)),
             // The version of Python decides whether both spellings of one option fit.
@@ -153,11 +153,12 @@ impl Parser {
 
     /// True if no word may abbreviate the argument either.
     pub(crate) fn is_left_out(&self, name: &str, words: &[OsString]) -> bool {
-        let abbreviated = |given: &str| name.starts_with(given) || starts_dashed(name, given);
-        let old_name = |given: &str| name == "eval_strategy" && given.starts_with("evaluation");
         let options = words.iter().filter_map(|word| str::from_utf8(word.as_bytes().strip_prefix(b"--")?).ok());
         let mut names = options.filter_map(|text| text.split('=').next()).filter(|name| !name.is_empty());
-        !names.any(|given| old_name(given) || !self.mapping && abbreviated(given))
+        !names.any(|given| {
+            let is_old_name = name == "eval_strategy" && given.starts_with("evaluation");
+            is_old_name || !self.mapping && (name.starts_with(given) || starts_dashed(name, given))
+        })
     }
 
     pub(crate) fn takes(&self, name: &str, is_it: fn(ArgType) -> bool) -> bool {
@@ -191,8 +192,8 @@ fn options(words: &[OsString]) -> impl Iterator<Item = Given<'_>> {
         let (dashes, text) = ["--", "-"].into_iter().find_map(|dashes| Some((dashes, text.strip_prefix(dashes)?)))?;
         let (name, joined) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
         // `--x=1 2` is an option only if there is one of that name, and else a value.
-        let odd = |word: &OsString| is_value(word) && word.as_encoded_bytes().starts_with(b"--");
-        if is_value(word) || joined.is_none() && words.get(at + 1).is_some_and(odd) || name.contains(['$', '<', '{']) {
+        let odd = words.get(at + 1).is_some_and(|next| next.as_encoded_bytes().starts_with(b"--") && is_value(next));
+        if is_value(word) || joined.is_none() && odd || name.contains(['$', '<', '{']) {
             return None;
         }
         let behind = words[at + 1..].iter().take_while(|word| is_value(word)).filter_map(|word| word.to_str());

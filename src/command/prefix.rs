@@ -39,8 +39,8 @@ enum Behind {
 impl Prefix {
     pub(crate) fn is_one(word: &OsStr) -> bool {
         let name = base_name(word);
-        let named = |names: &str| names.split(", ").any(|known| known.split(' ').next() == Some(name));
-        SHELLS.contains(&name) || program::all().any(|program| named(program.names))
+        let mut programs = program::all().flat_map(|program| program.names.split(", "));
+        SHELLS.contains(&name) || programs.any(|known| known.split(' ').next() == Some(name))
     }
 
     /// Splits off everything that is known to run the words behind it.

@@ -39,8 +39,8 @@ impl Python {
         let path = if ignores(&['E', 'I']) { None } else { host.nonempty_var(vars::PYTHONPATH) };
         let named = path.into_iter().flat_map(|path| path.split(':')).map(|entry| host.cwd.join(entry)).collect();
         let user_base = host.nonempty_var("PYTHONUSERBASE").map(PathBuf::from);
-        let user = user_base.or_else(|| Some(host.home()?.join(".local")));
-        let user = user.filter(|_| !ignores(&['s', 'I']) && host.nonempty_var("PYTHONNOUSERSITE").is_none());
+        let has_user = !ignores(&['s', 'I']) && host.nonempty_var("PYTHONNOUSERSITE").is_none();
+        let user = if has_user { user_base.or_else(|| Some(host.home()?.join(".local"))) } else { None };
         let sites = sites(&program, user.as_deref());
         Python { program, named, sites, installed: OnceCell::new() }
     }
@@ -70,11 +70,9 @@ impl Python {
     pub fn file(&self, inside: &str) -> Option<PathBuf> {
         let in_folder = |folder: &PathBuf| Some(folder.join(inside)).filter(|path| path.is_file());
         // Folders are listed only where the plain place has no such file: an editable install.
-        let at_sites = || {
-            self.sites.iter().find_map(|site| in_folder(site).or_else(|| added_by_pth(site).iter().find_map(in_folder)))
-        };
-        let mapped = || self.sites.iter().find_map(|site| mapped_by_finder(site, inside));
-        self.named.iter().find_map(in_folder).or_else(at_sites).or_else(mapped)
+        let at_site = |site: &PathBuf| in_folder(site).or_else(|| added_by_pth(site).iter().find_map(in_folder));
+        let found = self.named.iter().find_map(in_folder).or_else(|| self.sites.iter().find_map(at_site));
+        found.or_else(|| self.sites.iter().find_map(|site| mapped_by_finder(site, inside)))
     }
 
     /// Looks for a module as `python -m` does from the current folder.
@@ -108,12 +106,12 @@ impl Python {
             let (name, version) = folder.strip_suffix(".dist-info")?.rsplit_once('-')?;
             is_same(name, distribution).then(|| version.to_string())
         };
-        let egg = || self.sites.iter().find_map(|site| egg_version(site, distribution));
-        let behind_pth = || {
+        let found = installed.iter().find_map(in_name);
+        let found = found.or_else(|| self.sites.iter().find_map(|site| egg_version(site, distribution)));
+        found.or_else(|| {
             let mut folders = self.sites.iter().flat_map(|site| added_by_pth(site));
             folders.find_map(|folder| names_in(&folder).find_map(|name| in_name(&name)))
-        };
-        installed.iter().find_map(in_name).or_else(egg).or_else(behind_pth)
+        })
     }
 }
 

@@ -49,25 +49,23 @@ impl RunFile {
         }
         let wanted = Value::Object(entries);
         let line = format!("{key}: {}", Value::from(value));
-        let reads = |text: &String| yaml::parse(text, Dialect::PyYaml).as_ref() == Ok(&wanted);
         // In front of the first key.
-        let is_key = |text: &&str| !text.starts_with(['#', '-', '%']) && !text.trim().is_empty();
-        let at = self.text.split_inclusive('\n').take_while(|line| !is_key(line)).map(str::len).sum();
-        let (head, rest) = self.text.split_at(at);
+        let lines = self.text.split_inclusive('\n');
+        let before = lines.take_while(|line| line.starts_with(['#', '-', '%']) || line.trim().is_empty());
+        let (head, rest) = self.text.split_at(before.map(str::len).sum());
         let inserted = (!rest.is_empty()).then(|| format!("{head}{line}\n{rest}"));
-        let edited = [replaced(&self.text, key, &line), inserted];
-        edited.into_iter().flatten().find(reads).unwrap_or_else(|| yaml::flow(&wanted) + "\n")
+        let mut edited = [replaced(&self.text, key, &line), inserted].into_iter().flatten();
+        let right = edited.find(|text| yaml::parse(text, Dialect::PyYaml).as_ref() == Ok(&wanted));
+        right.unwrap_or_else(|| yaml::flow(&wanted) + "\n")
     }
 }
 
 /// The text with the entry of a key at the top level replaced by a line.
 fn replaced(text: &str, key: &str, line: &str) -> Option<String> {
-    let names = |text: &str| text.strip_prefix(key).is_some_and(|rest| rest.trim_start().starts_with(':'));
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
-    let at = lines.iter().position(|line| names(line))?;
-    let belongs = |line: &&&str| line.starts_with([' ', '\t', '-']) || line.trim().is_empty();
-    let behind = at + 1 + lines[at + 1..].iter().take_while(belongs).count();
-    Some([&lines[..at], &[line, "\n"], &lines[behind..]].concat().concat())
+    let at = lines.iter().position(|line| line.strip_prefix(key).is_some_and(|it| it.trim_start().starts_with(':')))?;
+    let more = lines[at + 1..].iter().take_while(|line| line.starts_with([' ', '\t', '-']) || line.trim().is_empty());
+    Some([&lines[..at], &[line, "\n"], &lines[at + 1 + more.count()..]].concat().concat())
 }
 
 fn is_json(path: &Path) -> bool {
@@ -99,11 +97,14 @@ pub(crate) fn words(entries: &Map<String, Value>) -> Vec<OsString> {
         words.push(OsString::from(format!("--{key}")));
         match value {
             Value::Array(list) => words.extend(list.iter().map(|item| OsString::from(yaml::python_str(item)))),
-            Value::Object(_) => words.push(yaml::python_json(value).into()),
-            other => words.push(yaml::python_str(other).into()),
+            _ => words.push(text_of(value).into()),
         }
     }
     words
+}
+
+fn text_of(value: &Value) -> String {
+    if value.is_object() { yaml::python_json(value) } else { yaml::python_str(value) }
 }
 
 /// `--key PATH…` for a list of datasets, each with its `path`. The trainer itself gets the list from the file.
@@ -116,9 +117,8 @@ pub(crate) fn paths_of(entries: &Map<String, Value>, key: &str) -> Vec<OsString>
 /// `--key=value` for the entries that a typed reader takes unchanged: numbers, booleans and texts. A boolean for a number,
 /// or the reverse, is left to the trainer; so is a text for either, unless the reader `converts` it.
 pub(crate) fn typed_words(entries: &Map<String, Value>, converts: bool) -> Vec<OsString> {
-    let text = |value: &Value| if value.is_object() { yaml::python_json(value) } else { yaml::python_str(value) };
     let usable = entries.iter().filter(|(key, value)| is_usable(key, value, converts));
-    usable.map(|(key, value)| OsString::from(format!("--{key}={}", text(value)))).collect()
+    usable.map(|(key, value)| OsString::from(format!("--{key}={}", text_of(value)))).collect()
 }
 
 pub(crate) fn unread(entries: &Map<String, Value>, converts: bool) -> Vec<String> {

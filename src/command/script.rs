@@ -13,10 +13,10 @@ use tokens::Token;
 
 /// Also true for something below one of these modules.
 pub fn imports(text: &str, modules: &[&str]) -> bool {
-    let is_below = |name: &str, module: &str| {
-        name.strip_prefix(module).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-    };
-    script_source::imports(text).iter().any(|name| modules.iter().any(|module| is_below(name, module)))
+    script_source::imports(text).iter().any(|name| {
+        let mut behind = modules.iter().filter_map(|module| name.strip_prefix(module));
+        behind.any(|rest| rest.is_empty() || rest.starts_with('.'))
+    })
 }
 
 /// The text between the parentheses of every call of this name, which may be a dotted one.
@@ -27,8 +27,8 @@ pub fn calls<'a>(text: &'a str, name: &str) -> Vec<&'a str> {
     }
     let tokens = tokens::tokens(text);
     let last = name.rsplit('.').next().unwrap_or(name);
-    let is_dotted = |open: usize| text[..tokens[open].at].trim_end().ends_with(name);
-    let named = tokens::calls(&tokens, |token| token.is(last)).filter(|call| is_dotted(call.start - 1));
+    let calls = tokens::calls(&tokens, |token| token.is(last));
+    let named = calls.filter(|call| text[..tokens[call.start - 1].at].trim_end().ends_with(name));
     named.map(|call| between(text, &tokens, call.start, call.end)).collect()
 }
 

@@ -83,13 +83,13 @@ impl ScriptSource {
     }
 
     fn imported(&self, text: &str, file: &Path) -> Vec<PathBuf> {
-        let file_of = |name: String| {
+        let files = imports(text).into_iter().filter_map(|name| {
             let levels = name.bytes().take_while(|byte| *byte == b'.').count();
             let base = if levels == 0 { None } else { file.ancestors().nth(levels) }.unwrap_or(&self.folder);
             let path = base.join(name[levels..].replace('.', "/"));
             [path.with_extension("py"), path.join("__init__.py")].into_iter().find(|path| path.is_file())
-        };
-        imports(text).into_iter().filter_map(file_of).collect()
+        });
+        files.collect()
     }
 }
 

@@ -80,12 +80,12 @@ impl ParsedCommand {
     }
 
     pub(crate) fn source(&self, host: &Host) -> Option<&Rc<ScriptSource>> {
-        let read = || match &self.target {
-            Target::Script { path, .. } => ScriptSource::of_script(path, host),
-            Target::Module { name, .. } => ScriptSource::of_module(name, host),
+        let source = self.source.get_or_init(|| match &self.target {
+            Target::Script { path, .. } => ScriptSource::of_script(path, host).map(Rc::new),
+            Target::Module { name, .. } => ScriptSource::of_module(name, host).map(Rc::new),
             Target::Program(_) => None,
-        };
-        self.source.get_or_init(|| read().map(Rc::new)).as_ref()
+        });
+        source.as_ref()
     }
 }
 

@@ -60,12 +60,11 @@ pub(crate) const PASSTHROUGH: &str = without_config::PASSTHROUGH.name;
 pub fn recognise(command: &ParsedCommand, named: Option<&Sourced<&'static Trainer>>, host: &Host) -> Job {
     // A console script starts ranks itself: where its own front end refuses the command, it runs as it stands.
     let console = ALL.iter().find(|trainer| trainer.is_console(&command.target));
-    let is_asked = |trainer: &Trainer| match (named, console) {
+    let mut asked = ALL.iter().filter(|trainer| match (named, console) {
         (Some(named), _) => named.value.name == trainer.name,
         (None, Some(own)) => [own.name, PASSTHROUGH].contains(&trainer.name),
         (None, None) => true,
-    };
-    let mut asked = ALL.iter().filter(|trainer| is_asked(trainer));
+    });
     let recognised = asked.find_map(|trainer| (trainer.recognise)(trainer, command, host));
     let is_recognised = recognised.is_some();
     let mut job = recognised.unwrap_or_else(|| Job::of(named.map_or(passthrough(), |named| named.value), command));
@@ -77,10 +76,10 @@ pub fn recognise(command: &ParsedCommand, named: Option<&Sourced<&'static Traine
     let options = (trainer.arguments.options)(&job.target);
     let read = |words: &[OsString]| {
         let args = Args::read(words.to_vec(), &fields, options);
+        let python = if trainer.is_hf() && args.has_dashes() { job.python.as_ref() } else { None };
+        let transformers = python.and_then(|python| python.version("transformers"));
         // Before 4.46, transformers' own parser has no names with dashes.
-        let transformers = || job.python.as_ref()?.version("transformers");
-        let is_old = || transformers().is_some_and(|found| found.is_before(DASHES_SINCE));
-        if trainer.is_hf() && args.has_dashes() && is_old() { args.without_dashes() } else { args }
+        if transformers.is_some_and(|found| found.is_before(DASHES_SINCE)) { args.without_dashes() } else { args }
     };
     let given = read(&job.words);
     (job.args, job.given_args) = match &job.effective_words {

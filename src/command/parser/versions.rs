@@ -45,10 +45,11 @@ impl<'p> Versions<'p> {
 
     /// The answers of the older and of the newer of the versions that may be installed.
     pub(super) fn each<T>(&self, ask: impl Fn(&dyn Fn(&str) -> Version) -> T) -> Vec<T> {
-        let version = |which: usize, distribution: &str| {
-            self.neighbours(distribution).map_or_else(Version::default, |found| found.versions[which])
-        };
-        [0, 1].map(|which| ask(&|distribution: &str| version(which, distribution))).into()
+        [0, 1].map(|which| ask(&|distribution| self.version(which, distribution))).into()
+    }
+
+    fn version(&self, which: usize, distribution: &str) -> Version {
+        self.neighbours(distribution).map_or_else(Version::default, |found| found.versions[which])
     }
 
     /// False where the parser has no class of the distribution.

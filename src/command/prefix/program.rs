@@ -96,8 +96,8 @@ impl PrefixProgram {
         if let Some(needed) = self.keeps_variables.filter(|needed| !given.clone().any(|option| option == *needed)) {
             return Some(Barrier::Without(name, needed));
         }
-        let bars = |option: &&str| self.barring.split(' ').any(|barring| barring == *option);
-        given.find(bars).map(|option| Barrier::Option(format!("{name} {option}")))
+        let option = given.find(|option| self.barring.split(' ').any(|barring| barring == *option))?;
+        Some(Barrier::Option(format!("{name} {option}")))
     }
 }
 

@@ -35,13 +35,12 @@ pub fn seek(dotted: &str, folders: &[PathBuf], sites: &[PathBuf]) -> Presence {
     if folders.iter().any(|folder| holds(folder, &parts)) {
         return Presence::There;
     }
-    // `sitecustomize` may do anything.
-    let runs_code = |folder: &Path| ["sitecustomize", "usercustomize"].iter().any(|name| holds(folder, &[name]));
-    let may_hide = |folder: &PathBuf| folder.is_file() || runs_code(folder) || looks_elsewhere(folder, &parts);
-    if folders.iter().any(may_hide) || sites.iter().any(|site| may_add(site, parts[0])) {
-        return Presence::Unknown;
-    }
-    Presence::Missing
+    let may_hide = folders.iter().any(|folder| {
+        // `sitecustomize` may do anything.
+        let mut starters = ["sitecustomize", "usercustomize"].iter();
+        folder.is_file() || starters.any(|name| holds(folder, &[name])) || looks_elsewhere(folder, &parts)
+    });
+    if may_hide || sites.iter().any(|site| may_add(site, parts[0])) { Presence::Unknown } else { Presence::Missing }
 }
 
 fn holds(folder: &Path, parts: &[&str]) -> bool {
@@ -50,8 +49,8 @@ fn holds(folder: &Path, parts: &[&str]) -> bool {
     if folder.join(last).is_dir() || folder.join(format!("{last}.py")).is_file() {
         return true;
     }
-    let compiled = |name: &str| [".so", ".pyc"].iter().any(|ending| name.ends_with(ending));
-    names_in(&folder).any(|name| compiled(&name) && name.split('.').next() == Some(*last))
+    let mut compiled = names_in(&folder).filter(|name| [".so", ".pyc"].iter().any(|ending| name.ends_with(ending)));
+    compiled.any(|name| name.split('.').next() == Some(*last))
 }
 
 /// A `.pth` file of the folder runs code that may know this package, or names a file (an egg).

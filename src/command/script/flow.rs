@@ -153,15 +153,13 @@ impl<'a> ArgumentFlow<'a> {
 
     /// `args.NAME = …`
     pub(crate) fn set_at(&self, argument: &str) -> Option<usize> {
-        let is_attribute = |at: &usize| self.is(*at, argument) && self.is(at - 1, ".");
-        (1..self.tokens.len()).find(|at| is_attribute(at) && self.is_assigned(*at))
+        (1..self.tokens.len()).find(|at| self.is(*at, argument) && self.is(at - 1, ".") && self.is_assigned(*at))
     }
 
     /// The first place where the script may set the argument: it has the name, and does not only read the attribute.
     fn touched_at(&self, argument: &str) -> Option<usize> {
-        let is_read = |at: usize| at > 0 && self.is(at - 1, ".") && !self.is_assigned(at);
-        let is_it = |at: usize| self.tokens[at].text.trim_start_matches('-') == argument;
-        (0..self.tokens.len()).find(|at| is_it(*at) && !is_read(*at))
+        let mut named = (0..self.tokens.len()).filter(|at| self.tokens[*at].text.trim_start_matches('-') == argument);
+        named.find(|at| *at == 0 || !self.is(at - 1, ".") || self.is_assigned(*at))
     }
 
     /// The reason why the trainer may get something else than the command gives for an argument.
@@ -196,9 +194,10 @@ impl<'a> ArgumentFlow<'a> {
 
     /// A model is loaded by `args.NAME` alone.
     fn loads_model_by(&self, argument: &str) -> bool {
-        let is_other = |class: &str| ["Tokenizer", "Processor", "Peft", "Vision"].iter().any(|it| class.contains(it));
+        const NO_MODEL: [&str; 4] = ["Tokenizer", "Processor", "Peft", "Vision"];
         (2..self.tokens.len()).any(|at| {
-            let by_class = self.is(at, "from_pretrained") && !is_other(self.tokens[at - 2].text);
+            let class = self.tokens[at - 2].text;
+            let by_class = self.is(at, "from_pretrained") && !NO_MODEL.iter().any(|other| class.contains(other));
             // TRL's trainers load it: `SFTTrainer(model=model_args.model_name_or_path)`.
             let by_trainer = self.is(at, "model") && self.is(at + 1, "=");
             let value = if by_class && self.is(at + 3, "=") { at + 4 } else { at + 2 };
@@ -253,8 +252,8 @@ impl<'a> ArgumentFlow<'a> {
 
     /// `None`: the script does not show all of its options.
     pub(crate) fn has_option(&self, option: &str) -> Option<bool> {
-        let spelled = |token: &&Token| token.text.trim_start_matches('-').replace('-', "_") == option;
-        let mut named = self.tokens.iter().filter(spelled);
+        let mut named =
+            self.tokens.iter().filter(|token| token.text.trim_start_matches('-').replace('-', "_") == option);
         match self.reader {
             Reader::Nothing => Some(false),
             Reader::Other("argparse") => {
@@ -287,22 +286,26 @@ impl<'a> ArgumentFlow<'a> {
     /// argparse's parser is made here with all options written out, and no other function may add more.
     fn shows_all_options(&self) -> bool {
         let tokens = &self.tokens;
-        let is_written = |call: Range<usize>| {
+        let mut made = calls(tokens, |token| token.is("ArgumentParser")).peekable();
+        if made.peek().is_none() || self.has(&["add_config_arguments", "parents", "add_argparse_args"]) {
+            return false;
+        }
+        let all_written = calls(tokens, |token| token.is("add_argument")).all(|call| {
             let name = tokens.get(call.start);
             name.is_some_and(|name| name.kind == Kind::Text && !name.text.contains('{'))
                 && self.ends_argument(call.start + 1)
-        };
-        let is_passed = |name: &str| {
-            let is_argument = |at: usize| is_in("( , =", tokens[at - 1].text) && self.ends_argument(at + 1);
-            (1..tokens.len()).any(|at| self.is(at, name) && is_argument(at))
-        };
-        let mut made = calls(tokens, |token| token.is("ArgumentParser")).peekable();
+        });
         // `parser = argparse.ArgumentParser(…)`
-        let variable = |call: Range<usize>| (0..call.start).rev().take(6).find(|at| self.is(*at, "="))?.checked_sub(1);
-        made.peek().is_some()
-            && calls(tokens, |token| token.is("add_argument")).all(is_written)
-            && !self.has(&["add_config_arguments", "parents", "add_argparse_args"])
-            && !made.filter_map(variable).any(|at| is_passed(tokens[at].text))
+        let mut variables = made.filter_map(|call| {
+            let sign = (0..call.start).rev().take(6).find(|at| self.is(*at, "="))?;
+            tokens.get(sign.checked_sub(1)?)
+        });
+        all_written && !variables.any(|variable| self.is_passed(variable.text))
+    }
+
+    fn is_passed(&self, name: &str) -> bool {
+        let mut named = (1..self.tokens.len()).filter(|at| self.is(*at, name));
+        named.any(|at| is_in("( , =", self.tokens[at - 1].text) && self.ends_argument(at + 1))
     }
 
     /// The options of transformers' parser, where the script shows them.
@@ -318,21 +321,21 @@ impl<'a> ArgumentFlow<'a> {
         let generates = self.has(&[SEQ2SEQ.name]);
         let class = |class| if generates && class == TRAINING_ARGUMENTS { SEQ2SEQ } else { class };
         let classes: Vec<ArgumentClass> = call.clone().filter_map(|at| self.class_at(at)).map(class).collect();
-        let is_shown = |at: usize| match self.tokens[at].kind {
+        if classes.is_empty() {
+            return None;
+        }
+        let is_shown = call.clone().all(|at| match self.tokens[at].kind {
             Kind::Sign => is_in("( ) [ ] , .", self.tokens[at].text),
             // The last word of `transformers.TrainingArguments` counts.
             Kind::Name => self.is(at + 1, ".") || self.class_at(at).is_some() || self.is_own_class(at),
             Kind::Number | Kind::Text => false,
-        };
-        if classes.is_empty() {
-            return None;
-        }
+        });
         let mut parser = Parser::new(&classes);
-        parser.closed = call.clone().all(is_shown)
-            && !self.has(&["return_remaining_strings", "parse_known_args", "add_argument", "TrlParser"]);
-        let field = |at: &usize| self.tokens[*at].indent.is_some_and(|indent| indent > 0) && self.is(at + 1, ":");
+        parser.closed =
+            is_shown && !self.has(&["return_remaining_strings", "parse_known_args", "add_argument", "TrlParser"]);
+        let fields = self.tokens.windows(2).filter(|pair| pair[0].indent.is_some_and(|it| it > 0) && pair[1].is(":"));
         // A bool of the script's own that is true by default has a `--no_NAME` beside it.
-        for own in (0..self.tokens.len()).filter(field).map(|at| self.tokens[at].text) {
+        for own in fields.map(|pair| pair[0].text) {
             parser.own.extend([own.to_string(), format!("no_{own}")]);
         }
         parser.own.push("help".to_string());

@@ -36,17 +36,18 @@ const USES: &str = "deepspeed DeepSpeed Trainer TrainingArguments HfArgumentPars
 
 /// Nothing in the script and its own modules can use a DeepSpeed config. False where some of it is not seen.
 pub(crate) fn cannot_use_config(source: &ScriptSource) -> bool {
-    let is_plain = |name: &String| {
-        let top = name.split('.').next().unwrap_or_default();
-        let is_listed = WITHOUT_DEEPSPEED.lines().any(|plain| plain == top);
-        is_listed || is_standard(top) || source.has_beside(top)
-    };
     let uses = |text: &str| {
         let mut code = text.lines().map(|line| line.split('#').next().unwrap_or_default());
-        code.any(|line| USES.split(' ').any(|sign| line.contains(sign))) || !imports(text).iter().all(is_plain)
+        code.any(|line| USES.split(' ').any(|sign| line.contains(sign)))
+            || imports(text).iter().any(|name| !is_plain(name, source))
     };
     let modules = source.modules();
     !uses(&source.text) && modules.len() < MOST_MODULES && !modules.iter().any(|module| uses(&module.text))
+}
+
+fn is_plain(name: &str, source: &ScriptSource) -> bool {
+    let top = name.split('.').next().unwrap_or_default();
+    WITHOUT_DEEPSPEED.lines().any(|plain| plain == top) || is_standard(top) || source.has_beside(top)
 }
 
 pub(crate) fn uses_handbook(source: &ScriptSource) -> bool {
@@ -72,8 +73,8 @@ pub fn of_text(text: &str) -> ScriptKind {
     }
     let (tokens, imported) = (tokens(text), imports(text));
     let is_trainer = |name: &str| name.ends_with("Trainer") || name.ends_with("TrainingArguments");
-    let of_hf = |name: &str| name.starts_with("transformers.") || name.starts_with("trl.");
-    let is_hf = imported.iter().any(|name| of_hf(name) && is_trainer(name))
+    let mut of_hf = imported.iter().filter(|name| name.starts_with("transformers.") || name.starts_with("trl."));
+    let is_hf = of_hf.any(|name| is_trainer(name))
         || tokens.iter().any(|token| token.is("TrainingArguments") || is_hf_parser(token))
         || tokens.windows(3).any(|words| words[0].is("transformers") && words[1].is(".") && is_trainer(words[2].text));
     if is_hf {
@@ -91,8 +92,8 @@ pub(super) fn is_hf_parser(token: &Token) -> bool {
 
 /// `deepspeed.initialize(…)`, also by another name of the module, and DeepSpeed's own arguments.
 fn calls_deepspeed(tokens: &[Token]) -> bool {
-    let imports_as = |words: &&[Token]| words[0].is("deepspeed") && words[1].is("as");
-    let alias = tokens.windows(3).find(imports_as).map_or("deepspeed", |words| words[2].text);
+    let renamed = tokens.windows(3).find(|words| words[0].is("deepspeed") && words[1].is("as"));
+    let alias = renamed.map_or("deepspeed", |words| words[2].text);
     let imported = tokens.iter().any(|token| token.is("deepspeed"));
     let mut started = calls(tokens, |token| token.is("initialize") || token.is("add_config_arguments"));
     started.any(|call| match &tokens[..call.start - 2] {

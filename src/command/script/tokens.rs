@@ -94,10 +94,10 @@ fn string(rest: &str, quote: char) -> (Kind, usize, &str) {
 
 /// The tokens between the parentheses of every call of what `is` accepts. A definition is no call.
 pub(super) fn calls<'t>(tokens: &'t [Token], is: impl Fn(&Token) -> bool + 't) -> impl Iterator<Item = Range<usize>> {
-    let opens = |at: usize| tokens.get(at + 1).is_some_and(|next| next.is("(") && next.indent.is_none());
-    let defines = |at: usize| at > 0 && (tokens[at - 1].is("class") || tokens[at - 1].is("def"));
-    let heads = (0..tokens.len()).filter(move |at| is(&tokens[*at]) && opens(*at) && !defines(*at));
-    heads.map(|at| in_parentheses(tokens, at + 1))
+    let named = (0..tokens.len()).filter(move |at| is(&tokens[*at]));
+    let heads = named.filter(|at| tokens.get(at + 1).is_some_and(|next| next.is("(") && next.indent.is_none()));
+    let calls = heads.filter(|at| *at == 0 || !tokens[at - 1].is("class") && !tokens[at - 1].is("def"));
+    calls.map(|at| in_parentheses(tokens, at + 1))
 }
 
 pub(super) fn in_parentheses(tokens: &[Token], open: usize) -> Range<usize> {

@@ -39,10 +39,10 @@ fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) ->
 }
 
 fn trains_with_hf(text: &str) -> bool {
-    let calls_one = |rest: &str| {
-        let start = rest.rfind(|c: char| !c.is_alphanumeric() && c != '_').map_or(0, |at| at + 1);
-        let name = &rest[start..];
-        !rest[..start].ends_with("class ") && !text.contains(&format!("class {name}Trainer"))
-    };
-    imports(text, &["transformers", "trl"]) && text.match_indices("Trainer(").any(|(at, _)| calls_one(&text[..at]))
+    imports(text, &["transformers", "trl"])
+        && text.match_indices("Trainer(").any(|(end, _)| {
+            let start = text[..end].rfind(|c: char| !c.is_alphanumeric() && c != '_').map_or(0, |at| at + 1);
+            let name = &text[start..end];
+            !text[..start].ends_with("class ") && !text.contains(&format!("class {name}Trainer"))
+        })
 }

@@ -99,7 +99,6 @@ fn module_args(words: &[OsString], version: Option<&str>) -> Option<(Vec<OsStrin
         let own = name.replace('-', "_");
         if name.contains('_') { None } else { COMMAND.written_type(&own, version.map(Version::parse)) }
     };
-    let is_switch = |name: &str| kind(name) == Some(SWITCH);
     let (file, rest) = words.split_first()?;
     let (mut args, mut problems) = (vec![file.clone()], Vec::new());
     let mut rest = rest.iter().peekable();
@@ -110,7 +109,9 @@ fn module_args(words: &[OsString], version: Option<&str>) -> Option<(Vec<OsStrin
             (Some(VALUE), Some(value)) => (name, value.into()),
             (Some(VALUE), None) => (name, rest.next()?.clone()),
             (Some(SWITCH), None) => (name, "True".into()),
-            (None, None) if name.strip_prefix("no-").is_some_and(is_switch) => (&name["no-".len()..], "False".into()),
+            (None, None) if name.strip_prefix("no-").is_some_and(|name| kind(name) == Some(SWITCH)) => {
+                (&name["no-".len()..], "False".into())
+            }
             (None, _) if kind(&name.replace('_', "-")).is_some() => {
                 let (meant, own) = (format!("--{}", name.replace('_', "-")), TRAINER.name);
                 let trainer = version.map_or_else(|| own.to_string(), |version| format!("{own} {version}"));
@@ -128,15 +129,14 @@ fn module_args(words: &[OsString], version: Option<&str>) -> Option<(Vec<OsStrin
 }
 
 fn renamed(entries: Map<String, Value>) -> Map<String, Value> {
-    let usable = |key: &str, value: &Value| match key {
+    let usable = entries.into_iter().filter(|(key, value)| match key.as_str() {
         // `bf16: auto` depends on the GPU, and `full` casts the whole model: neither says whether mixed precision is on.
         "bf16" | "fp16" => value.is_boolean(),
         // axolotl makes two of one.
         "warmup_steps" => *value != 1,
         _ => true,
-    };
-    let entries = entries.into_iter().filter(|(key, value)| usable(key, value));
-    entries.map(|(key, value)| (hf_name(&key).unwrap_or(&key).to_string(), value)).collect()
+    });
+    usable.map(|(key, value)| (hf_name(&key).unwrap_or(&key).to_string(), value)).collect()
 }
 
 fn hf_name(own: &str) -> Option<&'static str> {

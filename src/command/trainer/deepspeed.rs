@@ -36,17 +36,16 @@ fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) ->
     let given = Args::read(command.args.clone(), &argv::fields(FIELDS).collect::<Vec<_>>(), OptionList::Open);
     let named = ["deepspeed_config", "deepspeed"].iter().any(|name| given.raw(name).is_some());
     let source = command.source(host).map(|source| &**source);
-    let no_config = if named { None } else { source.and_then(makes_config) };
+    let asked = if named { None } else { source };
+    let no_config = asked.and_then(makes_config);
     let is_raw = match source.map_or(ScriptKind::Unknown, script_kind) {
         _ if no_config.is_some() => true,
         ScriptKind::RawDeepSpeed => true,
         ScriptKind::Hf => false,
         ScriptKind::Unknown => given.is_given("deepspeed_config") || given.is_bare("deepspeed"),
     };
-    let is_usual = |it: &&ScriptSource| it.mentions("add_config_arguments") || it.mentions_option("deepspeed_config");
-    let own_option = source
-        .filter(|source| !named && !is_usual(source))
-        .and_then(|source| hf::config_options().find(|name| source.mentions_option(name)));
+    let unusual = asked.filter(|it| !it.mentions("add_config_arguments") && !it.mentions_option("deepspeed_config"));
+    let own_option = unusual.and_then(|source| hf::config_options().find(|name| source.mentions_option(name)));
     let takes_config = own_option.map(|name| TakesConfig::Named(name.to_string()));
     is_raw.then(|| Job { takes_config, no_config, ..Job::of(trainer, command) })
 }
@@ -63,13 +62,13 @@ fn makes_config(source: &ScriptSource) -> Option<NoConfig> {
     if text.contains("args.deepspeed_config") || by_option && maker.is_none() {
         return None;
     }
-    let handed_over = |call| keyword(call, "config").or_else(|| keyword(call, "config_params"));
-    let is_made = |config: &&str| {
+    let started = calls(text, "deepspeed.initialize").into_iter();
+    let mut configs = started.filter_map(|call| keyword(call, "config").or_else(|| keyword(call, "config_params")));
+    let made = configs.find(|config| {
         let is = |value: &&str| [" = ", "="].iter().any(|sign| text.contains(&format!("{config}{sign}{value}")));
         config.starts_with(['{', '"', '\'']) || ["{"].iter().chain(&MAKERS).any(is)
-    };
-    let started = calls(text, "deepspeed.initialize").into_iter();
-    let config = shown(started.filter_map(handed_over).find(is_made).or(maker)?);
+    });
+    let config = shown(made.or(maker)?);
     Some(NoConfig::new(
         format!("the script passes a config of its own to deepspeed.initialize: config={config}"),
         format!("drop it and use the script's own options, or change {config} in the script"),

@@ -166,7 +166,7 @@ fn takes_config(source: &ScriptSource, words: &[OsString]) -> Option<TakesConfig
 fn precision(args: &Args, name: &str, full_eval: &str, other: &str) -> Precision {
     let own = args.bool(name, true)?;
     let eval = args.bool(full_eval, true)?;
-    let other = args.bool(other, true)?;
+    let other = args.bool(other, true)?.filter(|other| other.value);
     if let Some(on) = [&own, &eval].into_iter().flatten().find(|sourced| sourced.value) {
         return Ok(Some(on.clone()));
     }
@@ -174,6 +174,6 @@ fn precision(args: &Args, name: &str, full_eval: &str, other: &str) -> Precision
     if args.unclear(name).or(args.unclear(full_eval)).is_some() {
         return Ok(None);
     }
-    let excludes = |other: Sourced<bool>| Source::Implied(Box::new([other.from.to_string(), "true".to_string()]));
-    Ok(own.or_else(|| Some(Sourced::new(false, excludes(other.filter(|other| other.value)?)))))
+    let excluded = other.map(|other| Source::Implied(Box::new([other.from.to_string(), "true".to_string()])));
+    Ok(own.or_else(|| Some(Sourced::new(false, excluded?))))
 }

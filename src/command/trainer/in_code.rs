@@ -1,7 +1,6 @@
 //! Scripts that make their `TrainingArguments` (or TRL's `SFTConfig`, …) in code, as Unsloth's do, and name no config there.
 //! An argument would reach nothing: transformers finds the config in the variables that `accelerate launch` sets.
 
-use std::ffi::OsString;
 use std::path::Path;
 
 use super::{accelerate, hf};
@@ -33,8 +32,8 @@ fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) ->
     let source = command.source(host).filter(|source| imports(&source.text, PACKAGES))?;
     let text = source.text.as_str();
     let made: Vec<&str> = CLASSES.split(' ').flat_map(|class| calls(text, class)).collect();
-    let names_config = |word: &OsString| word.to_string_lossy().starts_with("--deepspeed");
-    if made.is_empty() || !text.contains("Trainer(") || command.args.iter().any(names_config) {
+    let mut words = command.args.iter().map(|word| word.to_string_lossy());
+    if made.is_empty() || !text.contains("Trainer(") || words.any(|word| word.starts_with("--deepspeed")) {
         return None;
     }
     let named = made.iter().find_map(|call| keyword(call, "deepspeed")).filter(|config| *config != "None");
@@ -63,8 +62,9 @@ fn may_name_config(source: &ScriptSource, made: &[&str], command: &ParsedCommand
             // The script, or a file that the command names, has the key `deepspeed`.
             let files = command.args.iter().filter(|word| run_file::is_one(Path::new(word)));
             let mut texts = files.filter_map(|file| reading::text_if_any(&host.absolute(Path::new(file))));
-            let has_key = || ["\"deepspeed\"", "'deepspeed'"].iter().any(|key| source.mentions(key));
-            options.contains(&true) || unpacks && (has_key() || texts.any(|text| text.contains("deepspeed")))
+            let mut keys = ["\"deepspeed\"", "'deepspeed'"].iter();
+            options.contains(&true)
+                || unpacks && (keys.any(|key| source.mentions(key)) || texts.any(|text| text.contains("deepspeed")))
         }
         // The parser is not seen, so any line that mentions DeepSpeed may be about a config.
         None => {

@@ -117,10 +117,10 @@ fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) ->
 /// Every word after a run file becomes a key, with its dashes.
 fn not_assigned(given: &str, host: &Host) -> Problem {
     let options = given.split("--").map(str::trim).filter(|option| !option.is_empty());
-    let assign =
-        |name: &str| if name.contains([' ', '=']) { name.replacen(' ', "=", 1) } else { format!("{name}=true") };
+    let assigned =
+        options.map(|name| if name.contains([' ', '=']) { name.replacen(' ', "=", 1) } else { format!("{name}=true") });
     let what = format!("LLaMA-Factory reads `name=value` after a run file, not `{given}`");
-    let fix = rename_option(given, options.map(assign).collect::<Vec<_>>().join(" "));
+    let fix = rename_option(given, assigned.collect::<Vec<_>>().join(" "));
     let problem = Problem::error(Rule::Argument, what).at(given).fix(fix);
     if host.var(vars::ALLOW_EXTRA_ARGS).is_some_and(is_on) { problem.into_warning() } else { problem }
 }

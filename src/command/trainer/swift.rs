@@ -186,10 +186,11 @@ fn variables(block: Option<&Value>, file: &OsStr, version: Option<Version>, host
     const RANKS: &[&str] = &[vars::NPROC_PER_NODE, vars::NNODES, vars::NODE_RANK, vars::MASTER_ADDR, vars::MASTER_PORT];
     let why = format!("ENV in {}", file.to_string_lossy());
     let entries = block.and_then(|block| block.as_object()).into_iter().flatten();
+    let named = entries.filter(|(name, _)| vars::is_name(name));
     // In 4.1 to 4.2.1 the block wins over the environment, except for what was read before the file.
     let wins = version.is_some_and(|version| !version.is_before([4, 1, 0]) && version.is_before([4, 2, 2]));
-    let counts = |name: &str| if wins { !RANKS.contains(&name) } else { host.var_os(name).is_none() };
-    let wanted = entries.filter(|(name, _)| counts(name) && vars::is_name(name));
+    let wanted =
+        named.filter(|(name, _)| if wins { !RANKS.contains(&name.as_str()) } else { host.var_os(name).is_none() });
     let wanted = wanted.map(|(name, value)| Variable::new(name, python_str(value), &why));
     wanted.chain([Variable::new("SWIFT_CONFIG_FILE", file.to_string_lossy(), "as swift sets it")]).collect()
 }
@@ -235,8 +236,8 @@ fn computed(argument: &str, args: &Args, version: Version, world_size: Option<u6
 fn precision(args: &Args, name: &str, full_eval: &str, dtypes: &[&str]) -> Precision {
     let given = args.bool(full_eval, true)?.filter(|sourced| sourced.value);
     let given = if given.is_some() { given } else { args.bool(name, false)? };
-    let decides = |Sourced { value, from }: Sourced<String>| {
-        Sourced::new(dtypes.contains(&&*value), Source::Implied(Box::new([from.to_string(), value])))
-    };
-    Ok(given.or_else(|| args.text("torch_dtype").filter(|dtype| dtype.value != "None").map(decides)))
+    Ok(given.or_else(|| {
+        let Sourced { value, from } = args.text("torch_dtype").filter(|dtype| dtype.value != "None")?;
+        Some(Sourced::new(dtypes.contains(&&*value), Source::Implied(Box::new([from.to_string(), value]))))
+    }))
 }

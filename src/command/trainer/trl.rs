@@ -102,8 +102,8 @@ fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) ->
 }
 
 fn command_of(target: &Target) -> Option<(&'static str, &'static str)> {
-    let is_it = |name: &str| FOLDERS.iter().any(|folder| target.is_module(&format!("{folder}.{name}")));
-    TRAINER.launch.commands.iter().copied().zip(CLASSES).find(|(name, _)| is_it(name))
+    let mut commands = TRAINER.launch.commands.iter().copied().zip(CLASSES);
+    commands.find(|(name, _)| FOLDERS.iter().any(|folder| target.is_module(&format!("{folder}.{name}"))))
 }
 
 /// The `env` block of the file wins over the environment.

@@ -2,8 +2,6 @@
 //! where NPROC_PER_NODE or NNODES is more than 1. zlaunch runs that file directly. CONFIG is a Python file with model, batch
 //! and optimizer, which is not read. With `framework = 'huggingface'` in it, transformers fills more keys than told here.
 
-use std::ffi::OsString;
-
 use super::hf;
 use crate::base::recorded::Table;
 use crate::base::vars;
@@ -49,8 +47,7 @@ fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) ->
     if command.target.is_module(MODULE) {
         return Some(Job::of(trainer, command));
     }
-    let is_train = |mode: &&OsString| mode.eq_ignore_ascii_case("train") && trainer.is_console(&command.target);
-    command.args.first().filter(is_train)?;
+    command.args.first().filter(|mode| mode.eq_ignore_ascii_case("train") && trainer.is_console(&command.target))?;
     let mut job = Job::behind(trainer, command, &[MODULE], host);
     for (own, name) in [("ADDR", vars::MASTER_ADDR), ("PORT", vars::MASTER_PORT)] {
         let value = host.nonempty_var(own);
