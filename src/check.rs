@@ -64,15 +64,18 @@ pub(crate) fn diagnose_config(subject: &Subject, allow: &[Rule]) -> Vec<Problem>
 
 /// Without a config, only the rules about the launch are asked. Notes cost time, so they are only made if they are printed.
 pub(crate) fn diagnose(subject: &Subject, allow: &[Rule], notes: bool) -> Vec<Problem> {
-    let about_config = CONFIG.iter().copied().filter(|_| !subject.config.is_null()).flatten();
-    let here = HERE.iter().copied().filter(|_| subject.runs_here()).flatten();
-    run(about_config.chain(variables::RULES).chain(here).chain(rejections::RULES), subject, allow, notes)
+    let about_config: &[&[Check]] = if subject.config.is_null() { &[] } else { CONFIG };
+    let here = if subject.runs_here() { HERE } else { &[] };
+    let rules = [about_config, &[variables::RULES], here, &[rejections::RULES]].into_iter().flatten();
+    run(rules.copied().flatten(), subject, allow, notes)
 }
 
 fn run(rules: impl Iterator<Item = &'static Check>, subject: &Subject, allow: &[Rule], notes: bool) -> Vec<Problem> {
+    let is_wanted = |severity: Severity| notes || severity != Severity::Note;
     let mut found = Vec::new();
-    let is_asked = |check: &&Check| (notes || check.severity != Severity::Note) && !allow.contains(&check.rule);
-    rules.filter(is_asked).for_each(|check| check.run(subject, &mut found));
-    found.retain(|problem| notes || problem.severity != Severity::Note);
+    for check in rules.filter(|check| is_wanted(check.severity) && !allow.contains(&check.rule)) {
+        check.run(subject, &mut found);
+    }
+    found.retain(|problem| is_wanted(problem.severity));
     found
 }

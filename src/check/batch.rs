@@ -17,19 +17,18 @@ const SEQUENCE: &str = "sequence_parallel_size";
 
 pub(super) const RULES: &[Check] = &[
     Check::code(Rule::BatchSize, Severity::Error, When::Parse, |subject, found| {
-        for key in SIZES.into_iter().filter(|_| !is_elastic(subject)) {
+        for key in SIZES {
             let Some(value) = subject.get(key).filter(|value| !value.is_null() && *value != "auto") else { continue };
-            if number(value).is_none_or(|size| size <= 0.0) {
+            if number(value).is_none_or(|size| size <= 0.0) && !is_elastic(subject) {
                 let what = format!("`{key}` is {value}, but DeepSpeed expects a number above 0");
                 let meant = value.as_str().and_then(|text| text.trim().parse::<u32>().ok()).filter(|size| *size > 0);
                 let follows = key != MICRO && subject.get(MICRO).is_some();
-                let other = || if follows { unset(key) } else { set(key, 1) };
-                found.key(&[key], what, meant.map_or_else(other, |number| set(key, number).safe()));
+                let other = if follows { unset(key) } else { set(key, 1) };
+                found.key(&[key], what, meant.map_or(other, |number| set(key, number).safe()));
             }
         }
-        if let Some(size) =
-            sequence(subject).filter(|size| *size != "auto" && number(size).is_none_or(|size| size == 0.0))
-            && !subject.is_before(SEQUENCE_JUDGED)
+        if let Some(size) = sequence(subject).filter(|size| *size != "auto" && !subject.is_before(SEQUENCE_JUDGED))
+            && number(size).is_none_or(|size| size == 0.0)
         {
             let what = format!("`{SEQUENCE}` is {size}, but DeepSpeed divides the ranks by it");
             found.key(&[SEQUENCE], what, set(SEQUENCE, 1));
@@ -57,10 +56,10 @@ pub(super) const RULES: &[Check] = &[
         let keys: Vec<&str> = SIZES.into_iter().filter(|key| subject.get(key).is_some()).collect();
         // A script that splits the model has fewer data-parallel ranks than ranks.
         let fewer = global / (micro * steps);
-        let may_split = |text: &str| ["mpu", "PipelineModule", "mesh_device"].iter().any(|sign| text.contains(sign));
-        let divides = fewer >= 1.0 && fewer.fract() == 0.0 && ranks % fewer == 0.0;
+        let signs = ["mpu", "PipelineModule", "mesh_device"];
+        let may_split = subject.is_plain() && fewer >= 1.0 && fewer.fract() == 0.0 && ranks % fewer == 0.0;
         let problem = found.key(&keys, what, help);
-        if subject.is_plain() && divides && subject.script().is_none_or(may_split) {
+        if may_split && subject.script().is_none_or(|text| signs.iter().any(|sign| text.contains(sign))) {
             problem.what += &format!(", unless the script splits the model over {} ranks", ranks / fewer);
             problem.severity = Severity::Warning;
         }
@@ -152,7 +151,7 @@ fn ranks(subject: &Subject) -> Option<f64> {
 
 /// Older versions do not divide the ranks by it.
 fn sequence<'a>(subject: &Subject<'a>) -> Option<&'a Value> {
-    subject.get(SEQUENCE).filter(|_| !subject.is_before(schema::SEQUENCE_DIVIDES))
+    if subject.is_before(schema::SEQUENCE_DIVIDES) { None } else { subject.get(SEQUENCE) }
 }
 
 /// Elastic training computes the batch itself.

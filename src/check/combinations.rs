@@ -82,7 +82,7 @@ pub(super) const RULES: &[Check] = &[
     }),
     Check::code(Rule::HfArguments, Severity::Error, When::Start, hf_arguments),
     Check::code(Rule::MonitorPackage, Severity::Error, When::Start, |subject, found| {
-        let Some(python) = subject.job.python.as_ref().filter(|_| subject.runs_here()) else { return };
+        let (Some(python), true) = (&subject.job.python, subject.runs_here()) else { return };
         for (section, module) in [("wandb", "wandb"), ("comet", "comet_ml"), ("tensorboard", "tensorboard")] {
             let key = format!("{section}.enabled");
             if subject.is_on(&key) == Some(true) && python.seek(module, subject.host) == Presence::Missing {

@@ -17,8 +17,9 @@ pub(super) const RULES: &[Check] = &[
     }),
     Check::code(Rule::IdleKey, Severity::Note, When::Silent, |subject, found| {
         ineffective(found, include_str!("idle.txt"));
-        let mut keys = subject.keys().iter().filter(|key| key.path.starts_with("zero_optimization.stage3_"));
-        if let Some(key) = keys.next().filter(|_| subject.stage_is(&[0, 1, 2])) {
+        if subject.stage_is(&[0, 1, 2])
+            && let Some(key) = subject.keys().iter().find(|key| key.path.starts_with("zero_optimization.stage3_"))
+        {
             let what = format!("`{}` and similar keys only act at stage 3", key.path);
             found.key(&[&key.path], what, say("ignore this").or(set(STAGE, 3)));
         }
@@ -91,7 +92,7 @@ fn ineffective(found: &mut Findings, table: &'static str) {
     for block in rows::blocks(table).map(Block::of) {
         let key = block.name;
         let is_given = subject.get(key).is_some_and(|value| !value.is_null() && value != "auto");
-        if is_given && block.holds(subject, |_| false) {
+        if is_given && block.holds(subject, None) {
             let fixes = Some(block.joined_fixes()).filter(|fixes| !fixes.0.is_empty());
             let what = format!("`{key}` has no effect here: {}", block.text("why"));
             found.key(&[key], what, fixes.unwrap_or_else(|| unset(key).into()));

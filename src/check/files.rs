@@ -25,21 +25,20 @@ pub(super) const RULES: &[Check] = &[
             let severity = Severity::error_if(!subject.topology.is_some_and(Topology::ranks_exist));
             found.at([Place::from(&path)], format!("`{word}` does not exist"), reading::path_advice(&path)).severity =
                 severity;
-        } else if path.is_dir() && !["py", "pyc"].iter().any(|end| path.join("__main__").with_extension(end).is_file())
-        {
+        } else if path.is_dir() && !["py", "pyc"].iter().any(|it| path.join("__main__").with_extension(it).is_file()) {
             let what = format!("`{word}` is a folder without `__main__.py`, which Python cannot run");
             found.at([Place::from(&path)], what, format!("name a script in it: {word}/train.py"));
         }
     }),
     Check::code(Rule::ModuleMissing, Severity::Error, When::Start, |subject, found| {
         let (Target::Module { name, .. }, Some(python)) = (&subject.job.target, &subject.job.python) else { return };
-        let Some(name) = name.to_str().filter(|_| !subject.job.rewritten) else { return };
+        let (Some(name), false) = (name.to_str(), subject.job.rewritten) else { return };
         if python.seek(name, subject.host) != Presence::Missing {
             let path = name.replace('.', "/");
             let has = |file: &str| python.file(&format!("{path}{file}")).is_some();
-            let is_missing = || python.seek(&format!("{name}.__main__"), subject.host) == Presence::Missing;
             let is_script = subject.job.source.is_some() || has(".py") || has("/__main__.py");
-            if !is_script && (has("/__init__.py") || is_missing()) {
+            let main = format!("{name}.__main__");
+            if !is_script && (has("/__init__.py") || python.seek(&main, subject.host) == Presence::Missing) {
                 let what = format!("`{name}` is a package without `__main__.py`, which `python -m` cannot run");
                 let fix = rename_option(format_args!("python -m {name}"), name);
                 let fix =
@@ -71,15 +70,15 @@ pub(super) const RULES: &[Check] = &[
     Check::code(Rule::ModelUnreadable, Severity::Error, When::Start, model_unreadable),
     Check::code(Rule::WeightsMissing, Severity::Error, When::Start, |subject, found| {
         let loads = subject.job.trainer.model.needs_weights && subject.job.args.list("train_from_scratch").is_none();
-        let Some(folder) = subject.model_folder().filter(|_| loads) else { return };
+        let (Some(folder), true) = (subject.model_folder(), loads) else { return };
         let has = |name: &str| folder.join(name).is_file();
         // A folder with config.json alone may be made for planning.
         let is_model = (has("tokenizer.json") || has("tokenizer_config.json")) && has("config.json") && !has(ADAPTER);
-        let has_weights = || match std::fs::read_dir(&folder) {
-            Ok(files) => files.flatten().take(10_000).any(|file| is_called(&file.path(), WEIGHTS)),
-            Err(_) => true,
-        };
-        if is_model && !has("model.safetensors") && !has("model.safetensors.index.json") && !has_weights() {
+        if !is_model || has("model.safetensors") || has("model.safetensors.index.json") {
+            return;
+        }
+        let Ok(files) = std::fs::read_dir(&folder) else { return };
+        if !files.flatten().take(10_000).any(|file| is_called(&file.path(), WEIGHTS)) {
             let what = format!("`{}` has a tokenizer but no weights", folder.display());
             found.at([Place::from(&folder)], what, "download the model again, including its *.safetensors");
         }
@@ -142,13 +141,12 @@ fn keeps_from_download(subject: &Subject, model: &str) -> Option<&'static str> {
     let mut variables = ["HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"].into_iter();
     let variable = variables.find(|name| host.nonempty_var(name).is_some())?;
     let is_offline = ["1", "ON", "YES", "TRUE"].contains(&host.var(variable)?.to_uppercase().as_str());
-    let is_cached =
-        || Some(Hub::HuggingFace.cache(host)?.join(format!("models--{}", model.replace('/', "--"))).exists());
+    let cached = format!("models--{}", model.replace('/', "--"));
     let is_needed = is_name
         && is_offline
         && job.args.list("cache_dir").is_none()
         && (job.trainer.model.hub)(&job.args, host) == Hub::HuggingFace
-        && is_cached() == Some(false);
+        && Hub::HuggingFace.cache(host).is_some_and(|cache| !cache.join(cached).exists());
     is_needed.then_some(variable)
 }
 

@@ -3,7 +3,7 @@
 use super::refusals::Block;
 use super::subject::Subject;
 use crate::base::{json, rows, shell};
-use crate::report::fix::{Change, Fix, Fixes};
+use crate::report::fix::{Change, Fixes};
 use crate::report::{MOST, Place, Problem, Rule, Severity, When};
 
 /// A rule is code, or a condition. Its texts are a block of `rules.txt`.
@@ -79,8 +79,10 @@ impl Findings<'_> {
         let places: Vec<Place> = keys.iter().map(|key| (self.subject.place)(key)).collect();
         let Fixes(mut fixes) = fixes.into();
         for (key, place) in keys.iter().zip(&places) {
-            let is_unset = |fix: &Fix| place.is_setting() && fix.changes[..] == [Change::Unset((*key).to_string())];
-            fixes.truncate(1 + fixes.iter().skip(1).take_while(|fix| !is_unset(fix)).count());
+            if place.is_setting() {
+                let unset = [Change::Unset((*key).to_string())];
+                fixes.truncate(1 + fixes.iter().skip(1).take_while(|fix| fix.changes[..] != unset).count());
+            }
             for fix in &mut fixes {
                 let changes = std::mem::take(&mut fix.changes).into_iter();
                 fix.changes = changes.flat_map(|change| self.change_the_option(change, key, place)).collect();

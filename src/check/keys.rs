@@ -14,8 +14,8 @@ pub(super) const RULES: &[Check] = &[
     Check::code(Rule::UnknownKey, Severity::Error, When::Parse, |subject, found| {
         let severity = subject.severity_of_keys();
         // pydantic drops an "auto" before it looks at the names.
-        let is_refused = |key: &&Key| key.policy != UnknownKeys::Ignored && (key.value != "auto" || key.keeps_auto);
-        for key in subject.keys().iter().filter(is_refused).filter(|key| is_unknown(key)) {
+        let seen = subject.keys().iter().filter(|key| key.value != "auto" || key.keeps_auto);
+        for key in seen.filter(|key| key.policy != UnknownKeys::Ignored && is_unknown(key)) {
             if !found.only_counted(severity) {
                 let what = why_unknown(key, subject) + ", so DeepSpeed refuses the config";
                 let help = advice(key, subject, found.are_many());
@@ -24,9 +24,8 @@ pub(super) const RULES: &[Check] = &[
         }
     }),
     Check::code(Rule::IgnoredKey, Severity::Warning, When::Silent, |subject, found| {
-        let is_ignored = |key: &&Key| key.policy == UnknownKeys::Ignored && !is_comment(&key.path);
-        for key in subject.keys().iter().filter(is_ignored).filter(|key| is_unknown(key)) {
-            if !found.only_counted(Severity::Warning) {
+        for key in subject.keys().iter().filter(|key| key.policy == UnknownKeys::Ignored && is_unknown(key)) {
+            if !is_comment(&key.path) && !found.only_counted(Severity::Warning) {
                 let what = why_unknown(key, subject) + ": it is silently ignored";
                 let fix = advice(key, subject, found.are_many());
                 // A key that `--set` asks for is not dropped silently.
@@ -62,9 +61,11 @@ pub(super) const RULES: &[Check] = &[
         for key in subject.keys().iter().filter(|key| key.policy != UnknownKeys::Ignored && counts(key)) {
             let Some(other) = key.entry.and_then(|entry| entry.alias_of.or(entry.replaced_by)) else { continue };
             let path = &key.path;
-            let is_alias = |second: &Key| second.entry.is_some_and(|entry| entry.alias_of == Some(other));
-            let is_other = |second: &Key| second.path == other || second.path != *path && is_alias(second);
-            if subject.keys().iter().any(|second| is_other(second) && counts(second)) {
+            let mut others = subject.keys().iter().filter(|second| {
+                let is_alias = second.entry.is_some_and(|entry| entry.alias_of == Some(other));
+                second.path == other || second.path != *path && is_alias
+            });
+            if others.any(counts) {
                 let what = format!("`{path}` and `{other}` are the same setting: DeepSpeed refuses both together");
                 let fix = if other.contains(".offload_") { renamed(key, other, subject) } else { unset(path) };
                 found.key(&[path, other], what, fix.safe());
@@ -120,9 +121,7 @@ fn advice(key: &Key, subject: &Subject, are_many: bool) -> Fix {
     // `offload_optimizer: "cpu"` is its device.
     let moved = |to: &KeySpec| match (key_inside(key.value, to), key.value.as_str()) {
         (Some(inner), text) => rename(&key.path, inner, text.map_or_else(typed, str::to_string)),
-        (None, _) => {
-            rename(&key.path, to.key, number_in(key.value, to).map_or_else(typed, |number| number.to_string()))
-        }
+        (None, _) => rename(&key.path, to.key, number_in(key.value, to).map_or_else(typed, |it| it.to_string())),
     };
     if let Some(now) = key.entry.and_then(|entry| entry.replaced_by) {
         return renamed(key, now, subject).safe();
@@ -131,15 +130,15 @@ fn advice(key: &Key, subject: &Subject, are_many: bool) -> Fix {
     if key.entry.is_some_and(|entry| entry.since.is_some() || entry.known() == Known::Paused) {
         return remove;
     }
-    // Deeper down, many keys have the same name.
-    let is_near = |other: &str| other.split('.').count() < 3 || other.split('.').next() == key.path.split('.').next();
     let reads = |entry: &KeySpec| {
-        entry.key != key.path && is_near(entry.key) && entry.removed.is_none() && subject.reads(entry.key)
+        // Deeper down, many keys have the same name.
+        let is_near = entry.key.split('.').count() < 3 || entry.key.split('.').next() == key.path.split('.').next();
+        entry.key != key.path && is_near && entry.removed.is_none() && subject.reads(entry.key)
     };
     // `zero_optimization/stage` or `zero_optimization:stage`.
     let dotted = key.path.trim_start_matches('/').replace(['/', ':'], ".");
-    let elsewhere = || schema::named(name, subject.version()).find(reads);
-    if let Some(entry) = schema::find(&dotted, subject.version()).filter(reads).or_else(elsewhere) {
+    let meant = schema::find(&dotted, subject.version()).filter(reads);
+    if let Some(entry) = meant.or_else(|| schema::named(name, subject.version()).find(reads)) {
         if let Some(now) = entry.replaced_by {
             return renamed(key, now, subject).safe();
         }

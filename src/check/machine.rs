@@ -44,14 +44,14 @@ impl Wants {
         let stage = zero.stage.unwrap_or(0);
         let sections = [("offload_optimizer", zero.optimizer), ("offload_param", zero.param)];
         let on_nvme = sections.into_iter().filter(|(_, device)| stage == 3 && *device == Device::Nvme);
-        let path = |(section, _): (&str, Device)| {
+        let nvme = on_nvme.filter_map(|(section, _)| {
             let path = zero.section?.get(section)?.get("nvme_path")?.as_str()?;
             Some((format!("zero_optimization.{section}.nvme_path"), PathBuf::from(path)))
-        };
+        });
         Wants {
             offloads_optimizer: stage > 0 && zero.optimizer.is_off_gpu(),
             offloads_parameters: stage == 3 && zero.param.is_off_gpu(),
-            nvme: on_nvme.filter_map(path).collect(),
+            nvme: nvme.collect(),
         }
     }
 }
@@ -67,9 +67,8 @@ pub(crate) fn at_launch(config: &Value, job: &Job, host: &Host) -> Vec<Problem> 
     {
         // Only the locks of this Python and CUDA count, where these are known.
         let folder = python.and_then(|python| operators::build_folder(python, host)).unwrap_or(all);
-        let is_needed =
-            |lock: &Lock| operators.iter().any(|(name, _)| lock.path.ends_with(Path::new(name).join("lock")));
-        let locks: Vec<Lock> = locks_in(&folder).into_iter().filter(is_needed).collect();
+        let mut locks = locks_in(&folder);
+        locks.retain(|lock| operators.iter().any(|(name, _)| lock.path.ends_with(Path::new(name).join("lock"))));
         problems.extend(stale_locks(&locks, python));
     }
     let missing = python.into_iter().flat_map(|python| missing_packages(job, python, host));
@@ -89,9 +88,11 @@ pub(crate) fn missing_package(name: &str, python: &Python, host: &Host) -> Optio
     let is_missing = |python: &Python| python.lacks(&format!("{name}/{inside}"), name);
     (NEEDED.contains(&name) && is_missing(python)).then_some(())?;
     let problem = Problem::error(Rule::PackageMissing, format!("`{name}` is not installed for this Python"));
-    let python_of = |folder: &str| Some(host.cwd.join(folder).join("bin/python")).filter(|program| program.is_file());
-    let has = |folder: &&str| python_of(folder).is_some_and(|program| !is_missing(&Python::at(program, host)));
-    let activate = match [".venv", "venv", "env"].into_iter().find(has) {
+    let environment = [".venv", "venv", "env"].into_iter().find(|folder| {
+        let program = host.cwd.join(folder).join("bin/python");
+        program.is_file() && !is_missing(&Python::at(program, host))
+    });
+    let activate = match environment {
         Some(folder) => run(format!("source {folder}/bin/activate")),
         None => say(format!("activate the environment that has `{name}`")),
     };
@@ -104,9 +105,9 @@ pub(crate) fn missing_package(name: &str, python: &Python, host: &Host) -> Optio
 /// A warning where the script may do without: only what its lines import at the left, or its trainer, is certain.
 fn missing_packages(job: &Job, python: &Python, host: &Host) -> Vec<Problem> {
     let imports = |name: &str| {
-        let is_it =
-            |line: &str| [format!("import {name}"), format!("from {name}")].iter().any(|it| line.starts_with(it));
-        job.source.as_ref().map_or(job.rewritten, |source| source.text.lines().any(is_it))
+        let Some(source) = &job.source else { return job.rewritten };
+        let statements = [format!("import {name}"), format!("from {name}")];
+        source.text.lines().any(|line| statements.iter().any(|it| line.starts_with(it)))
     };
     let by_trainer = job.trainer.is_hf() && trainer::HF_PACKAGES.iter().any(|name| imports(name));
     let needed = NEEDED.into_iter().filter(|name| *name != "transformers" || job.trainer.is_hf());
@@ -122,7 +123,7 @@ pub fn stale_locks(locks: &[Lock], python: Option<&Python>) -> Vec<Problem> {
         return Vec::new();
     }
     let torch = torch.map_or_else(|| "torch before 2.14".to_string(), |torch| format!("torch {torch}"));
-    let problem = |Lock { path, age }: &Lock| {
+    let problems = stale.map(|Lock { path, age }| {
         let folder = path.parent().unwrap_or(path);
         let (count, unit) = match age.as_secs() / 60 {
             minutes if minutes < 120 => (minutes, "minutes"),
@@ -135,8 +136,8 @@ pub fn stale_locks(locks: &[Lock], python: Option<&Python>) -> Vec<Problem> {
         );
         let remove = run(shell::text(&["rm".into(), "-r".into(), folder.into()]));
         Problem::warning(Rule::StaleLock, what).at(path).fix(remove.remark("if nothing is compiling there"))
-    };
-    stale.map(problem).collect()
+    });
+    problems.collect()
 }
 
 pub(crate) fn unusable_nvme(key: &str, path: &Path, host: &Host) -> Option<Problem> {

@@ -29,11 +29,10 @@ pub(super) const RULES: &[Check] = &[
     Check::code(Rule::NvmeShared, Severity::Note, When::Silent, |subject, found| {
         for section in on_nvme(subject) {
             let key = format!("zero_optimization.{section}.nvme_path");
-            let path = subject.get(&key).and_then(Value::as_str);
-            // The number of a process or of a job, as in `/local/nvme/me-12345`.
-            let is_own =
-                |path: &&str| path.rsplit(['-', '_', '/']).next().is_some_and(|end| end.parse::<u64>().is_ok());
-            if let Some(path) = path.filter(|path| !is_own(path)) {
+            // Not at the number of a process or of a job, as in `/local/nvme/me-12345`.
+            if let Some(path) = subject.get(&key).and_then(Value::as_str)
+                && path.rsplit(['-', '_', '/']).next().is_none_or(|end| end.parse::<u64>().is_err())
+            {
                 let what = format!("DeepSpeed empties its folder in {path} at start: two jobs must not share it");
                 found.key(&[&key], what, set(&key, format!("{path}/$$")).remark("a separate one for every job"));
             }

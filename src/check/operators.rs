@@ -16,12 +16,12 @@ use crate::ranks::launcher::Launcher;
 use crate::report::{Rule, Severity, When, reading};
 
 pub(super) const RULES: &[Check] = &[Check::code(Rule::FirstCompile, Severity::Note, When::Start, |subject, found| {
+    let Some((missing, folder)) = not_built(subject.config, subject.job, subject.host) else { return };
     // Other machines may have built them.
-    let by_srun = subject.launcher == Some(Launcher::Srun);
-    let missing = not_built(subject.config, subject.job, subject.host).filter(|(missing, _)| !missing.is_empty());
-    let Some((missing, folder)) = missing.filter(|_| !by_srun) else { return };
-    let (names, keys): (Vec<String>, Vec<&str>) =
-        missing.into_iter().map(|(name, key)| (format!("`{name}`"), key)).unzip();
+    if missing.is_empty() || subject.launcher == Some(Launcher::Srun) {
+        return;
+    }
+    let (names, keys): (Vec<_>, Vec<_>) = missing.into_iter().map(|(name, key)| (format!("`{name}`"), key)).unzip();
     let (is, them) = if names.len() == 1 { ("is", "it") } else { ("are", "them") };
     let (names, folder) = (names.join(" and "), folder.display());
     let start = "at start, once; this takes a minute or more, and the other ranks wait";
@@ -49,8 +49,8 @@ pub(super) fn needed(config: &Value, job: &Job) -> Vec<(&'static str, &'static s
     }
     let devices = [(zero.optimizer, OFFLOAD), (zero.param, "zero_optimization.offload_param.device")];
     needed.extend(devices.iter().find(|(device, _)| *device == Device::Nvme).map(|(_, key)| ("async_io", *key)));
-    let is_on = |key: &&&str| json::get(config, key).and_then(schema::truth) == Some(true);
-    needed.extend(QUANTIZED.iter().find(is_on).map(|key| ("quantizer", *key)));
+    let quantized = QUANTIZED.iter().find(|key| json::get(config, key).and_then(schema::truth) == Some(true));
+    needed.extend(quantized.map(|key| ("quantizer", *key)));
     needed
 }
 
@@ -71,7 +71,7 @@ fn of_optimizer(config: &Value, off_gpu: bool, job: &Job) -> Option<(&'static st
     if json::get(config, "optimizer").is_some_and(Value::is_object) {
         let name = json::get(config, "optimizer.type")?.as_str()?.to_ascii_lowercase();
         let by_torch = json::get(config, "optimizer.params.torch_adam").is_some_and(schema::is_true);
-        return operator(&name).filter(|_| !by_torch).map(|found| (found, "optimizer.type"));
+        return if by_torch { None } else { operator(&name).map(|found| (found, "optimizer.type")) };
     }
     let forced = json::get(config, "zero_force_ds_cpu_optimizer").is_none_or(schema::is_true);
     let name = if off_gpu && forced { own_optimizer(job) } else { None };
@@ -97,13 +97,13 @@ fn own_optimizer(job: &Job) -> Option<&'static str> {
 /// The operators that are neither built nor installed, and the folder where torch builds them, if it is known.
 fn not_built(config: &Value, job: &Job, host: &Host) -> Option<(Vec<(&'static str, &'static str)>, PathBuf)> {
     let needed = needed(config, job);
-    let python = job.python.as_ref().filter(|_| !needed.is_empty())?;
+    let (Some(python), false) = (&job.python, needed.is_empty()) else { return None };
     let folder = build_folder(python, host)?;
     let installed = reading::read_text(&python.file("deepspeed/git_version_info_installed.py")?).ok()?;
-    let is_missing = |(name, _): &(&str, &str)| {
+    let missing = needed.into_iter().filter(|(name, _)| {
         !installed.contains(&format!("'{name}': True")) && !folder.join(name).join(format!("{name}.so")).is_file()
-    };
-    Some((needed.into_iter().filter(is_missing).collect(), folder))
+    });
+    Some((missing.collect(), folder))
 }
 
 /// True if that is unknown, too.

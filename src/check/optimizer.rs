@@ -11,9 +11,7 @@ use crate::report::{Place, Rule, Severity, When, nearest, reading};
 
 pub(super) const RULES: &[Check] = &[
     Check::code(Rule::OptimizerType, Severity::Error, When::Start, |subject, found| {
-        let Some(name) = named(subject).filter(|name| !is_own(subject, name) && !is_torch(subject, name)) else {
-            return;
-        };
+        let Some(name) = named(subject).filter(|it| !is_own(subject, it) && !is_torch(subject, it)) else { return };
         let key = "optimizer.type";
         let replaced = set(key, "AdamW");
         if let Some((_, since, _)) = release(&name.to_ascii_lowercase()) {
@@ -61,7 +59,7 @@ pub(super) const RULES: &[Check] = &[
         }
     }),
     Check::code(Rule::OptimizerReplaced, Severity::Warning, When::Silent, |subject, found| {
-        let Some(sourced) = subject.job.args.text("optim").filter(|_| subject.is_hf()) else { return };
+        let (Some(sourced), true) = (subject.job.args.text("optim"), subject.is_hf()) else { return };
         if subject.get("optimizer").is_some_and(Value::is_object) {
             let what = format!("the config has an `optimizer` section: {} has no effect", sourced.spelling());
             let places = [Place::from(&sourced), (subject.place)("optimizer")];
@@ -115,10 +113,10 @@ pub(super) const RULES: &[Check] = &[
             return;
         }
         let near = nearest(name, SCHEDULERS.iter().copied());
-        let remove = || unset("scheduler").see(format!("one of {}", SCHEDULERS.join(", ")));
-        let with_params =
-            |near| required(subject, near).fold(set_meant(key, near), |fix, (_, more)| fix.and(more)).into();
-        let fixes = near.map_or_else(remove, with_params);
+        let fixes = match near {
+            Some(near) => required(subject, near).fold(set_meant(key, near), |fix, (_, more)| fix.and(more)).into(),
+            None => unset("scheduler").see(format!("one of {}", SCHEDULERS.join(", "))),
+        };
         let what = format!("neither DeepSpeed nor torch.optim.lr_scheduler has a scheduler `{name}`");
         let is_certain = near.is_some() || torch_lacks(subject, "torch/optim/lr_scheduler.py", name);
         found.key(&[key], what, fixes).severity = Severity::error_if(is_certain);
@@ -131,9 +129,8 @@ pub(super) const RULES: &[Check] = &[
             found.key(&["scheduler.type"], format!("{name} needs `{wanted}`"), fix);
         }
         let key = "scheduler.params.warmup_num_steps";
-        let is_right =
-            |steps: &Value| steps == "auto" || schema::is_whole(steps) && steps.as_u64().is_some_and(|steps| steps > 0);
-        if let Some(steps) = subject.get(key).filter(|steps| !is_right(steps))
+        if let Some(steps) = subject.get(key).filter(|steps| **steps != "auto")
+            && (!schema::is_whole(steps) || steps.as_u64().is_none_or(|steps| steps == 0))
             && known.iter().any(|entry| entry.name() == "warmup_num_steps")
             && !subject.is_before([0, 19, 3])
         {
@@ -244,8 +241,8 @@ fn torch_lacks(subject: &Subject, file: &str, class: &str) -> bool {
 fn required(subject: &Subject, name: &str) -> impl Iterator<Item = (&'static str, Fix)> {
     let params = subject.get("scheduler.params").and_then(Value::as_object);
     let value = if subject.is_hf() { "auto" } else { "1000" };
-    let is_missing = move |name: &str| params.is_none_or(|params| !params.contains_key(name));
     let entries = schema::parameters("scheduler", Some(name), subject.version());
-    let missing = entries.filter(move |entry| entry.default == "required" && is_missing(entry.name()));
+    let required = entries.filter(|entry| entry.default == "required");
+    let missing = required.filter(move |entry| params.is_none_or(|params| !params.contains_key(entry.name())));
     missing.map(move |entry| (entry.name(), set(format_args!("scheduler.params.{}", entry.name()), value)))
 }

@@ -16,7 +16,7 @@ pub(super) const RULES: &[Check] = &[
         if subject.is_before(MODELS) {
             // Old versions compute 2 to the power of the value without checking it.
             let key = "fp16.initial_scale_power";
-            let Some(power) = subject.get(key).filter(|_| is_enabled(subject, "fp16")) else { return };
+            let (Some(power), true) = (subject.get(key), is_enabled(subject, "fp16")) else { return };
             let is_small = power.as_f64().is_some_and(|power| power < 1024.0);
             let is_power = power.is_boolean() || schema::is_whole(power) || is_small;
             if !is_power && (power != "auto" || subject.is_plain()) {
@@ -66,21 +66,19 @@ pub(super) const RULES: &[Check] = &[
         }
     }),
     Check::row(Rule::AccumulationDtype, Severity::Error, When::Start, |subject| {
-        let is_wide = |dtype: &str| ["fp32", "float32", "float", "torch.float32"].contains(&dtype);
-        let accumulates_fp32 = subject.text("data_types.grad_accum_dtype").is_some_and(is_wide);
+        let dtype = subject.text("data_types.grad_accum_dtype");
+        let accumulates_fp32 = matches!(dtype, Some("fp32" | "float32" | "float" | "torch.float32"));
         subject.stage_is(&[0]) && bf16(subject, "enabled") == Some(true) && accumulates_fp32
     }),
     Check::code(Rule::PrecisionOfGpu, Severity::Warning, When::Start, |subject, found| {
-        let wants = |name: &str| subject.is_on(&format!("{name}.enabled")) == Some(true);
         for (precision, lacking, why) in [
             ("bf16", [WITHOUT_BF16, WITHOUT_FP16].concat(), "only emulates bf16"),
             ("fp16", WITHOUT_FP16.to_vec(), "is too old for DeepSpeed's fp16"),
         ] {
-            if wants(precision)
-                && let Some(name) =
-                    subject.host.gpus().iter().find(|name| lacking.iter().any(|model| is_model(name, model)))
+            let key = format!("{precision}.enabled");
+            if subject.is_on(&key) == Some(true)
+                && let Some(name) = subject.host.gpus().iter().find(|name| lacking.iter().any(|it| is_model(name, it)))
             {
-                let key = format!("{precision}.enabled");
                 let what = format!("`{key}` is true, but this machine's {name} {why}");
                 found.key(&[&key], what, set(&key, false));
             }

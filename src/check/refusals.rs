@@ -7,6 +7,7 @@ use super::subject::Subject;
 use crate::base::rows;
 use crate::command::argv::hf_bool;
 use crate::command::job::Trainer;
+use crate::command::parser::Parser;
 use crate::command::python::Presence;
 use crate::config::schema;
 use crate::config::zero::Device;
@@ -27,8 +28,8 @@ pub(super) struct Block {
 }
 
 pub(super) fn all(trainer: &Trainer) -> impl Iterator<Item = Block> {
-    let is_for = |name: &str| name == TRANSFORMERS || name == trainer.name;
-    rows::blocks(TABLE).map(Block::of).filter(move |block| block.name.split(' ').any(is_for))
+    let blocks = rows::blocks(TABLE).map(Block::of);
+    blocks.filter(|block| block.name.split(' ').any(|name| name == TRANSFORMERS || name == trainer.name))
 }
 
 impl Block {
@@ -58,9 +59,9 @@ impl Block {
         }
     }
 
-    /// `is_left_out`: the argument is not given, not even abbreviated.
-    pub(super) fn holds(self, subject: &Subject, is_left_out: impl Fn(&str) -> bool) -> bool {
-        self.conditions().all(|condition| condition.holds(subject, &is_left_out))
+    /// Without a parser, no argument is known to be left out.
+    pub(super) fn holds(self, subject: &Subject, parser: Option<&Parser>) -> bool {
+        self.conditions().all(|condition| condition.holds(subject, parser))
     }
 
     /// The nearest of the listed values, or the fixes of the table.
@@ -72,14 +73,14 @@ impl Block {
             return give(option, near).into();
         }
         let fixes = self.fields().filter(|(name, _)| *name == "fix");
-        // `{NAME|DEFAULT}` is the value of an argument.
-        let filled = |text: &str| {
+        let filled = fixes.map(|(_, text)| {
+            // `{NAME|DEFAULT}` is the value of an argument.
             let (start, hole) = text.trim_end_matches('}').split_once('{').unwrap_or((text, ""));
             let (name, default) = hole.split_once('|').unwrap_or_default();
             let given = subject.job.args.list(name).and_then(|(_, values)| Some(values.first()?.to_string_lossy()));
-            format!("{start}{}", given.as_deref().unwrap_or(default))
-        };
-        Fixes(fixes.map(|(_, text)| fix(&filled(text))).collect())
+            fix(&format!("{start}{}", given.as_deref().unwrap_or(default)))
+        });
+        Fixes(filled.collect())
     }
 
     /// Those of a table in which ` and ` stands between changes that belong together.
@@ -89,10 +90,10 @@ impl Block {
     }
 
     /// The refused option and its value.
-    pub(super) fn refuses(self, subject: &Subject, is_left_out: impl Fn(&str) -> bool) -> Option<(String, String)> {
+    pub(super) fn refuses(self, subject: &Subject, parser: &Parser) -> Option<(String, String)> {
         let (option, values) = subject.job.args.list(self.conditions().next()?.given_argument()?)?;
         let value = values.first().map_or_else(String::new, |value| value.to_string_lossy().into_owned());
-        self.holds(subject, is_left_out).then_some((option, value))
+        self.holds(subject, Some(parser)).then_some((option, value))
     }
 }
 
@@ -139,17 +140,16 @@ impl Condition {
         }
     }
 
-    fn holds(&self, subject: &Subject, is_left_out: &dyn Fn(&str) -> bool) -> bool {
+    fn holds(&self, subject: &Subject, parser: Option<&Parser>) -> bool {
+        let is_left_out = |name| parser.is_some_and(|parser| parser.is_left_out(name, subject.job.args.words()));
         let given = |name: &str| subject.job.args.list(name).map(|(_, values)| values.first()?.to_str());
         // It may get a value from something that zlaunch does not see.
         let seen = |name: &str| !subject.job.unread.iter().any(|unread| unread == name);
-        let value =
-            |name| given(name).map(|value| value.unwrap_or("true")).filter(|text| seen(name) && !text.contains('$'));
+        let value = |name| given(name).map(|it| it.unwrap_or("true")).filter(|text| seen(name) && !text.contains('$'));
         match self.words {
             ["script", "says", text] => subject.script_says(text),
             [files, "says", text] => {
-                let mut files = files.split('|').filter_map(|file| installed(subject, file));
-                files.any(|source| source.contains(text))
+                files.split('|').filter_map(|file| installed(subject, file)).any(|source| source.contains(text))
             }
             [name, "unlisted", files] => value(name).is_some_and(|value| {
                 let known = listed(subject, files);
@@ -166,7 +166,7 @@ impl Condition {
             }),
             ["without", key, _] => subject.get(key).is_none(),
             ["given", name, _] => value(name).is_some_and(|value| value != "None"),
-            ["not", ..] => !Condition::of(&self.text["not ".len()..]).holds(subject, is_left_out),
+            ["not", ..] => !Condition::of(&self.text["not ".len()..]).holds(subject, parser),
             ["unequal", one, two] => {
                 let default = |(name, default)| value(name).or_else(|| is_left_out(name).then_some(default));
                 let [one, two] = [one, two].map(|given: &str| given.split_once('|').and_then(default));
@@ -180,8 +180,7 @@ impl Condition {
             ["true", key, _] => subject.get(key).is_some_and(schema::is_true),
             ["several", key, _] => subject.whole(key).is_some_and(|size| size > 1.0),
             ["any", key, _] => {
-                let section = subject.get(key).and_then(Value::as_object);
-                section.is_some_and(|section| section.values().any(schema::is_true))
+                subject.get(key).and_then(Value::as_object).is_some_and(|it| it.values().any(schema::is_true))
             }
             [what, "on", devices] => {
                 let (optimizer, param) = (subject.zero().optimizer, subject.zero().param);

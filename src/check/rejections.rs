@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use super::findings::{Check, Findings};
-use super::refusals::{self, Block};
+use super::refusals;
 use super::subject::Subject;
 use crate::base::options::{flag, launch_option};
 use crate::command::argument_class::TRAINING_ARGUMENTS;
@@ -29,8 +29,8 @@ pub(super) const RULES: &[Check] = &[
             report_rejection(&reading, &rejected, subject, found);
         }
         // argparse reads no options after it.
-        let dashes = reading.words.iter().position(|word| word == "--").filter(|_| !reading.parser.mapping);
-        if dashes.is_some_and(|at| at + 1 < reading.words.len()) {
+        let mut unread = reading.words.iter().skip_while(|word| *word != "--").skip(1);
+        if !reading.parser.mapping && unread.next().is_some() {
             let what = format!("{} reads no options after `--`", reading.versions.first());
             let severity = Severity::error_if(reading.closed && reading.versions.certain());
             found.at([Place::option("--", "")], what, move_to_front("--")).severity = severity;
@@ -40,19 +40,19 @@ pub(super) const RULES: &[Check] = &[
         }
     }),
     Check::code(Rule::ArgumentMissing, Severity::Error, When::Start, |subject, found| {
-        let is_missing = |refusal: &Block| refusal.needed().is_some_and(|name| subject.job.args.list(name).is_none());
-        let mut missing = refusals::all(subject.job.trainer).filter(is_missing).peekable();
+        let needed = refusals::all(subject.job.trainer).filter_map(|refusal| Some((refusal.needed()?, refusal)));
+        let mut missing = needed.filter(|(name, _)| subject.job.args.list(name).is_none()).peekable();
         // A run file that cannot be read may have it.
         if missing.peek().is_none() || !subject.job.problems.is_empty() {
             return;
         }
         let Some(Reading { parser, versions, words, closed, .. }) = reading(subject) else { return };
-        let is_left_out = |name: &str| parser.is_left_out(name, subject.job.args.words());
-        for refusal in missing.filter(|refusal| versions.certain() && refusal.holds(subject, is_left_out)) {
-            let name = refusal.needed().unwrap_or_default();
+        for (name, refusal) in missing.filter(|(_, it)| versions.certain() && it.holds(subject, Some(&parser))) {
             // A misspelt option, and a run file given as one, are errors already.
-            let near = |it: &Rejected| suggestion(it.option.trim_start_matches('-'), &parser, &versions);
-            let is_given = |it: &Rejected| it.option == "--config" || near(it).as_deref() == Some(name);
+            let is_given = |Rejected { option, .. }: &Rejected| {
+                let near = suggestion(option.trim_start_matches('-'), &parser, &versions);
+                option == "--config" || near.as_deref() == Some(name)
+            };
             if closed && parser.rejected(&words, &versions).iter().any(is_given) {
                 continue;
             }
@@ -104,8 +104,7 @@ struct Reading<'a> {
 
 fn report_refusals(Reading { parser, versions, .. }: &Reading, subject: &Subject, found: &mut Findings) {
     for refusal in refusals::all(subject.job.trainer) {
-        let is_left_out = |name: &str| parser.is_left_out(name, subject.job.args.words());
-        let Some((option, value)) = refusal.refuses(subject, is_left_out) else { continue };
+        let Some((option, value)) = refusal.refuses(subject, parser) else { continue };
         if refusal.name == refusals::TRANSFORMERS && !versions.all_within("transformers", [0; 3], [u32::MAX; 3]) {
             continue;
         }
@@ -232,12 +231,15 @@ fn unknown_option(reading: &Reading, shown: &str, name: &str, subject: &Subject)
         problem.what = format!("{} has no argument `{shown}`", versions.first());
     }
     // `-e NAME=VALUE`, as docker and mpirun take variables.
-    let next = reading.words.iter().skip_while(|word| *word != shown).nth(1).and_then(|word| word.to_str());
-    if let Some((variable, value)) = next.filter(|_| ["-e", "-x"].contains(&shown)).and_then(|it| it.split_once('=')) {
+    if ["-e", "-x"].contains(&shown)
+        && let Some(next) = reading.words.iter().skip_while(|word| *word != shown).nth(1)
+        && let Some((variable, value)) = next.to_str().and_then(|next| next.split_once('='))
+    {
         let dropped = drop_word(format_args!("{shown} {variable}={value}"));
         return Some(problem.fix(dropped.and(set_variable(variable, value))));
     }
-    match launch_option(shown.trim_start_matches('-')).filter(|_| !parser.mapping && !once) {
+    let ours = if parser.mapping || once { None } else { launch_option(shown.trim_start_matches('-')) };
+    match ours {
         Some(ours) => Some(problem.fix(move_to_front(flag(ours)))),
         None if meant.is_none() && name == "config" => {
             let named = subject.job.args.list(name).and_then(|(_, values)| values.first().copied().map(Path::new));

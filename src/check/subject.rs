@@ -77,8 +77,9 @@ impl<'a> Derived<'a> {
         for (name, value) in section {
             // Every pydantic model of DeepSpeed accepts `strict`, and the old name only counts where the new one is missing.
             let is_accepted = policy == UnknownKeys::Refused && name == "strict";
-            let is_replaced = || section.get("bf16").is_some_and(|bf16| !bf16.is_null());
-            if is_accepted || prefix.is_empty() && name == "bfloat16" && is_replaced() {
+            let is_replaced =
+                prefix.is_empty() && name == "bfloat16" && section.get("bf16").is_some_and(|it| !it.is_null());
+            if is_accepted || is_replaced {
                 continue;
             }
             let path = if prefix.is_empty() { Cow::from(name) } else { Cow::from(format!("{prefix}.{name}")) };
@@ -173,8 +174,7 @@ impl<'a> Subject<'a> {
     /// This version knows the key and the sections around it.
     pub(super) fn reads(&self, key: &str) -> bool {
         let mut ends = key.match_indices('.').map(|(end, _)| end).chain([key.len()]);
-        let entry = |end: usize| schema::find(&key[..end], self.version());
-        ends.all(|end| entry(end).is_some_and(|entry| entry.known() == Known::Yes))
+        ends.all(|end| schema::find(&key[..end], self.version()).is_some_and(|entry| entry.known() == Known::Yes))
     }
 
     /// Less certain if the installed version was not recorded.
@@ -205,8 +205,7 @@ impl<'a> Subject<'a> {
             return Some(&source.text);
         }
         let Target::Script { path, .. } = &self.job.target else { return None };
-        let read = || ScriptSource::of_script(path, self.host).map(|source| source.text);
-        self.derived.script.get_or_init(read).as_deref()
+        self.derived.script.get_or_init(|| Some(ScriptSource::of_script(path, self.host)?.text)).as_deref()
     }
 
     pub(super) fn script_says(&self, text: &str) -> bool {

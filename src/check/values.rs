@@ -30,13 +30,11 @@ pub(super) const RULES: &[Check] = &[
         for key in subject.keys() {
             // accelerate compares what is written, which DeepSpeed would convert: `"stage": "3"`.
             let is_compared = key.path == STAGE && key.value.is_string() && key.fault.is_none() && compares;
-            let is_odd = |entry: &KeySpec| {
-                is_compared || !entry.checked && entry.known() == Known::Yes && entry.is_odd(key.value)
-            };
-            let Some(entry) = key.entry.filter(is_odd) else { continue };
+            let Some(entry) = key.entry else { continue };
+            let is_odd = is_compared || !entry.checked && entry.known() == Known::Yes && entry.is_odd(key.value);
             // "auto" and batch sizes have rules of their own, and accelerate overwrites steps_per_print.
             let overwritten = key.path == "steps_per_print" && subject.is_hf();
-            if key.value == "auto" || SIZES.contains(&&*key.path) || overwritten {
+            if !is_odd || key.value == "auto" || SIZES.contains(&&*key.path) || overwritten {
                 continue;
             }
             let (path, value, wanted) = (&key.path, key.value, entry.wanted());
@@ -63,9 +61,10 @@ pub(super) fn key_inside(value: &Value, entry: &KeySpec) -> Option<String> {
         return None;
     }
     let is_truth = truth(value).is_some();
-    let takes = |inner: &KeySpec| is_truth == inner.key.ends_with(".enabled") && inner.fault(value).is_none();
     let keys = ["stage", "device", "enabled", "type"].map(|name| format!("{}.{name}", entry.key));
-    keys.iter().filter_map(|key| schema::find(key, entry.version)).find(takes).map(|inner| inner.key.to_string())
+    let mut inside = keys.iter().filter_map(|key| schema::find(key, entry.version));
+    let taking = inside.find(|it| is_truth == it.key.ends_with(".enabled") && it.fault(value).is_none());
+    taking.map(|inner| inner.key.to_string())
 }
 
 /// Also reads `True`, as Python writes it.
@@ -126,8 +125,7 @@ const UNLISTED: &[Unlisted] = &[
         subject.get("bfloat16").filter(|section| is_read && **section == "auto")
     }),
     ("vocabulary_size", "divides it", |subject| {
-        let is_wrong = |size: &&Value| schema::is_true(size) && **size != "auto" && number(size).is_none();
-        subject.get("vocabulary_size").filter(is_wrong)
+        subject.get("vocabulary_size").filter(|it| schema::is_true(it) && **it != "auto" && number(it).is_none())
     }),
     // With `"zero_optimization": true`, this key is ZeRO's bucket size.
     ("allgather_size", "expects a whole number, 0 or more", |subject| {

@@ -3,8 +3,6 @@
 
 use std::ffi::OsStr;
 
-use serde_json::Value;
-
 use super::findings::Check;
 use crate::base::vars;
 use crate::host::{Host, can_be_written};
@@ -37,8 +35,9 @@ pub(super) const RULES: &[Check] = &[
         let (old, new) = ALLOCATOR_CONF;
         let name = if subject.variable(old).is_some() { old } else { new };
         let Some(value) = subject.variable(name) else { return };
-        let wrong = value.to_str().and_then(wrong_item);
-        if let Some(item) = wrong.filter(|_| name == old || !subject.has_before("torch", NEW_ALLOCATOR_CONF)) {
+        if let Some(item) = value.to_str().and_then(wrong_item)
+            && (name == old || !subject.has_before("torch", NEW_ALLOCATOR_CONF))
+        {
             let what = format!("`{item}` in {name} is not name:value, and torch fails on it");
             let fixes = set_variable(name, "expandable_segments:True").or(unset_variable(name));
             // A template serves more than one torch, and not every one stops.
@@ -57,10 +56,10 @@ pub(super) const RULES: &[Check] = &[
     }),
     Check::code(Rule::MaxConnections, Severity::Warning, When::Silent, |subject, found| {
         let name = "CUDA_DEVICE_MAX_CONNECTIONS";
-        let is_split = |key: &&str| subject.get(key).and_then(Value::as_u64).is_some_and(|size| size > 1);
         let parallel = ["tensor_parallel.autotp_size", "sequence_parallel_size"];
+        let mut sizes = parallel.iter().filter_map(|key| subject.get(key)?.as_u64());
         // A template may set it on purpose.
-        if subject.host.var(name) == Some("1") && !parallel.iter().any(is_split) {
+        if subject.host.var(name) == Some("1") && !sizes.any(|size| size > 1) {
             let what =
                 format!("{name}=1 keeps communication from overlapping: it is meant for Megatron's tensor parallelism");
             found.at([Place::variable(name, "1")], what, unset_variable(name));
@@ -68,8 +67,9 @@ pub(super) const RULES: &[Check] = &[
     }),
     Check::code(Rule::NcclContradiction, Severity::Warning, When::Silent, |subject, found| {
         for (off, value, chooses, why) in NCCL {
-            let switched = subject.host.var(off) == Some(value);
-            if let Some(chosen) = subject.host.var(chooses).filter(|_| switched) {
+            if subject.host.var(off) == Some(value)
+                && let Some(chosen) = subject.host.var(chooses)
+            {
                 let places = [Place::variable(*off, *value), Place::variable(*chooses, chosen)];
                 found.at(places, *why, unset_variable(off).or(unset_variable(chooses)));
             }
@@ -127,15 +127,14 @@ pub(super) const RULES: &[Check] = &[
         }
     }),
     Check::code(Rule::DeviceRange, Severity::Error, When::Start, |subject, found| {
-        let Some(Topology { devices, .. }) = subject.topology.filter(|_| subject.runs_here()) else { return };
+        let (Some(Topology { devices, .. }), true) = (subject.topology, subject.runs_here()) else { return };
         let (Some(fault @ DeviceFault::MoreThanANumber(_)), name) = (&devices.fault, devices.variable) else { return };
         let list = subject.host.var(name).unwrap_or_default();
         let fix = numbers_of(list).map_or_else(|| fault.fix(name), |numbers| run(format!("export {name}={numbers}")));
         found.at([Place::variable(name, list)], fault.what(1), fix);
     }),
     Check::code(Rule::ExtensionsFolder, Severity::Warning, When::Start, |subject, found| {
-        let folder = subject.host.path(vars::TORCH_EXTENSIONS_DIR).filter(|_| subject.runs_here());
-        let Some(folder) = folder else { return };
+        let (Some(folder), true) = (subject.host.path(vars::TORCH_EXTENSIONS_DIR), subject.runs_here()) else { return };
         if folder.starts_with("/proc") || folder.starts_with("/sys") || !can_be_written(&folder) {
             let (name, shown) = (vars::TORCH_EXTENSIONS_DIR, folder.display());
             let what = format!("`{shown}` cannot be created or written, and DeepSpeed compiles its operators there");
@@ -154,11 +153,11 @@ pub(crate) fn misspelt(host: &Host, template_env: &[(String, String)]) -> Vec<Pr
         for (name, value) in host.vars_from(family).chain(of_template) {
             let word = name.strip_prefix(family).filter(|word| names.split(' ').all(|known| known != *word));
             let Some(word) = word else { continue };
-            let is_near = |known: &&str| {
+            let near = names.split(' ').find(|known| {
                 let most = if family.len() + known.len() < 18 { 1 } else { 2 };
                 known.len().abs_diff(word.len()) <= most && strsim::osa_distance(word, known) <= most
-            };
-            let Some(known) = names.split(' ').find(is_near) else { continue };
+            });
+            let Some(known) = near else { continue };
             let known = format!("{family}{known}");
             let (drop, set) = (unset_variable(name), set_variable(&known, value.to_string_lossy()));
             let fix = if host.var_os(&known).is_some() { drop } else { drop.and(set) };
@@ -201,12 +200,14 @@ const NCCL: &[(&str, &str, &str, &str)] = &[
 
 pub(super) const DEVICES: &[Check] = &[
     Check::code(Rule::VisibleDevices, Severity::Error, When::Start, |subject, found| {
-        let Some(topology) = subject.topology.filter(|_| !subject.trains_on_cpu()) else { return };
+        let Some(topology) = subject.topology else { return };
         let (devices, nproc) = (&topology.devices, topology.nproc_per_node.as_ref());
-        let is_range = |fault: &&DeviceFault| matches!(fault, DeviceFault::MoreThanANumber(_));
-        let Some(fault) = devices.fault.as_ref().filter(|fault| !is_range(fault)) else { return };
+        let Some(fault) = &devices.fault else { return };
+        if matches!(fault, DeviceFault::MoreThanANumber(_)) || subject.trains_on_cpu() {
+            return;
+        }
         let seen = devices.names.as_ref().map_or(0, Vec::len);
-        let needed = nproc.filter(|_| !topology.ranks_exist()).map_or(1, |nproc| nproc.value as usize);
+        let needed = if topology.ranks_exist() { 1 } else { nproc.map_or(1, |nproc| nproc.value as usize) };
         // The faulty list may have given the number of ranks.
         let enough = seen >= needed && nproc.is_none_or(|nproc| !devices.counted(nproc));
         let place = Place::variable(devices.variable, subject.host.var(devices.variable).unwrap_or_default());
@@ -216,9 +217,10 @@ pub(super) const DEVICES: &[Check] = &[
         }
     }),
     Check::code(Rule::RanksShareGpus, Severity::Error, When::Start, |subject, found| {
-        let Some(problem) = subject.topology.and_then(shared_gpus).filter(|_| !subject.trains_on_cpu()) else { return };
-        let backends = ["ddp_backend", "backend", "dist_backend"].map(|name| subject.job.args.list(name));
-        if backends.iter().flatten().any(|(_, values)| values.first().is_some_and(|backend| *backend == "gloo")) {
+        let Some(problem) = subject.topology.and_then(shared_gpus) else { return };
+        let names = ["ddp_backend", "backend", "dist_backend"];
+        let mut backends = names.iter().filter_map(|name| subject.job.args.list(name)?.1.first().copied());
+        if subject.trains_on_cpu() || backends.any(|backend| backend == "gloo") {
             return;
         }
         // Without a count from the driver there may be no GPU at all, and a launcher's file or the script may choose the CPU.
@@ -242,7 +244,7 @@ fn numbers_of(list: &str) -> Option<String> {
 
 pub(crate) fn shared_gpus(topology: &Topology) -> Option<Problem> {
     let starts = matches!(topology.role, Role::Starter) && topology.pool.is_none() && topology.devices.fault.is_none();
-    let gpus = topology.devices.names.as_ref().map(Vec::len).filter(|_| starts)?;
+    let gpus = if starts { topology.devices.names.as_ref()?.len() } else { return None };
     // One process may well run without a GPU.
     let nproc = topology.nproc_per_node.as_ref().filter(|nproc| nproc.value as usize > gpus.max(1))?;
     let warning = |what| Problem::found(Rule::RanksShareGpus, Severity::Warning, When::Start, what);
