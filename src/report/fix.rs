@@ -310,7 +310,7 @@ impl Fixes {
             let is_hint = matches!(fix.changes[..], [Change::See(_)]);
             let separator = if is_hint { "; " } else { ", or " };
             all += if all.is_empty() { "" } else { separator };
-            let command = file.filter(|_| in_file && fix.is_safe).and_then(|file| fix.command(file));
+            let command = if in_file && fix.is_safe { file.and_then(|file| fix.command(file)) } else { None };
             all += &command.unwrap_or_else(|| fix.text(in_file));
         }
         all

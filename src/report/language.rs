@@ -16,8 +16,8 @@ impl Language {
     /// ZLAUNCH_LANG, else the locale: the variables the C library reads, in its order.
     pub(crate) fn of(host: &Host) -> Result<Self, Problem> {
         if let Some(value) = host.nonempty_var(vars::ZLAUNCH_LANG) {
-            let sourced = || Sourced::new(value.to_string(), Source::Variable(vars::ZLAUNCH_LANG.to_string()));
-            return Self::named(value).ok_or_else(|| not_one_of(&sourced(), &["en", "zh"]));
+            let sourced = Sourced::new(value.to_string(), Source::Variable(vars::ZLAUNCH_LANG.to_string()));
+            return Self::named(value).ok_or_else(|| not_one_of(&sourced, &["en", "zh"]));
         }
         let locale = [vars::LC_ALL, vars::LC_MESSAGES, vars::LANG].iter().find_map(|name| host.nonempty_var(name));
         Ok(locale.and_then(Self::named).unwrap_or(Language::English))

@@ -58,9 +58,8 @@ pub fn write(problems: &[Problem], secrets: &Secrets, width: Option<usize>, stde
             let it = wrapped(&secrets.hide_in_text(&it.to_string()), 6, width);
             let _ = write!(stderr, "  {place}-->{place:#} {}", it.trim_start());
         }
-        if let Some([number, line, mark]) =
-            problem.places.first().and_then(|it| excerpt(it, &mut files, width, secrets))
-        {
+        let excerpt = problem.places.first().and_then(|it| excerpt(it, &mut files, width, secrets));
+        if let Some([number, line, mark]) = excerpt {
             let margin = " ".repeat(number.len());
             let _ = writeln!(stderr, " {margin} {place}|{place:#}\n {place}{number} |{place:#} {line}");
             let _ = writeln!(stderr, " {margin} {place}|{place:#} {word}{mark}{word:#}");
@@ -90,12 +89,13 @@ fn excerpt<'a>(
     // A longer one was written by a program.
     let line = text.lines().nth(number.checked_sub(1)?).filter(|line| line.len() < 4096)?.replace('\t', " ");
     let (before, rest) = line.split_at_checked(column.checked_sub(1)?)?;
-    let in_quotes = rest.strip_prefix('"').and_then(|rest| Some(rest[..rest.find('"')?].chars().count() + 2));
-    let in_word = || rest.chars().take_while(|c| c.is_alphanumeric() || "_.-+".contains(*c)).count();
+    let length = match rest.strip_prefix('"').and_then(|rest| rest.split_once('"')) {
+        Some((quoted, _)) => quoted.chars().count() + 2,
+        None => rest.chars().take_while(|c| c.is_alphanumeric() || "_.-+".contains(*c)).count(),
+    };
     let skipped = before.chars().count().saturating_sub(most / 2);
     let shown: String = line.chars().skip(skipped).take(most).collect();
-    let mark =
-        " ".repeat(columns(before) - skipped) + &"^".repeat(in_quotes.unwrap_or_else(in_word).clamp(1, most / 2));
+    let mark = " ".repeat(columns(before) - skipped) + &"^".repeat(length.clamp(1, most / 2));
     let is_open = secrets.hide_in_text(&line) == line;
     is_open.then(|| [number.to_string(), escape_controls(shown.trim_end()), mark])
 }

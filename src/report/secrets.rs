@@ -64,9 +64,10 @@ impl<'h> Secrets<'h> {
             let mut all: Named = documents.borrow().iter().flat_map(|text| in_document(text)).collect();
             all.extend(in_words(&words).into_iter().rev().flatten());
             // Looking into every variable would be a tenth of a dry run.
-            let has_sign = |value: &OsStr| memchr3(b'=', b'@', b'"', value.as_bytes()).is_some();
-            let may_hold_one = |name: &str| name.starts_with("ZLAUNCH_") || Sensitivity::of(name).is_some();
-            let variables = env.iter().filter(|(name, value)| has_sign(value) || may_hold_one(&name.to_string_lossy()));
+            let variables = env.iter().filter(|(name, value)| {
+                let (name, has_sign) = (name.to_string_lossy(), memchr3(b'=', b'@', b'"', value.as_bytes()).is_some());
+                has_sign || name.starts_with("ZLAUNCH_") || Sensitivity::of(&name).is_some()
+            });
             all.extend(variables.flat_map(|(name, value)| in_variable(name, value)));
             all.retain(|secret, _| LENGTHS_ELSEWHERE.contains(&secret.0.len()));
             all.iter().flat_map(|(secret, name)| spellings(secret).map(|value| (value, name.clone()))).collect()
@@ -179,8 +180,9 @@ fn spellings(Secret(value): &Secret) -> impl Iterator<Item = Finder<'static>> + 
 fn places(text: &[u8], value: &Finder) -> impl Iterator<Item = Range<usize>> {
     let length = value.needle().len();
     let is_letter = |at: usize| text.get(at).is_some_and(u8::is_ascii_alphanumeric);
-    let is_apart = move |start: usize| !is_letter(start.wrapping_sub(1)) && !is_letter(start + length);
-    let starts = value.find_iter(text).filter(move |start| length >= SHORTEST_INSIDE || is_apart(*start));
+    let starts = value.find_iter(text).filter(move |start| {
+        length >= SHORTEST_INSIDE || !is_letter(start.wrapping_sub(1)) && !is_letter(start + length)
+    });
     starts.map(move |start| start..start + length)
 }
 
@@ -205,16 +207,14 @@ impl Names {
         if let Some(given) = self.given.get(value) {
             return given.clone();
         }
+        let name = name.trim_start_matches('-').replace(|c: char| !c.is_ascii_alphanumeric(), "_").to_ascii_uppercase();
         // A script removes the variables of zlaunch, so it cannot ask for them.
-        let letter = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
-        let name: String = name.trim_start_matches('-').chars().map(letter).collect();
         let name = name.trim_start_matches("ZLAUNCH_");
         let first = if name.starts_with(|c: char| c.is_ascii_digit()) { format!("_{name}") } else { name.to_string() };
-        let is_free = |variable: &String| {
-            self.taken.iter().all(|(name, held)| name != variable.as_str() || held.as_bytes() == value)
-        };
         let mut names = std::iter::once(first.clone()).chain((2..).map(|number| format!("{first}_{number}")));
-        let given = names.find(is_free).unwrap_or(first);
+        let free =
+            names.find(|it| self.taken.iter().all(|(name, held)| name != it.as_str() || held.as_bytes() == value));
+        let given = free.unwrap_or(first);
         self.taken.push((given.clone().into(), OsStr::from_bytes(value).into()));
         self.given.insert(value.to_vec(), given.clone());
         given

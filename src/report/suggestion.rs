@@ -12,9 +12,11 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     let same = lower.replace('-', "_");
     let rows = OTHER_NAMES.lines().filter(|row| !row.starts_with('#') && row.split(' ').any(|name| name == same));
     let other = rows.flat_map(|row| row.split(' ')).find_map(|name| known.iter().find(|known| **known == name));
-    let alike = |candidate: &str| lower.chars().zip(candidate.chars()).take_while(|(a, b)| a == b).count();
-    let rank = |candidate: &&&str| Some((slips(&lower, candidate)?, Reverse(alike(candidate))));
-    other.or_else(|| known.iter().filter(|candidate| rank(candidate).is_some()).min_by_key(rank)).copied()
+    let near = known.iter().filter_map(|candidate| {
+        let alike = lower.chars().zip(candidate.chars()).take_while(|(a, b)| a == b).count();
+        Some(((slips(&lower, candidate)?, Reverse(alike)), candidate))
+    });
+    other.or_else(|| Some(near.min_by_key(|(rank, _)| *rank)?.1)).copied()
 }
 
 /// The edits between a known word and one in lower case, if they are few.

@@ -46,8 +46,9 @@ pub(crate) fn not_one_of(given: &Sourced<String>, known: &[&str]) -> Problem {
     };
     // The word that is nearest, or has it as its beginning or end.
     let is_part = |part: &str, whole: &str| part.len() >= 4 && (whole.starts_with(part) || whole.ends_with(part));
-    let part = || known.iter().find(|known| is_part(&given.value, known) || is_part(known, &given.value)).copied();
-    let fixes = match nearest(&given.value, known.iter().copied()).or_else(part) {
+    let (value, mut words) = (given.value.as_str(), known.iter().copied());
+    let near = nearest(value, words.clone());
+    let fixes = match near.or_else(|| words.find(|word| is_part(value, word) || is_part(word, value))) {
         Some(word) => give_as(&given.from, word).meaning(word).see(all),
         None => Fixes::from(all),
     };
@@ -77,13 +78,13 @@ pub(crate) fn not_a_number(sourced: &Sourced<String>, least: u64, most: u64, exa
 
 /// `8gpus`, `all`.
 pub(crate) fn not_a_number_of_ranks(sourced: &Sourced<String>) -> Problem {
-    let mut numbers = sourced.value.split(|c: char| !c.is_ascii_digit()).filter(|digits| !digits.is_empty());
-    // Of `H100x8` it is not known which is meant.
-    let number = numbers.next().filter(|_| numbers.next().is_none() && !sourced.value.starts_with('-'));
-    let meant = match number.and_then(|digits| digits.parse::<u32>().ok()).filter(|number| *number > 0) {
-        Some(number) => number.to_string(),
-        None if sourced.value.eq_ignore_ascii_case("all") => "gpu".to_string(),
-        None => "N".to_string(),
+    let digits = sourced.value.split(|c: char| !c.is_ascii_digit()).filter(|digits| !digits.is_empty());
+    let mut numbers = digits.map(str::parse::<u32>);
+    let meant = match (numbers.next(), numbers.next()) {
+        // Of `H100x8` it is not known which is meant.
+        (Some(Ok(number)), None) if number > 0 && !sourced.value.starts_with('-') => number.to_string(),
+        _ if sourced.value.eq_ignore_ascii_case("all") => "gpu".to_string(),
+        _ => "N".to_string(),
     };
     is_not("a number of ranks: a whole number of at least 1, `gpu` or `cpu`", sourced, &meant)
 }
@@ -93,11 +94,10 @@ pub(crate) fn not_an_assignment(sourced: &Sourced<String>, form: &str, next: Opt
     let (name, _) = form.split_once('=').unwrap_or((form, ""));
     // `key: value`, also as JSON.
     let inner = sourced.value.trim_matches(['{', '}', ' ']);
-    let is_pair = |(key, value): &(&str, &str)| !key.is_empty() && !value.is_empty() && !value.contains('{');
-    if let Some((key, value)) = inner.split_once([':', '=']).filter(is_pair) {
-        let [key, value] = [key, value].map(|text| text.trim().trim_matches('"'));
-        let meant = format!("{key}={value}");
-        if meant != sourced.value {
+    if let Some((key, value)) = inner.split_once([':', '=']) {
+        let is_pair = !key.is_empty() && !value.is_empty() && !value.contains('{');
+        let meant = [key, value].map(|text| text.trim().trim_matches('"')).join("=");
+        if is_pair && meant != sourced.value {
             return is_not(form, sourced, &meant);
         }
     }

@@ -46,9 +46,9 @@ impl Sensitivity {
         let (&last, before) = parts.split_last()?;
         let first = if is_variable { 0 } else { before.len() };
         let is_password = ANYWHERE.split(' ').any(|word| name.contains(word));
-        let is_named = || (first..parts.len()).any(|at| is_of_secret(&parts[..=at], is_variable));
+        let is_named = is_password || (first..parts.len()).any(|at| is_of_secret(&parts[..=at], is_variable));
         // The variable PWD is a folder.
-        if !is_password && !is_named() && (!is_one_of(last, LAST) || is_variable && parts == ["PWD"]) {
+        if !is_named && (!is_one_of(last, LAST) || is_variable && parts == ["PWD"]) {
             return None;
         }
         Some(match last {
@@ -63,11 +63,11 @@ impl Sensitivity {
         if value.is_empty() || is_one_of(value, HARMLESS_VALUES) || value.starts_with(READ_FROM_FILE) {
             return false;
         }
-        // A longer number can be a token.
-        let is_number = || value.len() < 16 && value.split(',').all(|number| number.parse::<f64>().is_ok());
         match self {
             Sensitivity::Password => true,
-            Sensitivity::Token => value.len() >= 4 && !is_number(),
+            // A longer number can be a token.
+            Sensitivity::Token if value.len() >= 16 => true,
+            Sensitivity::Token => value.len() >= 4 && value.split(',').any(|part| part.parse::<f64>().is_err()),
             Sensitivity::Place => Sensitivity::Token.hides(value) && !value.starts_with(['/', '.', '~']),
             Sensitivity::Vague => looks_like_secret(value),
         }
@@ -76,14 +76,14 @@ impl Sensitivity {
 
 /// A cheap first look, since most names and texts are harmless: a word above, a token or an address may begin somewhere.
 pub(super) fn may_show_secret(text: &str) -> bool {
-    let begins = |three: &[u8]| {
+    let begins = text.as_bytes().windows(3).any(|three| {
         let three = [three[0], three[1], three[2]].map(|byte| byte.to_ascii_lowercase());
         let is_name = matches!(&three, b"aut" | b"bea" | b"coo" | b"cre" | b"dsn" | b"jwt" | b"key" | b"pas" | b"pat")
             || matches!(&three, [b'p', b'w', _] | b"sas" | b"sec" | b"sig" | b"tok" | b"web");
         is_name
             || matches!(&three, b"hf_" | [b'g', b'h', _] | b"git" | b"glp" | b"xox" | b"sk-" | b"api" | b"nva" | b"://")
-    };
-    text.as_bytes().windows(3).any(begins) || text.ends_with("pw") || text.ends_with("PW")
+    });
+    begins || text.ends_with("pw") || text.ends_with("PW")
 }
 
 /// Judges by the last of these parts and the one before it.
@@ -114,9 +114,9 @@ pub(super) fn looks_like_secret(value: &str) -> bool {
 
 pub(super) fn token_at(text: &str) -> Option<&str> {
     let prefix = TOKENS.split(' ').find(|prefix| text.starts_with(prefix))?;
-    let joins = |c: char| prefix.len() > 5 && "_-".contains(c);
+    let joints = if prefix.len() > 5 { "_-" } else { "" };
     let rest = &text[prefix.len()..];
-    let rest = &rest[..rest.find(|c: char| !c.is_ascii_alphanumeric() && !joins(c)).unwrap_or(rest.len())];
+    let rest = &rest[..rest.find(|c: char| !c.is_ascii_alphanumeric() && !joints.contains(c)).unwrap_or(rest.len())];
     let is_mixed = rest.contains(|c: char| c.is_ascii_digit()) && rest.contains(|c: char| c.is_ascii_uppercase());
     (rest.len() >= 16 || rest.len() >= 8 && is_mixed).then(|| &text[..prefix.len() + rest.len()])
 }

@@ -104,8 +104,8 @@ impl Found {
 
     fn parsed(&self, text: &str) -> Option<Value> {
         let is_file = self.left > MOST_IN_WORD;
-        let yaml = || (is_file || text.len() <= LONGEST_WORD).then(|| yaml::parse(text, Dialect::PyYaml).ok())?;
-        json::parse(text).ok().or_else(yaml)
+        let may_be_yaml = is_file || text.len() <= LONGEST_WORD;
+        json::parse(text).ok().or_else(|| if may_be_yaml { yaml::parse(text, Dialect::PyYaml).ok() } else { None })
     }
 
     fn document(&mut self, text: &str) {
