@@ -90,12 +90,13 @@ fn excerpt<'a>(
     let line = text.lines().nth(number.checked_sub(1)?).filter(|line| line.len() < 4096)?.replace('\t', " ");
     let (before, rest) = line.split_at_checked(column.checked_sub(1)?)?;
     let length = match rest.strip_prefix('"').and_then(|rest| rest.split_once('"')) {
-        Some((quoted, _)) => quoted.chars().count() + 2,
+        Some((quoted, _)) => columns(quoted) + 2,
         None => rest.chars().take_while(|c| c.is_alphanumeric() || "_.-+".contains(*c)).count(),
     };
     let skipped = before.chars().count().saturating_sub(most / 2);
     let shown: String = line.chars().skip(skipped).take(most).collect();
-    let mark = " ".repeat(columns(before) - skipped) + &"^".repeat(length.clamp(1, most / 2));
+    let indent = columns(&before.chars().skip(skipped).collect::<String>());
+    let mark = " ".repeat(indent) + &"^".repeat(length.clamp(1, most / 2));
     let is_open = secrets.hide_in_text(&line) == line;
     is_open.then(|| [number.to_string(), escape_controls(shown.trim_end()), mark])
 }

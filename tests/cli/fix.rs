@@ -150,6 +150,17 @@ fn the_line_is_shown_with_a_mark() {
     let run = sandbox.run(["check", "ds.json"]);
     let shown = "   |\n 2 |  \"zero_optimization\": {\"stage\": 2, \"overlapp_comm\": true}\n   |                                    ^^^^^^^^^^^^^^^\n";
     assert!(run.stdout.contains(shown), "{}", run.stdout);
+    // Letters that take no or two columns.
+    for (letter, width) in [("\u{e47}", 0), ("置", 2)] {
+        let before = letter.repeat(80) + "\", \"zero_optimization\": {\"stage\": 2, ";
+        sandbox.file("ds.json", &format!("{{\"x\": \"{before}\"overlapp_comm\": true}}}}\n"));
+        let run = sandbox.run(["check", "ds.json"]);
+        let (text, mark) =
+            run.stdout.lines().zip(run.stdout.lines().skip(1)).find(|(_, mark)| mark.contains('^')).unwrap();
+        let shown = text.split("\"overlapp_comm\"").next().unwrap();
+        let columns: usize = shown.chars().map(|c| if letter.contains(c) { width } else { 1 }).sum();
+        assert_eq!((columns, mark.trim_end().len()), (mark.find('^').unwrap(), columns + 15), "{}", run.stdout);
+    }
     // A line with a secret is not.
     sandbox
         .file("ds.json", "{\"zero_optimization\": {\"stagee\": 2}, \"comet\": {\"api_key\": \"abcdefgh12345678\"}}\n");
