@@ -121,8 +121,8 @@ pub fn differing(one: &Value, two: &Value) -> Vec<String> {
             return;
         }
         let names = |side: Option<&'a Map<String, Value>>| side.into_iter().flat_map(Map::keys);
-        let is_new = |name: &&String| first.is_none_or(|first| !first.contains_key(*name));
-        for name in names(first).chain(names(second).filter(is_new)) {
+        let new = names(second).filter(|name| first.is_none_or(|first| !first.contains_key(*name)));
+        for name in names(first).chain(new) {
             path.push(name);
             walk(first.and_then(|side| side.get(name)), second.and_then(|side| side.get(name)), path, found);
             path.pop();
@@ -310,12 +310,11 @@ fn tokens(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut at = 0;
     std::iter::from_fn(move || {
         let rest = &text[at..];
-        let is_of_number = |b: &u8| matches!(b, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E');
         let length = match rest.bytes().next()? {
             b'"' => end_of_string(rest),
             b'/' if rest.starts_with("//") => rest.find('\n'),
             b'/' if rest.starts_with("/*") => rest[2..].find("*/").map(|length| length + 4),
-            b'-' | b'0'..=b'9' => rest.as_bytes().iter().position(|b| !is_of_number(b)),
+            b'-' | b'0'..=b'9' => rest.bytes().position(|b| !b.is_ascii_digit() && !b"+-.eE".contains(&b)),
             _ => rest.chars().next().map(char::len_utf8),
         };
         let token = &rest[..length.unwrap_or(rest.len())];
@@ -346,8 +345,8 @@ fn friendly_message(why: &serde_json::Error, text: &str) -> SyntaxError {
     let message = why.to_string();
     let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(what, _)| what);
     let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    let is_key = || first.trim_end().ends_with(':') || first.contains(": ");
-    let looks_like_yaml = || first.starts_with(|c: char| c.is_ascii_alphabetic()) && is_key();
+    let is_key = first.trim_end().ends_with(':') || first.contains(": ");
+    let looks_like_yaml = is_key && first.starts_with(|c: char| c.is_ascii_alphabetic());
     let is_any = |words: &[&str]| words.iter().any(|word| rest.starts_with(word));
     let kind = match message {
         _ if is_any(&["Infinity", "NaN"]) => "number out of range",
@@ -358,7 +357,7 @@ fn friendly_message(why: &serde_json::Error, text: &str) -> SyntaxError {
         "expected value" | "key must be a string" if rest.starts_with(',') => "trailing comma",
         "expected value" if is_any(&["True", "False", "None"]) => "word of Python",
         "expected value" if text.contains("\ndistributed_type:") => "accelerate",
-        "expected value" if looks_like_yaml() => "YAML",
+        "expected value" if looks_like_yaml => "YAML",
         "trailing characters" if rest.starts_with(':') => "no braces",
         other => other,
     };

@@ -82,9 +82,9 @@ impl TextTable {
             match limit {
                 Some(limit) if column + 1 == cells.len() => {
                     let at = columns(&text);
-                    let has_long_word = || pieces(cell).any(|(piece, _)| at + columns(piece) > limit);
+                    let is_too_long = |text: &str| at + columns(text) > limit;
                     let is_narrow = at + NARROW > limit && limit > 2 * NARROW;
-                    if at + columns(cell) > limit && (is_narrow || has_long_word()) {
+                    if is_too_long(cell) && (is_narrow || pieces(cell).any(|(piece, _)| is_too_long(piece))) {
                         text.truncate(text.trim_end().len());
                         text += if text.is_empty() { "" } else { "\n" };
                         text += &wrapped(cell, self.indent + 4, limit);
@@ -103,11 +103,11 @@ impl TextTable {
 
 impl fmt::Display for TextTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown = |line: &Line| match line {
+        let rows = self.lines.iter().map(|line| match line {
             Line::Heading(_) => Vec::new(),
             Line::Row(cells) | Line::Wrapped(cells, _) => cells.iter().map(|cell| escaped(cell, &[])).collect(),
-        };
-        let rows: Vec<Vec<String>> = self.lines.iter().map(shown).collect();
+        });
+        let rows: Vec<Vec<String>> = rows.collect();
         let widths = self.widths(&rows);
         for (line, cells) in self.lines.iter().zip(&rows) {
             match line {

@@ -206,6 +206,6 @@ pub(crate) fn launch_option(long: &str) -> Option<&'static Arg> {
 
 pub(crate) fn option_named<'a, I: Iterator<Item = &'a Arg>>(options: impl Fn() -> I, long: &str) -> Option<&'a Arg> {
     let name = long.split('=').next()?;
-    let has_alias = |arg: &&Arg| arg.get_all_aliases().unwrap_or_default().contains(&name);
-    options().find(|arg| arg.get_long() == Some(name)).or_else(|| options().find(has_alias))
+    let named = options().find(|arg| arg.get_long() == Some(name));
+    named.or_else(|| options().find(|arg| arg.get_all_aliases().unwrap_or_default().contains(&name)))
 }

@@ -26,8 +26,8 @@ fn whole(text: &str) -> Option<String> {
 fn without_underscores(text: &str) -> Option<String> {
     let text = text.trim();
     let is_digit = |at: usize| text.as_bytes().get(at).is_some_and(u8::is_ascii_digit);
-    let is_lawful = |at: usize| at > 0 && is_digit(at - 1) && is_digit(at + 1);
-    text.match_indices('_').all(|(at, _)| is_lawful(at)).then(|| text.replace('_', ""))
+    let is_lawful = text.match_indices('_').all(|(at, _)| at > 0 && is_digit(at - 1) && is_digit(at + 1));
+    is_lawful.then(|| text.replace('_', ""))
 }
 
 /// A JSON value as a number. A bool is a number in Python.

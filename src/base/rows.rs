@@ -15,8 +15,8 @@ use serde_json::{Map, Value};
 
 /// The cells of each line of a plain table: `A | B | C`. Lines that begin with `#` are comments.
 pub fn plain<const N: usize>(table: &'static str) -> impl DoubleEndedIterator<Item = [&'static str; N]> {
-    let cells = |row: &'static str| row.split('|').map(str::trim).collect::<Vec<_>>().try_into().ok();
-    table.lines().filter(|row| !row.starts_with('#')).filter_map(cells)
+    let rows = table.lines().filter(|row| !row.starts_with('#'));
+    rows.filter_map(|row| row.split('|').map(str::trim).collect::<Vec<_>>().try_into().ok())
 }
 
 #[derive(Clone, Copy)]

@@ -46,11 +46,11 @@ pub(crate) fn runs(text: &[u8]) -> Vec<Run<'_>> {
         }
     }
     let mut rest = text;
-    let run = |(deceptive, length)| {
+    let runs = lengths.into_iter().map(|(deceptive, length)| {
         let bytes = rest.split_off(..length).unwrap_or_default();
         if deceptive { Run::Deceptive(bytes) } else { Run::Plain(bytes) }
-    };
-    lengths.into_iter().map(run).collect()
+    });
+    runs.collect()
 }
 
 /// `$(printf '\342\200\256')`, which every POSIX shell prints as these bytes. Not all of them know `$'…'`.

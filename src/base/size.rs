@@ -32,11 +32,11 @@ pub fn parse_count(text: &str) -> Option<u64> {
 pub(crate) fn number_meant(text: &str, name: &str) -> Option<u64> {
     const WORDS: &str = "zero one two three four five six seven eight nine ten";
     let text = text.trim().replace([',', '_', ' '], "").to_lowercase();
-    let word = || WORDS.split(' ').position(|word| word == text).map(|number| number as u64);
+    let word = WORDS.split(' ').position(|word| word == text).map(|number| number as u64);
     // `4k` is 4096 for a length.
     let thousand = if name.contains("len") { 1024 } else { 1000 };
-    let thousands = || Some(text.strip_suffix('k')?.parse::<u64>().ok()?.saturating_mul(thousand));
-    word().or_else(thousands).or_else(|| parse_count(&text))
+    let thousands = text.strip_suffix('k').and_then(|count| Some(count.parse::<u64>().ok()?.saturating_mul(thousand)));
+    word.or(thousands).or_else(|| parse_count(&text))
 }
 
 /// `80GiB`, `80G` (the same), `80GB` (decimal, so a little less), `81559MiB`, or bytes without a unit.

@@ -221,7 +221,7 @@ fn sexagesimal_float(text: &str) -> Option<f64> {
     let fraction = fraction.replace('_', "");
     let lawful = whole.starts_with(|c: char| c.is_ascii_digit()) && fraction.bytes().all(|b| b.is_ascii_digit());
     #[expect(clippy::cast_precision_loss, reason = "minutes and hours")]
-    let seconds = sexagesimal(whole).filter(|_| lawful)? as f64;
+    let seconds = if lawful { sexagesimal(whole)? as f64 } else { return None };
     Some(seconds + format!("0.{fraction}").parse::<f64>().ok()?)
 }
 
@@ -301,8 +301,8 @@ fn nested(value: &Value, write: fn(&Value) -> String) -> String {
             format!("[{}]", items.join(", "))
         }
         Value::Object(object) => {
-            let entry = |(key, value): (&String, &Value)| write(&key.as_str().into()) + ": " + &nested(value, write);
-            format!("{{{}}}", object.iter().map(entry).collect::<Vec<_>>().join(", "))
+            let entries = object.iter().map(|(key, value)| write(&key.as_str().into()) + ": " + &nested(value, write));
+            format!("{{{}}}", entries.collect::<Vec<_>>().join(", "))
         }
         scalar => write(scalar),
     }
