@@ -88,8 +88,7 @@ impl Host {
     }
 
     pub(crate) fn data_home(&self) -> Option<PathBuf> {
-        let home = || self.home().filter(|home| home.is_dir());
-        self.folder(vars::XDG_DATA_HOME).or_else(|| Some(home()?.join(".local/share")))
+        self.folder(vars::XDG_DATA_HOME).or_else(|| Some(self.home().filter(|it| it.is_dir())?.join(".local/share")))
     }
 
     pub(crate) fn config_home(&self) -> Option<PathBuf> {
@@ -142,11 +141,11 @@ impl Host {
     /// All CPUs of the machine, also those that this process may not use.
     pub(crate) fn online_cpus(&self) -> usize {
         let text = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
-        let count = |range: &str| {
+        let counts = text.trim().split(',').filter_map(|range| {
             let (low, high) = range.split_once('-').unwrap_or((range, range));
             Some(high.parse::<usize>().ok()?.checked_sub(low.parse().ok()?)? + 1)
-        };
-        text.trim().split(',').filter_map(count).sum::<usize>().max(self.cpus)
+        });
+        counts.sum::<usize>().max(self.cpus)
     }
 
     /// The path is in a folder that other machines usually do not share.
@@ -249,8 +248,7 @@ pub(crate) fn paths_in_table(table: &str, column: usize) -> Vec<String> {
     let text = fs::read_to_string(table).unwrap_or_default();
     let column = text.lines().filter_map(|line| line.split_whitespace().nth(column)?.strip_prefix('/'));
     let codes = [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")];
-    let plain = |path: &str| codes.iter().fold(format!("/{path}"), |path, (code, it)| path.replace(code, it));
-    column.map(plain).collect()
+    column.map(|path| codes.iter().fold(format!("/{path}"), |path, (code, it)| path.replace(code, it))).collect()
 }
 
 /// In no order.

@@ -85,8 +85,8 @@ impl Machine {
                 }
                 _ => return None,
             };
-            let limit = |folder: &Path| self.text(&format!("{base}{}/{file}", folder.display()))?.trim().parse().ok();
-            Path::new(path).ancestors().filter_map(limit).min()
+            let files = Path::new(path).ancestors().map(|folder| format!("{base}{}/{file}", folder.display()));
+            files.filter_map(|file| self.text(&file)?.trim().parse().ok()).min()
         });
         limits.min()
     }
@@ -95,17 +95,17 @@ impl Machine {
     pub fn gpus(&self) -> Vec<String> {
         let mut paths = folders_in(&self.at("/proc/driver/nvidia/gpus"));
         paths.sort();
-        let model = |path: &PathBuf| {
+        let models = paths.iter().map(|path| {
             let text = fs::read_to_string(path.join("information")).unwrap_or_default();
             value(&text, "Model:").filter(|name| !name.is_empty()).unwrap_or("a GPU of unknown kind").to_string()
-        };
-        paths.iter().map(model).collect()
+        });
+        models.collect()
     }
 
     pub fn driver(&self) -> Option<String> {
         let text = self.text("/proc/driver/nvidia/version")?;
-        let is_version = |word: &&str| word.contains('.') && word.chars().all(|c| c.is_ascii_digit() || c == '.');
-        text.lines().next()?.split_whitespace().find(is_version).map(str::to_string)
+        let mut words = text.lines().next()?.split_whitespace();
+        words.find(|word| word.contains('.') && word.chars().all(|c| matches!(c, '0'..='9' | '.'))).map(str::to_string)
     }
 
     pub fn has_infiniband(&self) -> bool {
@@ -187,12 +187,12 @@ pub fn is_listening(table: &str, port: u16) -> bool {
 pub fn locks_in(folder: &Path) -> Vec<Lock> {
     let first = folders_in(folder);
     let second: Vec<PathBuf> = first.iter().flat_map(|folder| folders_in(folder)).collect();
-    let lock = |folder: &PathBuf| {
+    let locks = first.iter().chain(&second).filter_map(|folder| {
         let path = folder.join("lock");
         let changed = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?.modified().ok()?;
         Some(Lock { path, age: SystemTime::now().duration_since(changed).unwrap_or_default() })
-    };
-    let mut found: Vec<Lock> = first.iter().chain(&second).filter_map(lock).collect();
+    });
+    let mut found: Vec<Lock> = locks.collect();
     found.sort_by(|one, two| one.path.cmp(&two.path));
     found
 }
