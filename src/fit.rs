@@ -41,7 +41,7 @@ pub(crate) use architecture::Dtype;
 use architecture::Weights;
 pub(crate) use candidates::AUTO;
 use candidates::{Candidates, FASTEST_FIRST, FASTEST_FIRST_ON_ONE_GPU};
-use choice::{Scenario, TemplateRow, Verdict};
+use choice::{Scenario, Verdict};
 use fit_report::FitReport;
 pub use fit_report::View;
 pub(crate) use need::Accounting;
@@ -83,11 +83,9 @@ pub fn answer(request: &FitRequest, host: &Host) -> Result<FitReport, Vec<Proble
     let mut inputs = FitInputs::of_request(request, Some(&understood.job), cluster, host);
     if inputs.config.is_none() {
         let own = understood.own_config().filter(|own| !own.value.is_empty()).map(|own| understood.own_file(own));
-        let is_here = |own: &Sourced<String>| template::resolve(own, &launch.search, host).is_ok();
-        (inputs.config, inputs.unread) = match own {
-            Some(own) if own.value == AUTO || is_here(&own) => (Some(own), None),
-            own => (None, own),
-        };
+        let is_here =
+            own.as_ref().is_some_and(|own| own.value == AUTO || template::resolve(own, &launch.search, host).is_ok());
+        (inputs.config, inputs.unread) = if is_here { (own, None) } else { (None, own) };
     }
     if let Some(named) = &inputs.config
         && request.training.dtype.is_none()
@@ -140,10 +138,10 @@ pub(crate) fn choose(
             refused("no template fits this run", help.into())
         }
     };
-    let line = |row: &TemplateRow| {
+    let lines = report.rows.iter().map(|row| {
         format!("{} needs {} on each GPU and {} on the host", row.title(), Size(row.need.gpu()), Size(row.need.host))
-    };
-    Err(report.rows.iter().map(line).fold(problem, Problem::at).into())
+    });
+    Err(lines.fold(problem, Problem::at).into())
 }
 
 /// Bytes that a launch with offload needs in the memory of each machine, if its model and ranks are known.
@@ -177,9 +175,11 @@ fn cluster(
     if card.is_some() && !said.is_some_and(|count| matches!(count.from, Source::Argument(_))) {
         return Ok(Cluster { nodes: nodes.unwrap_or(1), gpus: 1 });
     }
-    // Several machines would need a rendezvous, which does not matter here.
-    let one_machine = || RankFlags { nnodes: None, ..flags.clone() };
-    let topology = topology.unwrap_or_else(|| Topology::decide(&one_machine(), &HostFlags::default(), true, host))?;
+    let topology = topology.unwrap_or_else(|| {
+        // Several machines would need a rendezvous, which does not matter here.
+        let one_machine = RankFlags { nnodes: None, ..flags.clone() };
+        Topology::decide(&one_machine, &HostFlags::default(), true, host)
+    })?;
     let gpus = count(topology.nproc_per_node.as_ref()).ok_or_else(|| {
         let what = "the number of GPUs is not in the command";
         Problem::error(Rule::Usage, what).at("zlaunch fit").fix(give("--gpus", 8))

@@ -1,7 +1,5 @@
 //! torch's allocator: how much it loses to gaps between allocations, and whether it can be told to lose less.
 
-use std::ffi::OsString;
-
 use crate::base::vars;
 use crate::command::job::Job;
 use crate::host::Host;
@@ -54,8 +52,8 @@ impl UsedAllocator {
         if self.said.is_some() {
             return self.clone();
         }
-        let of_template = |name: &str| env.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
-        Self::said(of_template).unwrap_or_else(|| self.clone())
+        let said = Self::said(|name| env.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str()));
+        said.unwrap_or_else(|| self.clone())
     }
 
     fn said<'a>(value: impl Fn(&str) -> Option<&'a str>) -> Option<Self> {
@@ -77,9 +75,8 @@ impl UsedAllocator {
 /// memory to sleep (vllm PR 14189, pytorch issue 147851), and ROCm has them in no release that was tried.
 fn is_safe(job: &Job, host: &Host) -> bool {
     let torch = job.python.as_ref().and_then(|python| python.version("torch"));
-    let is_vllm = |word: &OsString| word.to_string_lossy().contains("vllm");
     let of_rocm = [vars::HIP_VISIBLE_DEVICES, vars::ROCR_VISIBLE_DEVICES];
     torch.is_none_or(|torch| !torch.is_before(SAFE_SINCE))
         && of_rocm.iter().all(|name| host.var_os(name).is_none())
-        && !job.args.words().iter().any(is_vllm)
+        && !job.args.words().iter().any(|word| word.to_string_lossy().contains("vllm"))
 }

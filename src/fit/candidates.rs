@@ -72,7 +72,7 @@ impl Candidates {
         }
         let mut candidates = Candidates { all, named: None, free_disk: None };
         let Some(spec) = config.filter(|spec| spec.value != AUTO) else { return Ok(candidates) };
-        candidates.named = candidates.position(&spec.value).filter(|_| launch.layers.is_empty());
+        candidates.named = if launch.layers.is_empty() { candidates.position(&spec.value) } else { None };
         if candidates.named.is_none() {
             let (Template { name, env, .. }, config) = config_of(spec, launch, host)?;
             let name = if candidates.position(&name).is_some() { format!("{name}, yours") } else { name };

@@ -71,8 +71,8 @@ fn named(text: &str) -> Option<Card> {
     all().find(|card| {
         let name = plain(card.name);
         let without_size = name.strip_suffix(&format!("{}GB", card.sold)).unwrap_or(&name);
-        let with_size = |unit: &&str| wanted.strip_prefix(without_size) == Some(&format!("{}{unit}", card.sold));
-        wanted == name || ["G", "GB", "GIB"].iter().any(with_size)
+        let unit = wanted.strip_prefix(without_size).and_then(|size| size.strip_prefix(&card.sold.to_string()));
+        wanted == name || unit.is_some_and(|unit| ["G", "GB", "GIB"].contains(&unit))
     })
 }
 

@@ -157,9 +157,9 @@ impl FitReport {
     /// The parts in columns, or only their sum if the terminal is too narrow.
     fn table(&self, view: View) -> String {
         let width = view.width.unwrap_or(usize::MAX);
-        let is_used = |part: &usize| self.rows.iter().any(|row| row.need.usage.columns()[*part].1 > 0);
         let titles = GpuUsage::default().columns().map(|(title, _)| title);
-        let parts: Vec<usize> = (0..titles.len()).filter(is_used).collect();
+        let used = (0..titles.len()).filter(|part| self.rows.iter().any(|row| row.need.usage.columns()[*part].1 > 0));
+        let parts: Vec<usize> = used.collect();
         let mut text = self.table_of(&parts).to_string();
         let mut note = "each row is the peak of the whole run".to_string();
         if text.lines().any(|line| columns(line) > width) {
@@ -269,15 +269,15 @@ impl FitReport {
             Verdict::Fits => format!("fits (micro batch up to {})", self.named.unwrap_or_default().1),
             Verdict::Tight => "is tight: nothing is left for gaps between allocations".to_string(),
             Verdict::Not => {
-                let shortage = |kind: &MemoryKind| {
+                let shortages = row.short.iter().map(|kind| {
                     let (need, there) = match kind {
                         MemoryKind::Gpu => (row.need.gpu(), self.gpu_memory.as_ref().map(|memory| memory.value)),
                         MemoryKind::Host => (row.need.host, self.host_memory.as_ref().map(|memory| memory.value)),
                         MemoryKind::Disk => (row.need.disk, self.free_disk),
                     };
                     format!("{} is {} short", kind.words().1, self.size(need.saturating_sub(there.unwrap_or(0))))
-                };
-                format!("does not fit: {}", row.short.iter().map(shortage).collect::<Vec<_>>().join(", "))
+                });
+                format!("does not fit: {}", shortages.collect::<Vec<_>>().join(", "))
             }
             Verdict::Unknown if self.workload.settings.algorithm.uncounted => {
                 "may fit: not all of this run is counted".to_string()
@@ -301,12 +301,12 @@ impl FitReport {
             (Some(least), Some(most)) if least < most => format!("{least} to {most}"),
             (least, _) => least.unwrap_or_default().to_string(),
         };
-        let only = |row: &&TemplateRow| row.verdict == Verdict::Fits && row.plain != Verdict::Fits;
-        let rows: Vec<&str> = self.rows.iter().filter(only).map(TemplateRow::title).collect();
+        let only = self.rows.iter().filter(|row| row.verdict == Verdict::Fits && row.plain != Verdict::Fits);
+        let only: Vec<&str> = only.map(TemplateRow::title).collect();
         let with = match (&self.allocator.said, self.allocator.is_ours()) {
             (Some(said), _) => format!(", with {said}"),
-            (None, true) if rows.is_empty() => String::new(),
-            (None, true) => format!("; only with expandable segments, which zlaunch sets: {}", rows.join(", ")),
+            (None, true) if only.is_empty() => String::new(),
+            (None, true) => format!("; only with expandable segments, which zlaunch sets: {}", only.join(", ")),
             (None, false) => ", without expandable segments".to_string(),
         };
         let own = other.first().map_or(String::new(), |row| {
@@ -318,7 +318,7 @@ impl FitReport {
 
     /// Of a model whose shape is known.
     pub(crate) fn verdict_line(&self) -> Option<String> {
-        let row = self.named().filter(|_| self.model.is_some())?;
+        let row = self.model.as_ref().and(self.named())?;
         let need = Size(row.need.gpu());
         Some(match &self.gpu_memory {
             Some(memory) => {

@@ -10,7 +10,7 @@ mod host;
 
 use super::need::{Cluster, GpuUsage, MemoryNeed, Phase, WORKSPACE};
 use super::optimizer::Optimizer;
-use super::settings::{Algorithm, Rollout, TrainingSettings, Tuner};
+use super::settings::{Algorithm, TrainingSettings, Tuner};
 use super::strategy::{MemoryKind, Strategy};
 use super::workload::Workload;
 
@@ -356,8 +356,9 @@ impl MemoryModel<'_> {
         let Workload { params, weights, shape, settings, reference_head, .. } = self.workload;
         // To reach a server, adapters are merged into gathered weights.
         let is_online = settings.rollout.is_some() && self.strategy.params == MemoryKind::Gpu;
-        let is_whole = |of: Rollout| if of.is_served { settings.tuner != Tuner::Full } else { of.gathers };
-        if phase == Phase::Generation && settings.rollout.is_some_and(is_whole) {
+        let is_whole =
+            settings.rollout.is_some_and(|of| if of.is_served { settings.tuner != Tuner::Full } else { of.gathers });
+        if phase == Phase::Generation && is_whole {
             return *weights;
         }
         let kept = match phase {

@@ -34,12 +34,12 @@ pub(super) fn sentences(remedies: &[Remedy]) -> String {
 pub(super) fn remedies(scenario: &Scenario, others: &Scenario) -> Vec<Remedy> {
     // A setting that is already in use changes nothing, so it does not help either.
     let with = |change: &str, apply: fn(&mut TrainingSettings)| with_settings(scenario, change.to_string(), apply);
-    let with_batch =
-        |most| with_settings(scenario, format!("a micro batch of {most}"), |settings| settings.micro_batch = most);
     let mut found = vec![
         other_allocator(scenario),
         smaller_evaluation(scenario),
-        with_most(scenario.settings.micro_batch - 1, with_batch),
+        with_most(scenario.settings.micro_batch - 1, |most| {
+            with_settings(scenario, format!("a micro batch of {most}"), |settings| settings.micro_batch = most)
+        }),
         with("gradient checkpointing", |settings| settings.checkpointing = true),
         with("a fused loss (Liger)", |settings| settings.fused_loss = true),
         shorter_sequences(scenario),
@@ -84,11 +84,10 @@ fn with_most(limit: u64, with: impl Fn(u64) -> Option<Remedy>) -> Option<Remedy>
 
 fn smaller_evaluation(scenario: &Scenario) -> Option<Remedy> {
     let given = scenario.settings.evaluation?;
-    let with = |batch| {
+    with_most(given.batch - 1, |batch| {
         let change = format!("an evaluation batch of {batch} ({}{batch})", given.spelling);
         with_settings(scenario, change, |settings| settings.evaluation = Some(Evaluation { batch, ..given }))
-    };
-    with_most(given.batch - 1, with)
+    })
 }
 
 fn shorter_sequences(scenario: &Scenario) -> Option<Remedy> {

@@ -140,8 +140,6 @@ impl TrainingSettings {
         let defaults = trainer.map_or(&WITHOUT_COMMAND, |trainer| &trainer.model.training);
         let tuner = if defaults.lora { Tuner::Lora } else { Tuner::Full };
         let micro_batch = or(args.micro_batch.as_ref(), defaults.micro_batch);
-        let eval_batch = defaults.eval_batch.unwrap_or(micro_batch);
-        let or_default = |batch: u64| if batch > 0 { batch } else { eval_batch };
         let seq_len = defaults.seq_len.unwrap_or(SEQ_LEN);
         let seq_len = args.rollout.map_or(seq_len, |rollout| PROMPT.saturating_add(rollout.answer));
         TrainingSettings {
@@ -160,7 +158,10 @@ impl TrainingSettings {
             dropout: or(args.dropout.as_ref(), defaults.dropout),
             // Without preferences: a logit's fp32 log-softmax and two gradients of that.
             algorithm: args.algorithm.unwrap_or(Algorithm { logit: 12, ..Algorithm::default() }),
-            evaluation: args.evaluation.map(|given| Evaluation { batch: or_default(given.batch), ..given }),
+            evaluation: args.evaluation.map(|given| Evaluation {
+                batch: if given.batch > 0 { given.batch } else { defaults.eval_batch.unwrap_or(micro_batch) },
+                ..given
+            }),
             rollout: args.rollout,
             rewards: Vec::new(),
         }

@@ -39,14 +39,13 @@ pub(super) fn with_command(given: TrainingArgs, job: &Job, ranks: u64, host: &Ho
     let args = Args::read(job.args.words().to_vec(), &fields, (job.trainer.arguments.options)(&job.target));
     let reader = ArgumentReader(&args);
     let (dtype, loaded) = reader.precision(job, host);
-    let attention = || {
+    let attention = reader.text("attn_impl").map(|given| {
         // Only these names mean an attention that stores all scores.
-        let is_eager = |name: String| ["eager", "disabled"].contains(&name.as_str());
-        Some(reader.text("attn_impl")?.map(|name| if is_eager(name) { Attention::Eager } else { Attention::Flash }))
-    };
-    let optimizer = || Some(reader.text("optim")?.map(|name| Optimizer::named(&name)));
+        let is_eager = ["eager", "disabled"].contains(&given.value.as_str());
+        given.map(|_| if is_eager { Attention::Eager } else { Attention::Flash })
+    });
+    let optimizer = reader.text("optim").map(|given| given.map(|name| Optimizer::named(&name)));
     let mut algorithm = given.algorithm.or_else(|| algorithm(job));
-    let dropout = || Some(args.float("lora_dropout").ok()??.map(|value| value > 0.0));
     let TrainingDefaults { micro_batch, batch, .. } = job.trainer.model.training;
     let given_batch = given.micro_batch.or_else(|| reader.count("per_device_train_batch_size"));
     let at_once = given_batch.as_ref().map_or(micro_batch, |given| given.value).saturating_mul(ranks).max(1);
@@ -67,11 +66,11 @@ pub(super) fn with_command(given: TrainingArgs, job: &Job, ranks: u64, host: &Ho
         lora_targets: given.lora_targets.or_else(|| reader.words("target_modules")),
         dtype: given.dtype.or(dtype),
         loaded: given.loaded.or(loaded),
-        optimizer: given.optimizer.or_else(optimizer).or_else(|| default_optimizer(job)),
+        optimizer: given.optimizer.or(optimizer).or_else(|| default_optimizer(job)),
         checkpointing: given.checkpointing.or_else(|| reader.checkpointing()),
-        attention: given.attention.or_else(attention),
+        attention: given.attention.or(attention),
         fused_loss: given.fused_loss.or_else(|| reader.switch("use_liger_kernel")),
-        dropout: given.dropout.or_else(dropout),
+        dropout: given.dropout.or_else(|| Some(args.float("lora_dropout").ok()??.map(|value| value > 0.0))),
         algorithm,
         evaluation: given.evaluation.or_else(|| reader.evaluation(job)),
         rollout: given.rollout.or(rollout),
@@ -84,8 +83,8 @@ pub(super) fn with_command(given: TrainingArgs, job: &Job, ranks: u64, host: &Ho
 fn default_optimizer(job: &Job) -> Option<Sourced<Optimizer>> {
     const FUSED_SINCE: [(&str, [u32; 3]); 2] = [("transformers", [4, 54, 0]), ("torch", [2, 8, 0])];
     let python = job.python.as_ref()?;
-    let is_old = |(name, since)| python.version(name).is_some_and(|version| version.is_before(since));
-    FUSED_SINCE.into_iter().any(is_old).then(|| Sourced::new(Optimizer::named("adamw_torch"), Source::Default))
+    let is_old = FUSED_SINCE.iter().any(|(name, since)| python.version(name).is_some_and(|it| it.is_before(*since)));
+    is_old.then(|| Sourced::new(Optimizer::named("adamw_torch"), Source::Default))
 }
 
 fn algorithm(job: &Job) -> Option<Algorithm> {
@@ -137,11 +136,11 @@ impl ArgumentReader<'_> {
         let TrainingDefaults { eval_sets, eval_batch, .. } = job.trainer.model.training;
         let strategy = self.text("eval_strategy").map(|strategy| strategy.value != "no");
         let is_on = |name| self.switch(name).is_some_and(|given| given.value);
-        let is_given = |name: &str| self.0.text(name).is_some_and(|set| set.value.parse() != Ok(0.0));
+        let mut sets = eval_sets.split_whitespace().filter_map(|name| self.0.text(name));
         let is_evaluated = if eval_sets.is_empty() {
             strategy == Some(true) || is_on("do_eval")
         } else {
-            strategy != Some(false) && eval_sets.split_whitespace().any(is_given)
+            strategy != Some(false) && sets.any(|set| set.value.parse() != Ok(0.0))
         };
         let generates = is_on("predict_with_generate");
         is_evaluated.then(|| Evaluation {
@@ -156,11 +155,11 @@ impl ArgumentReader<'_> {
 
     /// What GRPO and the like generate. Arguments decide if they have a reference model.
     fn rollout(&self, algorithm: &mut Algorithm, grad_accum: Option<&Sourced<u64>>, job: &Job) -> Option<Rollout> {
-        let known = job.trainer.model.training.online.filter(|_| algorithm.generates);
+        let known = if algorithm.generates { job.trainer.model.training.online } else { None };
         let number = |argument| self.count(argument).map(|given| given.value);
         let uses_vllm = self.switch("use_vllm").is_some_and(|given| given.value);
-        let is_apart = || self.text("vllm_mode").is_some_and(|mode| mode.value == "server");
-        algorithm.uncounted |= algorithm.generates && (known.is_none() || uses_vllm && !is_apart());
+        let is_inside = uses_vllm && self.text("vllm_mode").is_none_or(|mode| mode.value != "server");
+        algorithm.uncounted |= algorithm.generates && (known.is_none() || is_inside);
         let OnlineDefaults { answer, has_reference } = known?;
         let by_default = has_reference(job.python.as_ref()) || algorithm.has_reference;
         if algorithm.groups {
@@ -201,8 +200,7 @@ impl ArgumentReader<'_> {
         let context = FillContext::new(job, &topology, &Value::Null, host);
         let [bf16, fp16] = ["bf16.enabled", "fp16.enabled"].map(|key| context.is_on(key));
         let is_known = bf16.is_some() || job.trainer.model.training.half;
-        let on =
-            |half: Option<Sourced<bool>>, dtype| half.filter(|given| given.value).map(|given| given.map(|_| dtype));
+        let on = |half: Option<Sourced<bool>>, dtype| Some(half.filter(|given| given.value)?.map(|_| dtype));
         let half = on(bf16, Dtype::Bf16).or_else(|| on(fp16, Dtype::Fp16));
         let named =
             || self.text("torch_dtype").and_then(|given| Some(Sourced::new(Dtype::named(&given.value)?, given.from)));

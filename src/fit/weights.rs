@@ -27,8 +27,7 @@ fn of_size(params: u64, from: String) -> Weights {
         let config: Value = serde_json::from_str(line).ok()?;
         Some((config["name"].as_str()?.to_string(), architecture::read(&config, None)?))
     });
-    let ratio = |size: u64| size.max(params).div_ceil(size.min(params).max(1));
-    let distance = |size: u64| (ratio(size), size.abs_diff(params));
+    let distance = |size: u64| (size.max(params).div_ceil(size.min(params).max(1)), size.abs_diff(params));
     let (name, nearest) = all.min_by_key(|(_, model)| distance(model.params)).unwrap_or_default();
     Weights { assumed: vec![format!("the shape of {name}")], ..nearest.with_params(params, from) }
 }

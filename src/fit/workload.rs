@@ -41,11 +41,11 @@ impl Adapters {
     fn new(shape: &Shape, settings: &TrainingSettings) -> Self {
         let targets = &settings.lora_targets;
         let all = ["all-linear", "all", "default"].contains(&targets.as_str());
-        let is_target = |name: &str| all || targets.split(',').any(|target| target.trim() == name);
         let rank = settings.lora_rank;
         let routed = if all { rank * shape.routed } else { 0 };
         let mut adapters = Adapters { params: routed, kept: 0, inputs: 0 };
-        for (_, inputs, outputs) in shape.linears.iter().filter(|(name, ..)| is_target(name)) {
+        let adapted = shape.linears.iter().filter(|(name, ..)| all || targets.split(',').any(|it| it.trim() == *name));
+        for (_, inputs, outputs) in adapted {
             adapters.params += shape.layers * rank * (inputs + outputs);
             adapters.kept += rank + if settings.dropout { inputs + inputs / 2 } else { 0 };
             adapters.inputs += inputs;

@@ -185,10 +185,10 @@ impl ModelConfig<'_> {
         }
         let first = self.number("first_k_dense_replace").unwrap_or(0);
         let step = self.number("decoder_sparse_step").unwrap_or(1).max(1);
-        let named = self.text.get("mlp_only_layers").and_then(Value::as_array);
-        let is_named = |layer: u64| named.is_some_and(|list| list.iter().any(|entry| entry.as_u64() == Some(layer)));
-        let is_sparse = |layer: &u64| *layer >= first && (*layer + 1).is_multiple_of(step) && !is_named(*layer);
-        let sparse = (0..layers).filter(is_sparse).count() as u64;
+        let dense = self.text.get("mlp_only_layers").and_then(Value::as_array).into_iter().flatten();
+        let dense: Vec<u64> = dense.filter_map(Value::as_u64).collect();
+        let sparse = (first..layers).filter(|layer| (layer + 1).is_multiple_of(step) && !dense.contains(layer));
+        let sparse = sparse.count() as u64;
         (layers - sparse, sparse)
     }
 }

@@ -82,7 +82,7 @@ impl MemoryModel<'_> {
     fn scored_tokens(&self, batch: u64) -> (u64, u64) {
         let Workload { seq_len, settings, .. } = self.workload;
         let Algorithm { pairs, groups, critic, .. } = settings.algorithm;
-        let generated = settings.rollout.filter(|_| groups || critic);
+        let generated = if groups || critic { settings.rollout } else { None };
         let answer = generated.map_or(*seq_len, |rollout| rollout.answer.min(*seq_len));
         let one = answer + if critic { *seq_len } else { 0 };
         ((1 + u64::from(pairs)) * batch * one, one)

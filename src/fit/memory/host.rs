@@ -67,8 +67,8 @@ impl MemoryModel<'_> {
         let linears = shape.linears.iter().map(|(_, inputs, outputs)| (inputs * outputs, shape.layers));
         let tensors = || linears.clone().chain([(shape.embedding, 1)]);
         let plain: u64 = tensors().map(|(size, count)| count * element * size).sum();
-        let part = |size: u64| pinned((element * size).div_ceil(split));
-        let rounded: u64 = tensors().map(|(size, count)| count * split * part(size)).sum();
+        let rounded: u64 =
+            tensors().map(|(size, count)| count * split * pinned((element * size).div_ceil(split))).sum();
         let share = u128::from(element * params) * u128::from(rounded) / (u128::from(plain.max(1)) * u128::from(split));
         u64::try_from(share).unwrap_or(u64::MAX)
     }
