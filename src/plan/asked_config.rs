@@ -49,7 +49,7 @@ pub(super) fn unused(understood: &UnderstoodLaunch, spec: &Sourced<String>) -> O
 pub(super) fn refused_option(understood: &UnderstoodLaunch) -> Option<Problem> {
     let UnderstoodLaunch { launch, job, .. } = understood;
     let is_ours = understood.takes_config() && !understood.launcher_takes_config();
-    let reads = job.refuses_config_option().filter(|_| is_ours)?;
+    let reads = if is_ours { job.refuses_config_option()? } else { return None };
     let (script, option) = (job.target.name(), job.config_argument());
     let what = format!("`{script}` has no option `--{option}`, and {reads} refuses unknown options");
     let help = "--trainer in_code passes the config to transformers' Trainer without an option, --trainer accelerate to a loop \

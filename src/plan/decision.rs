@@ -76,8 +76,7 @@ impl Plan {
                 format!("rank {} of {}, started by {by}", task.rank.value, task.world_size.value)
             }
             Role::Starter | Role::Shell { .. } => {
-                let count = |world| plural(world, "rank", "s");
-                let ranks = world.map_or("ranks as the command says".to_string(), count);
+                let ranks = world.map_or("ranks as the command says".to_string(), |world| plural(world, "rank", "s"));
                 match &topology.nnodes {
                     Some(nodes) if nodes.value > 1 => format!("{ranks} on {} machines", nodes.value),
                     _ if world.is_none() => ranks,

@@ -96,8 +96,8 @@ impl Diagnostics {
         for problem in &mut warnings {
             problem.be_strict(launch.strict);
         }
-        let is_error = |problem: &Problem| problem.severity == Severity::Error;
-        let is_refused = !errors.is_empty() || !launch.output.check && warnings.iter().any(is_error);
+        let has_error = warnings.iter().any(|problem| problem.severity == Severity::Error);
+        let is_refused = !errors.is_empty() || !launch.output.check && has_error;
         errors.append(&mut warnings);
         if is_refused { Err(errors) } else { Ok(errors) }
     }

@@ -64,10 +64,10 @@ pub(super) fn plan(context: &LaunchContext<'_>, environment: &mut Environment) -
     };
     lines.add_own_files(host)?;
     // The variables that the runner hands on by itself.
-    let is_handed_on = |name: &str| HANDED_ON.iter().any(|prefix| name.starts_with(prefix));
-    let is_changed = |name: &str| environment.unset.iter().any(|unset| unset == name) || environment.sets(name);
     let kept = host.env.iter().filter_map(|(name, value)| Some((name.to_str()?, value.as_os_str())));
-    let kept = kept.filter(|(name, value)| is_handed_on(name) && !is_changed(name) && needs_care(name, value));
+    let kept = kept.filter(|(name, _)| HANDED_ON.iter().any(|prefix| name.starts_with(prefix)));
+    let kept = kept.filter(|(name, _)| !environment.unset.iter().any(|unset| unset == name) && !environment.sets(name));
+    let kept = kept.filter(|(name, value)| needs_care(name, value));
     for (name, value) in environment.settings().chain(kept) {
         // DeepSpeed puts the folder in front.
         let joined = (name == "PYTHONPATH").then(|| [host.cwd.as_os_str(), value].join(OsStr::new(":")));

@@ -83,22 +83,23 @@ impl PlannedConfig {
             }
         };
         // The marks are those of `zlaunch diff`.
-        let change = |key: &String| match (json::get(&self.template.config, key), json::get(&self.value, key)) {
+        let (template, changed) = (&self.template, self.changed());
+        let rows = changed.iter().map(|key| match (json::get(&template.config, key), json::get(&self.value, key)) {
             (Some(template), Some(value)) => (format!("~ {key} = {value}"), format!("{template} in the template")),
             (Some(template), None) => (format!("- {key}"), format!("{template} in the template")),
             (None, value) => {
                 let value = value.map(ToString::to_string).unwrap_or_default();
                 (format!("+ {key} = {value}"), "not in the template".to_string())
             }
-        };
-        section(&format!("differs from {}", self.template.name), self.changed().iter().map(change).collect());
-        let fill = |fill: &Fill| (format!("{} = {}", fill.key, fill.value), fill.from.clone());
-        section("filled", self.fills.iter().map(fill).collect());
-        let left = |(at, left): (usize, &LeftAuto)| {
+        });
+        section(&format!("differs from {}", template.name), rows.collect());
+        let rows = self.fills.iter().map(|fill| (format!("{} = {}", fill.key, fill.value), fill.from.clone()));
+        section("filled", rows.collect());
+        let rows = self.left.iter().enumerate().map(|(at, left)| {
             let again = at > 0 && self.left[at - 1].why == left.why;
             (left.key.clone(), if again { "likewise".to_string() } else { left.why.clone() })
-        };
-        section("not filled", self.left.iter().enumerate().map(left).collect());
+        });
+        section("not filled", rows.collect());
         text
     }
 }
@@ -151,8 +152,9 @@ pub(super) fn files_read(template: Option<&Template>, launch: &Launch, job: &Job
     let model = job.args.text(job.trainer.model.argument);
     let model = model.map(|model| host.absolute(Path::new(&model.value)).join("config.json"));
     // The value of an option may be anything; only these options name run files.
-    let is_option = |word: &str| word.starts_with('-') && !["--config", "--config_file"].contains(&word);
-    let words = launch.command.windows(2).filter(|pair| !pair[0].to_str().is_some_and(is_option));
+    let words = launch.command.windows(2).filter(|pair| {
+        pair[0].to_str().is_none_or(|word| !word.starts_with('-') || ["--config", "--config_file"].contains(&word))
+    });
     let run_files = words.map(|pair| host.absolute(Path::new(&pair[1])));
     chain.chain(named).chain(model).chain(run_files).collect()
 }
@@ -175,7 +177,7 @@ fn run_file(config: &Path, understood: &UnderstoodLaunch) -> Option<(PathBuf, St
 /// A file named after its source and its content. Long names are cut: a file name has at most 255 bytes.
 fn in_our_folder(made_from: &str, text: &str, ending: &str, host: &Host) -> PathBuf {
     const LONGEST: usize = 200;
-    let fits = |(at, letter): &(usize, char)| at + letter.len_utf8() <= LONGEST;
-    let stem: String = made_from.char_indices().take_while(fits).map(|(_, letter)| letter).collect();
+    let stem = made_from.char_indices().take_while(|(at, letter)| at + letter.len_utf8() <= LONGEST);
+    let stem: String = stem.map(|(_, letter)| letter).collect();
     host.configs_folder().join(format!("{stem}-{:016x}.{ending}", fnv1a(text.as_bytes())))
 }

@@ -292,14 +292,14 @@ impl Planner<'_> {
         ranks: DecidedRanks,
     ) {
         let UnderstoodLaunch { launch, job, host, .. } = self.understood;
-        let is_kept = |(name, _): &&(String, String)| !launch.environment.says(name);
+        let template_env = template_env.iter().filter(|(name, _)| !launch.environment.says(name)).cloned();
         let subject = Subject {
             config,
             job,
             topology: ranks.topology,
             launcher: ranks.launcher,
             host,
-            template_env: &template_env.iter().filter(is_kept).cloned().collect::<Vec<_>>(),
+            template_env: &template_env.collect::<Vec<_>>(),
             place,
             in_full: true,
             derived: Derived::new(config, job),
@@ -319,7 +319,7 @@ impl Planner<'_> {
     /// Warns if this machine does not suit the config. Returns the reason for expandable segments, if there is one.
     fn judge_machine(&mut self, config: Option<&PlannedConfig>, ranks: DecidedRanks) -> Option<String> {
         let UnderstoodLaunch { launch, host, job, .. } = self.understood;
-        let config = config.filter(|_| !self.understood.runs_elsewhere())?;
+        let config = if self.understood.runs_elsewhere() { return None } else { config? };
         if ranks.launcher != Some(Launcher::Srun) {
             let found = machine::at_launch(&config.value, job, host).into_iter();
             let is_plan = launch.output.only_shows() && !launch.output.check;
@@ -379,7 +379,7 @@ impl Planner<'_> {
         let warnings = Diagnostics { warnings, ..Diagnostics::default() }.verdict(launch)?;
         // The variables that the launcher of the command would set, if torchrun can stand in for it.
         let is_possible = !kind.runs_zlaunch() && !launch.rehearsed && launch.launcher_args.is_empty();
-        let existing = existing_launcher.as_ref().filter(|_| is_possible);
+        let existing = if is_possible { existing_launcher.as_ref() } else { None };
         let variables = existing.and_then(|existing| existing.as_torchrun(&context, path));
         let translated = variables.is_some();
         for (name, value) in variables.into_iter().flatten().filter(|(name, _)| !launch.environment.says(name)) {

@@ -91,8 +91,8 @@ impl Plan {
 
     fn environment_text(&self, secrets: &Secrets, width: Option<usize>) -> String {
         let Environment { set, unset, kept } = &self.environment;
-        let row = |it: &Setting| (secrets.setting(&it.name, &it.value), secrets.hide_in_text(&it.why));
-        let mut rows: Vec<(String, String)> = set.iter().map(row).collect();
+        let mut rows: Vec<(String, String)> = Vec::new();
+        rows.extend(set.iter().map(|it| (secrets.setting(&it.name, &it.value), secrets.hide_in_text(&it.why))));
         if let Some(local) = &self.local {
             rows.push((PER_RANK.join(", "), format!("the number of the rank: 0 to {}", local.count - 1)));
         }
@@ -300,9 +300,8 @@ pub(crate) fn diagnostics_json(problems: &[Problem]) -> Value {
 pub(super) fn what_runs(job: &Job, command: &[OsString]) -> String {
     match &job.target {
         _ if job.rewritten => {
-            let names_it = |word: &OsString| trainer::is_console(word) || trainer::is_console_module(word);
-            let console = command.iter().position(names_it).unwrap_or(0);
-            command[console..].iter().take(2).map(|word| base_name(word)).collect::<Vec<_>>().join(" ")
+            let console = command.iter().position(|word| trainer::is_console(word) || trainer::is_console_module(word));
+            command[console.unwrap_or(0)..].iter().take(2).map(|word| base_name(word)).collect::<Vec<_>>().join(" ")
         }
         Target::Script { path, .. } => path.to_string_lossy().into_owned(),
         Target::Module { name, .. } => format!("-m {}", name.to_string_lossy()),
@@ -323,8 +322,10 @@ fn written(path: &Path, secrets: &Secrets, text: &[Piece], kind: FileKind, names
         let folder = path.parent().unwrap_or(Path::new("/"));
         lines.extend([b"mkdir -p ", word_of(folder).as_slice(), b"\n"].concat());
     }
-    let is_plain = |bytes: &[u8]| !runs(bytes).iter().any(|run| matches!(run, Run::Deceptive(_)));
-    let whole = text.iter().all(|piece| matches!(piece, Piece::Open(bytes) if is_plain(bytes)));
+    let whole = text.iter().all(|piece| match piece {
+        Piece::Open(bytes) => runs(bytes).iter().all(|run| matches!(run, Run::Plain(_))),
+        Piece::Secret(..) => false,
+    });
     let mark: &[u8] = if whole { b"'END_OF_CONFIG'" } else { b"END_OF_CONFIG" };
     lines.extend([b"cat > ", word.as_slice(), b".$$ <<", mark, b"\n"].concat());
     for piece in text {

@@ -115,9 +115,9 @@ fn sources(plan: &Plan, launch: &Launch, job: &Job, host: &Host) -> Map<String, 
     let out = launch.config_out.as_ref().map(|out| host.absolute(&out.value));
     let files = files_read(template, launch, job, host).into_iter().chain(named);
     let read = files.filter(|path| Some(path) != out.as_ref());
-    // Files that are not text, or larger than a config can be, have none.
-    let hash = |path: &Path| Some(format!("{:016x}", fnv1a(reading::read_text(path).ok()?.as_bytes())).into());
-    read.filter_map(|path| Some((path.to_str()?.to_string(), hash(&path)?))).collect()
+    // Files that are not text, or larger than a config can be, are left out.
+    let texts = read.filter_map(|path| Some((path.to_str()?.to_string(), reading::read_text(&path).ok()?)));
+    texts.map(|(path, text)| (path, format!("{:016x}", fnv1a(text.as_bytes())).into())).collect()
 }
 
 fn folder(asked: &Sourced<PathBuf>, job: &Job, host: &Host) -> Result<PathBuf, Problem> {
@@ -148,12 +148,12 @@ pub(crate) fn foreign(folder: &Path) -> Option<PathBuf> {
     if file.is_some() && record.is_none() {
         return file;
     }
-    let is_config = |path: &Path| {
-        parse(path).zip(record.as_ref()).is_some_and(|(config, record)| config == record["plan"]["config"])
-    };
-    let is_script = |path: &Path| read(path).is_some_and(|text| text.starts_with(Record::SCRIPT_START));
-    let config = there(Record::CONFIG).filter(|path| !is_config(path));
-    config.or_else(|| there(Record::SCRIPT).filter(|path| !is_script(path)))
+    let planned = record.as_ref().map(|record| &record["plan"]["config"]);
+    let config = there(Record::CONFIG).filter(|path| planned.is_none() || parse(path).as_ref() != planned);
+    if config.is_some() {
+        return config;
+    }
+    there(Record::SCRIPT).filter(|path| read(path).is_none_or(|text| !text.starts_with(Record::SCRIPT_START)))
 }
 
 fn is_record(content: &Value) -> bool {
