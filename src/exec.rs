@@ -35,7 +35,7 @@ pub(crate) fn prepare(plan: &Plan) -> Result<(), Problem> {
     }
     // Behind srun or another prefix, zlaunch runs again and writes its own files.
     let writes = !plan.launcher.runs_zlaunch();
-    if let Some(config) = plan.config.as_ref().filter(|_| writes) {
+    if writes && let Some(config) = &plan.config {
         files::write(&config.file.path, &config.text, config.file.kind, OutputFile::CONFIG)?;
         if let Some((path, text)) = &config.run_file {
             files::write(path, text, FileKind::Ours, OutputFile::RUN_FILE)?;
@@ -44,7 +44,8 @@ pub(crate) fn prepare(plan: &Plan) -> Result<(), Problem> {
     for (path, text) in &plan.environment_files {
         files::write(path, text, FileKind::Ours, OutputFile::VARIABLES)?;
     }
-    if let Some(record) = plan.record.as_ref().filter(|_| writes && plan.topology.is_first()) {
+    let records = writes && plan.topology.is_first();
+    if records && let Some(record) = &plan.record {
         write_record(record)?;
     }
     // Rank 0 will listen on this port. If it is taken, the user should know before the other ranks wait for it.
@@ -65,9 +66,9 @@ pub(crate) fn start(plan: &Plan) -> Result<u8, Problem> {
     if let Some(local) = &plan.local {
         // A port for the ranks to meet on, if the plan leaves it open with 0. Rank 0 will listen on all addresses.
         let is_open = plan.environment.settings().any(|setting| setting == (vars::MASTER_PORT, OsStr::new("0")));
-        let free = || Ok(TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0))?.local_addr()?.port());
-        let port = is_open.then(free).transpose().map_err(|why: io::Error| report::cannot_watch_ranks(&why))?;
-        return local::run(local, plan, port);
+        let free = is_open.then(|| TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0))?.local_addr()).transpose();
+        let free = free.map_err(|why| report::cannot_watch_ranks(&why))?;
+        return local::run(local, plan, free.map(|address| address.port()));
     }
     let mut command = Command::new(program);
     command.args(arguments);

@@ -73,9 +73,9 @@ pub(super) fn write(path: &Path, text: &str, kind: FileKind, what: OutputFile) -
         }
         make_folder(folder).map_err(failed)?;
         // In a shared temporary folder, somebody else may have made it first.
-        let is_ours =
-            |seen: fs::Metadata| seen.is_dir() && seen.uid() == geteuid().as_raw() && seen.mode() & 0o022 == 0;
-        if !fs::symlink_metadata(folder).is_ok_and(is_ours) || open_to_others(folder, Trust::OwnerAlone).is_some() {
+        let seen = fs::symlink_metadata(folder);
+        let is_ours = seen.is_ok_and(|it| it.is_dir() && it.uid() == geteuid().as_raw() && it.mode() & 0o022 == 0);
+        if !is_ours || open_to_others(folder, Trust::OwnerAlone).is_some() {
             let what = "the folder for resolved configs does not belong to you alone";
             let help = "set HOME or XDG_CACHE_HOME to a folder you own, or use --config-out PATH";
             return Err(Problem::error(Rule::Write, what).at(folder).fix(help));
@@ -95,8 +95,10 @@ pub(super) fn in_private_folder<T>(folder: &Path, write: impl FnOnce() -> io::Re
         // Somebody may have put a link there in between. From now on it is a folder of ours.
         .and_then(|()| refuse_links_of_others(folder))
         .and_then(|()| write());
-    for folder in missing.into_iter().filter(|_| written.is_err()) {
-        let _ = fs::remove_dir(folder);
+    if written.is_err() {
+        for folder in missing {
+            let _ = fs::remove_dir(folder);
+        }
     }
     written
 }

@@ -62,11 +62,11 @@ pub(super) fn run(local: &LocalRanks, plan: &Plan, port: Option<u16>) -> Result<
     if exec_errors.read_exact(&mut errno).is_ok() {
         return Err(report::cannot_execute(&plan.argv[0], &io::Error::from_raw_os_error(i32::from_ne_bytes(errno))));
     }
-    let succeeded = |rank: &Rank| rank.status.is_some_and(|status| status.success());
+    let all_succeeded = supervisor.ranks.iter().all(|rank| rank.status.is_some_and(|status| status.success()));
     match (supervisor.first_failure, supervisor.stop_signal) {
         (Some((rank, status)), _) => Err(report::rank_failed(rank, status, local.count > 1)),
         // If all ranks handled the signal and exited with 0, the launch succeeded.
-        (None, Some(signal)) if !supervisor.ranks.iter().all(succeeded) => Ok(128 + signal as u8),
+        (None, Some(signal)) if !all_succeeded => Ok(128 + signal as u8),
         (None, _) => Ok(0),
     }
 }

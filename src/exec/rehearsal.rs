@@ -71,8 +71,8 @@ impl Rehearsal {
     /// The end of what the program printed.
     pub(crate) fn printed(&self) -> String {
         let mut bytes = vec![0; 1 << 16];
-        let skipped = |log: fs::Metadata| log.len().saturating_sub(1 << 16);
-        let count = self.log.metadata().and_then(|log| self.log.read_at(&mut bytes, skipped(log))).unwrap_or_default();
+        let start = self.log.metadata().map(|log| log.len().saturating_sub(1 << 16));
+        let count = start.and_then(|start| self.log.read_at(&mut bytes, start)).unwrap_or_default();
         String::from_utf8_lossy(&bytes[..count]).into_owned()
     }
 
@@ -116,6 +116,6 @@ fn private_folder(host: &Host) -> Result<(PathBuf, File), Problem> {
         let _ = flock(&log, FlockOperation::NonBlockingLockExclusive);
         fs::rename(&unlocked, &folder).map(|()| log)
     });
-    let failed = |why| report::cannot_write(OutputFile::REHEARSAL, &folder, &why);
-    made.map_err(failed).map(|log| (folder.clone(), log))
+    let log = made.map_err(|why| report::cannot_write(OutputFile::REHEARSAL, &folder, &why))?;
+    Ok((folder, log))
 }
