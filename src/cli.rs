@@ -137,11 +137,9 @@ fn without_refused(why: &clap::Error, at: usize, words: &mut Vec<OsString>, host
 }
 
 fn position_of_refused(why: &clap::Error, words: &[OsString]) -> Option<usize> {
-    let ours = words.iter().take_while(|word| *word != "--").count();
-    let one_dash = |is_it: &dyn Fn(&str) -> bool| {
-        let is_refused = |word: &str| is_long_with_one_dash(word) && is_it(&word[1..]);
-        words[..ours].iter().position(|word| word.to_str().is_some_and(is_refused))
-    };
+    let ours = words.iter().take_while(|word| *word != "--").map(|word| word.to_str().unwrap_or_default());
+    let one_dash =
+        |is_it: &dyn Fn(&str) -> bool| ours.clone().position(|word| is_long_with_one_dash(word) && is_it(&word[1..]));
     let Some(refused) = refused_argument(why) else {
         // clap takes `-hostfile` for `-h`.
         return one_dash(&|name| launch_option(name).is_some());

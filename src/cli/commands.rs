@@ -81,8 +81,8 @@ pub(super) fn described(subcommand: &Subcommand) -> Command {
 fn as_in(subcommand: &Subcommand, arg: Arg) -> Arg {
     let is_report = !subcommand.shown.is_empty();
     let is_shown = subcommand.shown.split(' ').any(|name| arg.get_id() == name);
-    let is_of_launch = || launch_options().any(|option| option.get_id() == arg.get_id());
-    let arg = if is_report && !is_shown && is_of_launch() { arg.hide(true) } else { arg };
+    let is_hidden = is_report && !is_shown && launch_options().any(|option| option.get_id() == arg.get_id());
+    let arg = if is_hidden { arg.hide(true) } else { arg };
     match arg.get_id().as_str() {
         "deepspeed" => arg.value_parser(AnyValue(CONFIGS)),
         "launcher" => arg.value_parser(AnyValue(LAUNCHERS)),
@@ -123,6 +123,6 @@ pub fn shown_options(command: &Command) -> impl Iterator<Item = &Arg> {
 
 /// `A B`; empty for a switch.
 pub(super) fn value_of(arg: &Arg) -> String {
-    let names = arg.get_value_names().filter(|_| options::takes_value(arg)).unwrap_or_default();
+    let names = if options::takes_value(arg) { arg.get_value_names().unwrap_or_default() } else { &[] };
     names.iter().map(clap::builder::Str::as_str).collect::<Vec<_>>().join(" ")
 }

@@ -68,14 +68,12 @@ pub(crate) fn did_you_mean(reader: &Reader, command: &[OsString]) -> Option<Prob
     // `--set a=1 b=2`.
     let repeated = options.iter().rev().nth(1).and_then(|word| word.to_str());
     let repeated = repeated.filter(|option| ["--set", "--env"].contains(option)).unwrap_or("--env");
+    let near = if mode.is_empty() && options.is_empty() { report::nearest(word, tools.names()) } else { None };
     // `swfit` is not a typo of `fit`; another name is far from it.
-    let is_slip =
-        |near: &str| strsim::damerau_levenshtein(word, near) < 3 && near.chars().next() != word.chars().next();
-    let near = report::nearest(word, tools.names()).filter(|near| !is_slip(near));
-    let near = near.filter(|_| mode.is_empty() && options.is_empty());
-    let is_json = |word: &OsString| Path::new(word).extension().is_some_and(|ending| ending == "json");
-    let config = reading::nearest_in(&host.cwd, word, |path| path.extension().is_some_and(|ending| ending == "json"));
-    let config = config.filter(|_| mode == "check" && word.contains('.'));
+    let near = near.filter(|it| strsim::damerau_levenshtein(word, it) > 2 || it.chars().next() == word.chars().next());
+    let is_json = |path: &Path| path.extension().is_some_and(|ending| ending == "json");
+    let config =
+        if mode == "check" && word.contains('.') { reading::nearest_in(&host.cwd, word, is_json) } else { None };
     let [console, usual] = trainer::EXAMPLE;
     let owner = trainer::training_commands().find(|(_, commands)| commands.contains(&word));
     let of_trainer: Vec<&str> = owner.map(|(console, _)| vec![console, word]).unwrap_or_default();
@@ -126,7 +124,7 @@ pub(crate) fn did_you_mean(reader: &Reader, command: &[OsString]) -> Option<Prob
     let mut words: Vec<OsString> = if mode.is_empty() { Vec::new() } else { vec![mode.into()] };
     words.extend(options.iter().filter(|word| takes_command && *word != "--").cloned());
     words.extend(more.iter().cloned().chain(option.iter().map(OsString::from)));
-    let stands_alone = behind.is_empty() || mode == "check" && behind.iter().all(is_json);
+    let stands_alone = behind.is_empty() || mode == "check" && behind.iter().all(|word| is_json(Path::new(word)));
     words.extend((takes_command && !stands_alone).then(|| "--".into()));
     words.extend(behind);
     Some(report::meant(word, what, &line(&words)))

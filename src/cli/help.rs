@@ -64,9 +64,8 @@ pub(crate) fn page(name: &str, host: &Host, tools: &Tools) -> String {
     if is_launch {
         text += &page.commands(&command, tools);
     }
-    let shown = |arg: &&Arg| !arg.is_hide_set() && arg.get_help().is_some();
-    let arguments = command.get_positionals().filter(shown).map(|arg| (value_of(arg), page.help_of(arg)));
-    text += &page.section("Arguments", arguments);
+    let arguments = command.get_positionals().filter(|arg| !arg.is_hide_set() && arg.get_help().is_some());
+    text += &page.section("Arguments", arguments.map(|arg| (value_of(arg), page.help_of(arg))));
     let asks = [("-h, --help", "Print help"), ("-V, --version", "Print version")];
     let asks = asks[..if is_launch { 2 } else { 1 }].iter();
     text += &page.section("Options", asks.map(|(name, about)| ((*name).to_string(), page.say(about).to_string())));
@@ -100,9 +99,9 @@ impl Page {
     }
 
     fn either(&self, english: Option<&StyledStr>, chinese: Option<&StyledStr>) -> String {
-        match chinese.filter(|_| self.chinese) {
-            Some(chinese) => chinese.to_string(),
-            None => self.say(&said(english)).to_string(),
+        match chinese {
+            Some(chinese) if self.chinese => chinese.to_string(),
+            _ => self.say(&said(english)).to_string(),
         }
     }
 
@@ -130,14 +129,14 @@ impl Page {
 
     /// The text below the options; `chinese` has a line for each of its sentences, or is empty.
     fn paragraphs(&self, text: &str, chinese: &str) -> String {
-        let mut chinese = chinese.lines().filter(|_| self.chinese);
-        let laid_out = |line: &str| match line.strip_suffix(':') {
+        let mut chinese = if self.chinese { chinese } else { "" }.lines();
+        let lines = text.lines().map(|line| match line.strip_suffix(':') {
             _ if line.is_empty() => "\n".to_string(),
             _ if line.starts_with(' ') => wrapped_command(line.trim_start(), 2, self.width),
             Some(title) => format!("{}\n", self.title(title)),
             None => wrapped(chinese.next().unwrap_or(self.say(line)), 0, self.width),
-        };
-        if text.is_empty() { String::new() } else { format!("\n{}", text.lines().map(laid_out).collect::<String>()) }
+        });
+        if text.is_empty() { String::new() } else { format!("\n{}", lines.collect::<String>()) }
     }
 }
 

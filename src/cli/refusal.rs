@@ -116,7 +116,7 @@ pub(super) fn unknown_option(given: &str, at: usize, words: &mut Vec<OsString>, 
     // `--config ds.json` is DeepSpeed's, `--config run.yaml` the trainer's.
     let is_json = words[at..].iter().take(2).any(|word| word.to_string_lossy().ends_with(".json"));
     let name = if is_json && ["config", "c", "config_file"].contains(&&*name) { "ds_config".to_string() } else { name };
-    let meant = meant(given, &name, place, &of_place);
+    let mut meant = meant(given, &name, place, &of_place);
     let takes_value = match &meant {
         Some(Replacement::Words(words)) => words.contains("{}") || words.contains("{host}"),
         _ => true,
@@ -129,11 +129,10 @@ pub(super) fn unknown_option(given: &str, at: usize, words: &mut Vec<OsString>, 
         None => (String::new(), 1),
     };
     // `fit` takes a card.
-    let of_card = |Cards { card, count }| {
+    if let ("gpu", Some(Cards { card, count })) = (&*name, cards::parse(&value)) {
         let count = count.map_or_else(String::new, |count| format!(" --nproc-per-node {count}"));
-        Replacement::Words(format!("--gpu-memory {}MiB{count}", card.memory() >> 20))
-    };
-    let meant = cards::parse(&value).filter(|_| name == "gpu").map(of_card).or(meant);
+        meant = Some(Replacement::Words(format!("--gpu-memory {}MiB{count}", card.memory() >> 20)));
+    }
     let filled = |words: &str| {
         let (host, port) = value.rsplit_once(':').unwrap_or((&value, "29500"));
         let words = words.replace("{name}", &name).replace("{host}", host).replace("{port}", port);
@@ -179,7 +178,7 @@ fn meant(given: &str, name: &str, place: &str, command: &Command) -> Option<Repl
     if let Some(found) = replacement(name, place, describes_launch(command)) {
         return Some(found);
     }
-    if let Some(takes_value) = launcher::torchrun_option(name).filter(|_| place.is_empty()) {
+    if let ("", Some(takes_value)) = (place, launcher::torchrun_option(name)) {
         return Some(Replacement::Words(format!("--launcher-arg {given}{}", if takes_value { "={}" } else { "" })));
     }
     if argument_class::is_recorded(name) {
@@ -188,9 +187,9 @@ fn meant(given: &str, name: &str, place: &str, command: &Command) -> Option<Repl
     let options = || command.get_arguments().filter(|arg| arg.get_long().is_some());
     let spellings: Vec<&str> =
         options().flat_map(|arg| arg.get_all_aliases().unwrap_or_default().into_iter().chain(arg.get_long())).collect();
-    let begins = |spelling: &&&str| name.len() >= 3 && spelling.replace('-', "_").starts_with(name);
-    let near = report::nearest(name, spellings.iter().copied());
-    let near = near.or_else(|| spellings.iter().find(begins).copied())?;
+    let spellings = spellings.iter().copied();
+    let mut longer = spellings.clone().filter(|it| name.len() >= 3 && it.replace('-', "_").starts_with(name));
+    let near = report::nearest(name, spellings).or_else(|| longer.next())?;
     option_named(options, near).map(ours)
 }
 

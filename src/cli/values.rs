@@ -43,13 +43,8 @@ pub(crate) fn path(given: &Given) -> Result<PathBuf, Problem> {
     Ok(PathBuf::from(&given.value))
 }
 
-fn parse<T>(
-    given: &Given,
-    read: impl FnOnce(&str) -> Option<T>,
-    refuse: impl FnOnce(&Sourced<String>) -> Problem,
-) -> Result<T, Problem> {
-    let text = Sourced::new(text(given)?, given.from.clone());
-    read(&text.value).ok_or_else(|| refuse(&text))
+fn sourced(given: &Given) -> Result<Sourced<String>, Problem> {
+    Ok(Sourced::new(text(given)?, given.from.clone()))
 }
 
 /// A whole number in a range, with an example of one.
@@ -59,61 +54,72 @@ pub(crate) fn number<T: Copy + TryFrom<u64> + Into<u64>>(
     example: &'static str,
 ) -> impl Fn(&Given) -> Result<T, Problem> {
     let (least, most) = (least.into(), most.into());
-    let read = move |text: &str| text.parse().ok().filter(|number| (least..=most).contains(number))?.try_into().ok();
-    move |given| parse(given, read, |text| report::not_a_number(text, least, most, example))
+    move |given| {
+        let text = sourced(given)?;
+        let number = text.value.parse::<u64>().ok().filter(|number| (least..=most).contains(number));
+        number.and_then(|it| it.try_into().ok()).ok_or_else(|| report::not_a_number(&text, least, most, example))
+    }
 }
 
 /// Memory. Nobody means 24 bytes, so a small number without a unit is refused.
 pub(crate) fn memory(read: fn(&str) -> Option<u64>, example: &'static str) -> impl Fn(&Given) -> Result<u64, Problem> {
-    let is_bare =
-        move |text: &str| text.trim().parse::<f64>().is_ok() && read(text).is_none_or(|bytes| bytes < 1 << 30);
-    let refuse = move |text: &Sourced<String>| {
-        if is_bare(&text.value) { report::size_without_unit(text) } else { report::is_not("a size", text, example) }
-    };
-    move |given| parse(given, |text| read(text).filter(|_| !is_bare(text)), refuse)
+    move |given| {
+        let text = sourced(given)?;
+        let is_bare = text.value.trim().parse::<f64>().is_ok();
+        match read(&text.value) {
+            Some(bytes) if !is_bare || bytes >= 1 << 30 => Ok(bytes),
+            _ if is_bare => Err(report::size_without_unit(&text)),
+            _ => Err(report::is_not("a size", &text, example)),
+        }
+    }
 }
 
 /// A number of parameters. Nobody trains eight, so a small number without a unit is refused.
 pub(crate) fn parameters(given: &Given) -> Result<u64, Problem> {
-    let is_bare = |text: &str| text.trim().parse::<f64>().is_ok_and(|number| number < 1e4);
-    let refuse = |text: &Sourced<String>| {
-        if is_bare(&text.value) { report::without_unit(text, "B") } else { report::is_not("a size", text, "8B") }
-    };
-    parse(given, |text| parse_count(text).filter(|_| !is_bare(text)), refuse)
+    let text = sourced(given)?;
+    if text.value.trim().parse::<f64>().is_ok_and(|number| number < 1e4) {
+        return Err(report::without_unit(&text, "B"));
+    }
+    parse_count(&text.value).ok_or_else(|| report::is_not("a size", &text, "8B"))
 }
 
 pub(super) fn on_or_off(given: &Given) -> Result<bool, Problem> {
-    let read = |text: &str| match text.to_ascii_lowercase().as_str() {
-        "1" | "true" | "yes" | "on" => Some(true),
-        "0" | "false" | "no" | "off" => Some(false),
-        _ => None,
-    };
-    let refuse = |text: &Sourced<String>| {
-        let what = format!("`{}` is neither true nor false", text.value);
-        Problem::error(Rule::Usage, what).at(text).fix(give_as(&text.from, "1"))
-    };
-    parse(given, read, refuse)
+    let text = sourced(given)?;
+    match text.value.to_ascii_lowercase().as_str() {
+        "1" | "true" | "yes" | "on" => Ok(true),
+        "0" | "false" | "no" | "off" => Ok(false),
+        _ => {
+            let what = format!("`{}` is neither true nor false", text.value);
+            Err(Problem::error(Rule::Usage, what).at(&text).fix(give_as(&text.from, "1")))
+        }
+    }
 }
 
 pub(crate) fn cards(given: &Given) -> Result<Cards, Problem> {
-    parse(given, cards::parse, |text| report::unknown_card(text, nearest(&text.value, cards::names())))
+    let text = sourced(given)?;
+    cards::parse(&text.value).ok_or_else(|| report::unknown_card(&text, nearest(&text.value, cards::names())))
 }
 
 pub(crate) fn processes(given: &Given) -> Result<Processes, Problem> {
-    parse(given, |text| text.parse().ok(), report::not_a_number_of_ranks)
+    let text = sourced(given)?;
+    text.value.parse().map_err(|()| report::not_a_number_of_ranks(&text))
 }
 
 pub(crate) fn one_of<T>(known: Words<T>) -> impl Fn(&Given) -> Result<T, Problem> {
-    let find = move |text: &str| known().into_iter().find(|(word, _)| *word == text).map(|(_, value)| value);
-    let words = move || known().into_iter().map(|(word, _)| word).collect::<Vec<_>>();
-    move |given| parse(given, find, |text| report::not_one_of(text, &words()))
+    move |given| {
+        let (text, mut known) = (sourced(given)?, known());
+        match known.iter().position(|(word, _)| *word == text.value) {
+            Some(at) => Ok(known.swap_remove(at).1),
+            None => Err(report::not_one_of(&text, &known.iter().map(|(word, _)| *word).collect::<Vec<_>>())),
+        }
+    }
 }
 
 /// `explain` knows more rules: those that no option silences.
 pub(super) fn allowed(given: &Given) -> Result<Rule, Problem> {
     let near = given.value.to_str().and_then(|word| report::nearest(word, Rule::all().map(Rule::name)));
-    let is_it = |rule: &Rule| near == Some(rule.name()) && !check::allowable().contains(rule);
-    let Some(rule) = Rule::all().find(is_it) else { return one_of(RULES)(given) };
+    let rule = Rule::all().find(|rule| near == Some(rule.name()) && !check::allowable().contains(rule));
+    let Some(rule) = rule else { return one_of(RULES)(given) };
     let place = Place::option(given.from.to_string(), rule.name());
     let what = format!("`{rule}` stops a launch: `--allow` cannot silence it");
     Err(Problem::error(Rule::Usage, what).fix(drop_word(&place)).at(place))
@@ -121,47 +127,51 @@ pub(super) fn allowed(given: &Given) -> Result<Rule, Problem> {
 
 /// `0.19.8`, `v0.19`.
 pub(crate) fn release(given: &Given) -> Result<Version, Problem> {
-    let read = |text: &str| {
-        let mut parts = text.strip_prefix('v').unwrap_or(text).split('.').map(|part| part.parse().ok());
-        let numbers = [parts.next()??, parts.next()??, parts.next().unwrap_or(Some(0))?];
-        parts.next().is_none().then_some(Version(numbers))
-    };
-    parse(given, read, |text| report::is_not("a version", text, "0.19.8"))
+    let text = sourced(given)?;
+    let numbers = text.value.strip_prefix('v').unwrap_or(&text.value).split('.').map(str::parse);
+    match numbers.collect::<Result<Vec<u32>, _>>().as_deref() {
+        Ok(&[major, minor]) => Ok(Version([major, minor, 0])),
+        Ok(&[major, minor, patch]) => Ok(Version([major, minor, patch])),
+        _ => Err(report::is_not("a version", &text, "0.19.8")),
+    }
 }
 
 pub(crate) fn dotted_key(given: &Given) -> Result<String, Problem> {
-    let read = |text: &str| is_dotted_key(text).then(|| text.to_string());
-    parse(given, read, |text| report::is_not("a dotted key", text, "zero_optimization.overlap_comm"))
+    match sourced(given)? {
+        text if is_dotted_key(&text.value) => Ok(text.value),
+        text => Err(report::is_not("a dotted key", &text, "zero_optimization.overlap_comm")),
+    }
 }
 
 /// `KEY=VALUE` for a config; the value is JSON, or else a string.
 pub(crate) fn config_assignment(words: &[OsString]) -> impl Fn(&Given) -> Result<(String, Json), Problem> {
-    let read = |text: &str| {
-        let (key, value) = text.split_once('=').filter(|(key, _)| is_dotted_key(key))?;
-        Some((key.to_string(), json::parse(value).unwrap_or_else(|_| Json::from(value))))
-    };
-    move |given| parse(given, read, |text| report::not_an_assignment(text, "KEY=VALUE", word_behind(given, words)))
+    move |given| {
+        let [key, value] = assignment(given, "KEY=VALUE", is_dotted_key, words)?;
+        Ok((key, json::parse(&value).unwrap_or_else(|_| Json::from(value))))
+    }
 }
 
 /// `NAME=VALUE` for the environment.
 pub(crate) fn variable_assignment(words: &[OsString]) -> impl Fn(&Given) -> Result<(String, OsString), Problem> {
-    let read = |text: &str| {
-        let (name, value) = text.split_once('=').filter(|(name, _)| vars::is_name(name))?;
-        Some((name.to_string(), OsString::from(value)))
-    };
-    move |given| parse(given, read, |text| report::not_an_assignment(text, "NAME=VALUE", word_behind(given, words)))
+    move |given| assignment(given, "NAME=VALUE", vars::is_name, words).map(|[name, value]| (name, value.into()))
 }
 
-/// The value in `--set KEY VALUE` and `--set KEY = VALUE`.
-fn word_behind<'a>(given: &Given, words: &'a [OsString]) -> Option<&'a str> {
-    let at = words.iter().position(|word| *word == given.value)?;
-    let mut behind = words[at + 1..].iter().filter_map(|word| word.to_str()).map(|word| word.trim_start_matches('='));
-    behind.find(|word| !word.is_empty()).filter(|word| !word.starts_with('-'))
+fn assignment(given: &Given, form: &str, is_key: fn(&str) -> bool, words: &[OsString]) -> Result<[String; 2], Problem> {
+    let text = sourced(given)?;
+    if let Some((key, value)) = text.value.split_once('=').filter(|(key, _)| is_key(key)) {
+        return Ok([key, value].map(str::to_string));
+    }
+    // The value in `--set KEY VALUE` and `--set KEY = VALUE`.
+    let behind = words.iter().skip_while(|word| **word != given.value).skip(1).filter_map(|word| word.to_str());
+    let next = behind.map(|word| word.trim_start_matches('=')).find(|word| !word.is_empty());
+    Err(report::not_an_assignment(&text, form, next.filter(|word| !word.starts_with('-'))))
 }
 
 pub(crate) fn variable_name(given: &Given) -> Result<String, Problem> {
-    let read = |text: &str| vars::is_name(text).then(|| text.to_string());
-    parse(given, read, |text| report::is_not("a valid name for a variable", text, "NCCL_DEBUG"))
+    match sourced(given)? {
+        text if vars::is_name(&text.value) => Ok(text.value),
+        text => Err(report::is_not("a valid name for a variable", &text, "NCCL_DEBUG")),
+    }
 }
 
 fn is_dotted_key(key: &str) -> bool {
