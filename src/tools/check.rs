@@ -80,8 +80,8 @@ impl Tool for CheckArgs {
 fn is_config(word: &OsString, search: &Search, host: &Host) -> bool {
     let path = host.absolute(Path::new(word));
     let runs = path.extension().is_some_and(|ending| ["py", "sh", "yaml", "yml"].iter().any(|known| ending == *known));
-    let is_file = || path.is_file() && !runs && host.find_program(word).is_none();
-    word.to_str().is_some_and(|word| search.is_config(word)) || is_file()
+    let has_form = word.to_str().is_some_and(|word| search.is_config(word));
+    has_form || path.is_file() && !runs && host.find_program(word).is_none()
 }
 
 pub(super) fn check_launch(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
@@ -107,24 +107,23 @@ fn coverage(launch: &Launch, plan: Option<&Plan>, job: &Job, host: &Host, secret
         return (vec![format!("whether `{}` can be started", job.target.name())], vec!["what it does"], None);
     }
     let (mut checked, mut unchecked) = (Vec::new(), vec!["the dataset", "the weights"]);
-    let is_found = |spec| template::resolve(spec, &launch.search, host).is_ok();
-    let has_config = || plan.is_some_and(|plan| plan.config.is_some());
-    if launch.deepspeed.as_ref().map_or_else(has_config, is_found) {
+    let has_config = plan.is_some_and(|plan| plan.config.is_some());
+    if launch.deepspeed.as_ref().map_or(has_config, |spec| template::resolve(spec, &launch.search, host).is_ok()) {
         checked.push(format!("the config against {}", deepspeed_in_words(job.python.as_ref())));
     }
-    let by_script = || job.flow().is_some_and(|flow| flow.parser().is_some());
-    let is_read = matches!(job.trainer.arguments.parser, ArgumentParser::Recorded { .. }) || by_script();
-    match job.trainer.distribution.filter(|_| is_read) {
-        Some(package) => {
+    let is_read = matches!(job.trainer.arguments.parser, ArgumentParser::Recorded { .. })
+        || job.flow().is_some_and(|flow| flow.parser().is_some());
+    match job.trainer.distribution {
+        Some(package) if is_read => {
             let version = job.version_text().unwrap_or_else(|| "(all known versions)".to_string());
-            let stand_in = parser::stand_in(package, &version).filter(|_| job.version().is_some());
+            let stand_in = if job.version().is_some() { parser::stand_in(package, &version) } else { None };
             let how = stand_in.map(|how| format!(" ({how})")).unwrap_or_default();
             checked.push(format!("the arguments against {package} {version}{how}"));
         }
-        None => unchecked.push("the arguments"),
+        _ => unchecked.push("the arguments"),
     }
-    let is_here = |plan: &Plan| !matches!(plan.launcher, Launcher::Srun | Launcher::Prefix(_));
-    checked.extend(plan.is_none_or(is_here).then(|| "this machine".to_string()));
+    let is_elsewhere = plan.is_some_and(|plan| matches!(plan.launcher, Launcher::Srun | Launcher::Prefix(_)));
+    checked.extend((!is_elsewhere).then(|| "this machine".to_string()));
     unchecked.extend(job.source.is_some().then_some("the script's own code"));
     let mut rehearsal = launch.words_with(&[], &launch.command);
     rehearsal[1] = "rehearse".into();

@@ -174,11 +174,9 @@ fn is_same(one: &Value, two: &Value) -> bool {
 /// DeepSpeed's value for a missing key. A section that is off as a whole has no values.
 fn default(key: &str, sides: &[Side; 2], version: Version) -> Option<Value> {
     let silent = sides.iter().find(|side| json::get(&side.config, key).is_none())?;
-    let is_off = |section: &str| {
-        let absent = json::get(&silent.config, section).is_none();
-        absent && schema::find(section, version).is_some_and(|spec| spec.default == "null")
-    };
-    if key.match_indices('.').any(|(at, _)| is_off(&key[..at])) {
+    let sections = key.match_indices('.').map(|(at, _)| &key[..at]);
+    let mut absent = sections.filter(|section| json::get(&silent.config, section).is_none());
+    if absent.any(|section| schema::find(section, version).is_some_and(|spec| spec.default == "null")) {
         return None;
     }
     serde_json::from_str(schema::find(key, version)?.default).ok()
@@ -230,19 +228,15 @@ impl Comparison<'_> {
             "equal": self.equal,
         });
         if let Some(found) = &self.of_launch {
-            let row = |(key, [a, b]): &record::Difference| json!({"key": key, "a": a, "b": b});
-            all["launch"] = found.iter().map(row).collect();
+            all["launch"] = found.iter().map(|(key, [a, b])| json!({"key": key, "a": a, "b": b})).collect();
         }
         self.secrets.hide(all)
     }
 
     /// Harmless text with colours: a line for each key; if that is too wide, by section; else a line for each value.
     fn text(&self, width: usize) -> String {
-        let row = |it: &Difference| {
-            [it.mark()[0].to_string(), it.key.clone(), it.cell(0), it.cell(1)]
-                .map(|cell| self.secrets.hide_in_text(&cell))
-        };
-        let rows: Vec<[String; 4]> = self.differences.iter().map(row).collect();
+        let rows = self.differences.iter().map(|it| [it.mark()[0].to_string(), it.key.clone(), it.cell(0), it.cell(1)]);
+        let rows: Vec<_> = rows.map(|cells| cells.map(|cell| self.secrets.hide_in_text(&cell))).collect();
         let names = self.sides.each_ref().map(|side| side.name.clone());
         let widest = |column: usize| rows.iter().map(|row| columns(&row[column])).max().unwrap_or_default();
         let values = [0, 1].map(|side| 2 + columns(&names[side]).max(widest(side + 2))).iter().sum::<usize>();
@@ -257,10 +251,10 @@ impl Comparison<'_> {
         let text = coloured + &self.summary(width);
         let Some(found) = &self.of_launch else { return text };
         let title = if found.is_empty() { "nothing else differs\n" } else { "\nbesides the config\n" };
-        let line = |(key, [then, now]): &record::Difference| {
+        let lines = found.iter().map(|(key, [then, now])| {
             wrapped(&self.secrets.hide_in_text(&format!("{key}: {then} then, {now} now")), 2, width)
-        };
-        text + title + &found.iter().map(line).collect::<String>()
+        });
+        text + title + &lines.collect::<String>()
     }
 
     fn summary(&self, width: usize) -> String {

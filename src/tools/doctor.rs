@@ -53,7 +53,7 @@ fn doctor(launch: &Launch, timeout: Duration, answers: bool, host: &Host) -> Res
     let mut changed = host.with(&launch.environment.set, &launch.environment.unset);
     // The launch comes in the next step of the job, where the ranks have another port to meet.
     let step = host.nonempty_var(vars::SLURM_STEP_ID).and_then(|step| step.parse::<u64>().ok());
-    if let Some(step) = step.filter(|_| answers) {
+    if let (Some(step), true) = (step, answers) {
         changed.to_mut().env.insert(vars::SLURM_STEP_ID.into(), (step + 1).to_string().into());
     }
     let mut seen = Examination::new(launch, &changed, &machine);

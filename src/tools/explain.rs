@@ -33,7 +33,7 @@ pub(crate) use explanation::fate;
 use explanation::{Explanation, Versions};
 use glossary::Topic;
 pub use glossary::{GlossaryEntry, entries};
-pub use log::{Found, Log};
+pub use log::Log;
 
 #[derive(Args)]
 pub(crate) struct ExplainArgs {
@@ -67,12 +67,13 @@ impl Tool for ExplainArgs {
 fn run(words: &[String], launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     let (word, search, language, secrets) = (words.join(" "), &launch.search, Language::of(host)?, Secrets::of(host));
     let files: Vec<PathBuf> = words.iter().map(|word| host.absolute(Path::new(word))).collect();
-    // Without a word, a pipe or a file is read, but not /dev/null.
-    let has_input = || fs::metadata("/dev/stdin").is_ok_and(|input| !input.file_type().is_char_device());
     let is_log = |it: &Path| it.extension().is_some_and(|end| ["log", "txt", "out", "err"].iter().any(|it| end == *it));
+    // Without a word, a pipe or a file is read, but not /dev/null.
+    let is_piped = word == "-"
+        || word.is_empty() && fs::metadata("/dev/stdin").is_ok_and(|input| !input.file_type().is_char_device());
     let mut log = Log::default();
     let read = match explain(&word, search, host) {
-        _ if word == "-" || word.is_empty() && has_input() => log.read("-", io::stdin().lock()),
+        _ if is_piped => log.read("-", io::stdin().lock()),
         _ if word.is_empty() => return out(&subjects(search)),
         Ok(text) => return show(&text),
         Err(_) if files.iter().all(|file| file.is_file() || is_log(file)) => {
@@ -98,8 +99,8 @@ fn run(words: &[String], launch: &Launch, host: &Host) -> Result<u8, Vec<Problem
     let mut meant = explanations(first.entry.name(), search, host, language).into_iter();
     let page = meant.find(|it| matches!(it.topic, Topic::Rule | Topic::Failure));
     let page = page.map(|it| it.found(first, &log, &plan.unwrap_or_default(), &secrets, language));
-    let is_told = |found: &&Found| first.entry.field("follows").is_some() || found.entry.field("unlike").is_none();
-    let also = others.iter().filter(is_told).map(|it| format!("also in the log: {} ({})\n", it.entry.name(), it.place));
+    let told = others.iter().filter(|it| first.entry.field("follows").is_some() || it.entry.field("unlike").is_none());
+    let also = told.map(|it| format!("also in the log: {} ({})\n", it.entry.name(), it.place));
     show(&page.iter().map(|page| page.render(language, width())).chain(also.take(MOST_IN_FULL)).collect::<String>())?;
     Ok(u8::from(first.entry.field("unlike").is_some()))
 }
@@ -123,8 +124,8 @@ pub fn explain(word: &str, search: &Search, host: &Host) -> Result<String, Probl
         return Err(unknown(word, search));
     }
     if found.len() > MOST_IN_FULL {
-        let row = |it: &Explanation| format!("{}\n{}", escape_controls(&it.name), wrapped(&it.text, 2, width()));
-        return Ok(found.iter().map(row).collect());
+        let rows = found.iter().map(|it| format!("{}\n{}", escape_controls(&it.name), wrapped(&it.text, 2, width())));
+        return Ok(rows.collect());
     }
     let pages: Vec<String> = found.iter().map(|explanation| explanation.render(language, width())).collect();
     Ok(pages.join("\n"))
@@ -173,8 +174,8 @@ fn unknown(word: &str, search: &Search) -> Problem {
     known.extend(variables.iter().flat_map(vars::Var::names));
     known.extend(templates.iter().map(String::as_str));
     let lower = word.to_lowercase();
-    let contains = |name: &&str| lower.len() >= 3 && name.to_lowercase().contains(&lower) && !name.contains('.');
-    let mut containing: Vec<&str> = known.iter().copied().filter(contains).collect();
+    let mut containing = known.clone();
+    containing.retain(|name| lower.len() >= 3 && name.to_lowercase().contains(&lower) && !name.contains('.'));
     // Keys and rules before variables.
     containing.sort_by_key(|name| (name.starts_with(|c: char| c.is_ascii_uppercase()), *name));
     containing.dedup();

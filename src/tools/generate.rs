@@ -220,7 +220,7 @@ fn zero(stage: u64, offload: bool, small: bool) -> Value {
         let mut cells = row.split(' ');
         let [stages, needs, key, usual] = [(); 4].map(|()| cells.next().unwrap_or_default());
         if stages.contains(&stage.to_string()) && (offload || needs == "-") {
-            let value = cells.next().filter(|_| small).unwrap_or(usual);
+            let value = if small { cells.next().unwrap_or(usual) } else { usual };
             section[key] = serde_json::from_str(value).unwrap_or_default();
         }
     }

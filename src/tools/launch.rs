@@ -29,7 +29,7 @@ fn run(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     }
     let mut told = if plan.topology.is_first() || verbose { plan.diagnostics.clone() } else { Vec::new() };
     // A plan can be read on another machine than the one it is for.
-    told.extend(plan.blocker.clone().filter(|_| dry_run.is_some()).map(Problem::into_warning));
+    told.extend(dry_run.and(plan.blocker.clone()).map(Problem::into_warning));
     if !quiet {
         report::report(&told, &secrets);
     }

@@ -19,11 +19,11 @@ pub(crate) fn styled(write: impl FnOnce(&mut AutoStream<Vec<u8>>) -> std::io::Re
 
 /// Styles one part of every line.
 pub(crate) fn painted(text: &str, part: impl Fn(&str) -> (Range<usize>, Style)) -> String {
-    let painted = |line: &str| {
+    let lines = text.lines().map(|line| {
         let (Range { start, end }, style) = part(line);
         format!("{}{style}{}{style:#}{}\n", &line[..start], &line[start..end], &line[end..])
-    };
-    text.lines().map(painted).collect()
+    });
+    lines.collect()
 }
 
 /// Writes a text that is harmless but for its colours, which only a terminal gets.

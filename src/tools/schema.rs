@@ -99,12 +99,12 @@ impl Writer {
         object["properties"] = Value::Object(properties);
         object["additionalProperties"] = json!(false);
         // DeepSpeed refuses a key together with another name of it. An "auto" is dropped before.
-        let not_both = |key: &KeySpec| {
+        let pairs = keys.iter().filter_map(|key| {
             let other = key.alias_of.or(key.replaced_by)?.strip_prefix(section)?.strip_prefix('.')?;
             let written = json!({"not": {"const": "auto"}});
             Some(json!({"not": {"required": [key.name(), other], "properties": {key.name(): written, other: written}}}))
-        };
-        let pairs: Vec<Value> = keys.iter().filter_map(not_both).collect();
+        });
+        let pairs: Vec<Value> = pairs.collect();
         if policy != UnknownKeys::Ignored && !pairs.is_empty() {
             object["allOf"] = Value::Array(pairs);
         }

@@ -70,12 +70,12 @@ pub(super) fn all(seen: &Examination<'_>, report: &Value) -> Map<String, Value> 
     for word in words.map(|word| word.split_once('=').map_or(word, |(_, value)| value)) {
         let path = host.absolute(Path::new(word));
         // A bare word such as `sft` may be the name of a folder by chance.
-        let is_meant = |found: &Metadata| found.is_file() || word.contains('/') && output.as_deref() != Some(word);
-        let Some(found) = fs::metadata(&path).ok().filter(is_meant) else { continue };
-        let otherwise = || if found.is_dir() { "a folder" } else { "not readable" }.to_string();
-        add(&format!("file.{word}"), Some(content(&path, &found).unwrap_or_else(|_| otherwise()).into()));
+        let may_be_folder = word.contains('/') && output.as_deref() != Some(word);
+        let Some(found) = fs::metadata(&path).ok().filter(|it| it.is_file() || may_be_folder) else { continue };
+        let otherwise = if found.is_dir() { "a folder" } else { "not readable" };
+        add(&format!("file.{word}"), Some(content(&path, &found).unwrap_or_else(|_| otherwise.to_string()).into()));
         add(&format!("folder.{word}"), files_in(&path).map(Value::from));
-        let time = settled(&found).filter(|_| found.is_file() && found.len() > WHOLE);
+        let time = if found.is_file() && found.len() > WHOLE { settled(&found) } else { None };
         add(&format!("time.{word}"), time.map(|time| timestamp(time).into()));
     }
     gpus(seen).into_iter().flatten().for_each(|(name, value)| add(name, value));

@@ -132,7 +132,7 @@ impl<'a> Examination<'a> {
         let Some(python) = &self.python else { return vec![DoctorRow::fact("interpreter", None)] };
         let mut rows = vec![DoctorRow::fact("interpreter", Some(python.program.display().to_string()))];
         for name in trainer::packages().into_iter().chain(["flash-attn"]) {
-            let missing = machine::missing_package(name, python, self.host).filter(|_| name != "transformers");
+            let missing = if name == "transformers" { None } else { machine::missing_package(name, python, self.host) };
             // Without a command it is not an error that DeepSpeed is missing.
             let missing = if self.plan.is_none() { missing.map(Problem::into_warning) } else { missing };
             if missing.is_some() {
@@ -179,8 +179,8 @@ impl<'a> Examination<'a> {
             rows.push(DoctorRow::checked("ranks", Some(text), shared.or(elsewhere)));
         }
         if let (None, Some(Err(problems))) = (&self.plan, &self.topology) {
-            let row = |problem: &Problem| DoctorRow::checked("ranks", None, Some(problem.clone().into_warning()));
-            rows.extend(problems.iter().map(row));
+            let warnings = problems.iter().cloned().map(Problem::into_warning);
+            rows.extend(warnings.map(|warning| DoctorRow::checked("ranks", None, Some(warning))));
         }
         if let Some(port) = ranks.and_then(|ranks| ranks.opens_port(true)) {
             let taken = self.machine.listens(port.value);
@@ -245,15 +245,13 @@ impl<'a> Examination<'a> {
     }
 
     fn variables(&self) -> Vec<DoctorRow> {
-        let unset = || DoctorRow::fact(vars::CUDA_VISIBLE_DEVICES, Some("not set".to_string()));
-        let mut rows = Vec::from_iter(self.host.var_os(vars::CUDA_VISIBLE_DEVICES).is_none().then(unset));
-        let is_shown = |name: &&str| {
-            (vars::lists(SHOWN, name) || vars::lists(SHOWN_WHEN_SET, name)) && Sensitivity::of(name).is_none()
-        };
-        rows.extend(self.host.env.iter().filter_map(|(name, value)| {
-            let name = name.to_str().filter(is_shown)?;
-            Some(DoctorRow::fact(name, Some(value.to_string_lossy().into_owned())))
-        }));
+        let unset = DoctorRow::fact(vars::CUDA_VISIBLE_DEVICES, Some("not set".to_string()));
+        let mut rows = Vec::from_iter(self.host.var_os(vars::CUDA_VISIBLE_DEVICES).is_none().then_some(unset));
+        for (name, value) in self.host.env.iter().filter_map(|(name, value)| Some((name.to_str()?, value))) {
+            if (vars::lists(SHOWN, name) || vars::lists(SHOWN_WHEN_SET, name)) && Sensitivity::of(name).is_none() {
+                rows.push(DoctorRow::fact(name, Some(value.to_string_lossy().into_owned())));
+            }
+        }
         // A plan reports them itself.
         let misspelt = if self.plan.is_none() { variables::misspelt(self.host, &[]) } else { Vec::new() };
         for problem in misspelt {

@@ -78,8 +78,6 @@ impl Examination<'_> {
         let _ = srun.stdin.as_mut().map(|input| input.write_all(b"\n"));
         let mut parts = BTreeMap::<String, String>::new();
         let id = Pid::from_raw(srun.id().cast_signed());
-        // The first machine speaks when it has waited for all others: what is missing soon after will not come.
-        let end = move || [Signal::SIGTERM, Signal::SIGKILL].map(|signal| (thread::sleep(GRACE), kill(id, signal)));
         let lines = srun.stdout.take().into_iter().flat_map(|stdout| BufReader::new(stdout).split(b'\n'));
         for line in lines.map_while(Result::ok) {
             let line = String::from_utf8_lossy(&line);
@@ -88,7 +86,9 @@ impl Examination<'_> {
                 continue;
             };
             if machine == "0" && !parts.contains_key(machine) {
-                thread::spawn(end);
+                // The first one speaks when it has waited for all others: what is missing soon after will not come.
+                let signals = [Signal::SIGTERM, Signal::SIGKILL];
+                thread::spawn(move || signals.map(|signal| (thread::sleep(GRACE), kill(id, signal))));
             }
             *parts.entry(machine.to_string()).or_default() += part;
         }
@@ -103,9 +103,10 @@ impl Examination<'_> {
         let clock = || SystemTime::UNIX_EPOCH.elapsed().map_or(0, |time| time.as_secs().cast_signed());
         let greeting = format!("zlaunch {:016x}", fnv1a(own["job"].to_string().as_bytes()));
         if own["index"] == 0 {
-            let what = format!("{} cannot listen on port {}", name(&own), port.value);
-            let failed = || Problem::error(Rule::Port, what).at(port).fix(give("--master-port", 29500));
-            let heard = listen(port.value, format!("{greeting}\n"), self.asked.0).ok_or_else(failed)?;
+            let heard = listen(port.value, format!("{greeting}\n"), self.asked.0).ok_or_else(|| {
+                let what = format!("{} cannot listen on port {}", name(&own), port.value);
+                Problem::error(Rule::Port, what).at(port).fix(give("--master-port", 29500))
+            })?;
             let (mut answers, mut streams) = (vec![own], Vec::new());
             while answers[0]["of"] != answers.len() {
                 let Ok((line, stream)) = heard.recv_timeout(left()) else { break };
@@ -141,7 +142,7 @@ impl Examination<'_> {
 
     /// What this machine has to say.
     fn own(&self, ranks: &Topology, report: &DoctorReport<'_>) -> Value {
-        let name = self.host.nonempty_var(vars::SLURMD_NODENAME).filter(|_| ranks.engine == Some("Slurm"));
+        let name = if ranks.engine == Some("Slurm") { self.host.nonempty_var(vars::SLURMD_NODENAME) } else { None };
         let name = name.or_else(|| self.host.hostname.split('.').next());
         // All processes of one start have these in common.
         let ids = [vars::PMIX_NAMESPACE, vars::SLURM_JOB_ID, vars::PBS_JOBID, vars::LSB_JOBID];
@@ -161,9 +162,9 @@ impl Examination<'_> {
         let list = list.or_else(|| self.host.nonempty_var(vars::SLURM_JOB_NODELIST)).and_then(HostList::parse);
         let machines =
             first.and_then(|first| first["of"].as_u64()).or_else(|| Some(list.as_ref()?.count())).unwrap_or(1);
-        let name_at = |at| list.as_ref().and_then(|list| list.get(at)).unwrap_or(format!("machine {at}"));
         let silent = (0..machines.min(1 << 16)).filter(|at| answers.iter().all(|answer| answer["index"] != *at));
-        let silent: Vec<String> = silent.map(name_at).collect();
+        let silent = silent.map(|at| list.as_ref().and_then(|list| list.get(at)).unwrap_or(format!("machine {at}")));
+        let silent: Vec<String> = silent.collect();
         if !silent.is_empty() {
             let waited = took.min(self.asked.0).as_secs_f64().ceil();
             let what = format!("no answer from {} within {waited:.0} s", listed(&silent));
@@ -199,8 +200,9 @@ fn tell(answers: &[Value]) -> Result<u8, Vec<Problem>> {
 
 /// Listens as the first rank would. A line comes with the connection for the reply.
 fn listen(port: u16, greeting: String, patience: Duration) -> Option<Receiver<(String, TcpStream)>> {
-    let any = |port| [SocketAddr::from((Ipv6Addr::UNSPECIFIED, port)), SocketAddr::from((Ipv4Addr::UNSPECIFIED, port))];
-    let listener = TcpListener::bind(&(port..=port.saturating_add(3)).flat_map(any).collect::<Vec<_>>()[..]).ok()?;
+    let any = [IpAddr::from(Ipv6Addr::UNSPECIFIED), IpAddr::from(Ipv4Addr::UNSPECIFIED)];
+    let places = (port..=port.saturating_add(3)).flat_map(|port| any.map(|any| SocketAddr::new(any, port)));
+    let listener = TcpListener::bind(&places.collect::<Vec<_>>()[..]).ok()?;
     let (sender, heard) = mpsc::channel();
     thread::spawn(move || {
         for mut stream in listener.incoming().flatten().take(1 << 14) {

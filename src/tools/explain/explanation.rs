@@ -84,8 +84,8 @@ impl Explanation {
         row("careful", "注意", text("careful"));
         row("seen in", "出处", field("source").map(|source| source.trim_start_matches("recorded with ").to_string()));
         // `=VALUE` stands for the option that sets the key.
-        let with_key = |text: String| if text.starts_with('=') { format!("--set {name}{text}") } else { text };
-        row("example", "示例", field("example").map(with_key));
+        let example = field("example");
+        row("example", "示例", example.map(|it| if it.starts_with('=') { format!("--set {name}{it}") } else { it }));
         Explanation { name: name.to_string(), topic: entry.topic(), text: text("en").unwrap_or_default(), rows }
     }
 
@@ -110,9 +110,9 @@ impl Explanation {
 
     pub(super) fn of_rule(name: &str, doc: &str, language: Language) -> Self {
         let entry = of_rules().find(|entry| entry.name() == name);
-        let labels = [("why", "原因"), ("wrong", "错误"), ("right", "正确"), ("error", "报错")];
-        let row = |(en, zh)| Some((language.word(en, zh), entry?.text(en, language)?.to_string()));
-        let mut rows: Vec<_> = labels.into_iter().filter_map(row).collect();
+        let labels = [("why", "原因"), ("wrong", "错误"), ("right", "正确"), ("error", "报错")].into_iter();
+        let rows = labels.filter_map(|(en, zh)| Some((language.word(en, zh), entry?.text(en, language)?.to_string())));
+        let mut rows: Vec<_> = rows.collect();
         if check::allowable().iter().any(|rule| rule.name() == name) {
             rows.push((language.word("silence", "忽略"), format!("--allow {name}")));
         }
@@ -125,7 +125,7 @@ impl Explanation {
         let numbers = |ranks: &BTreeSet<u32>| ranks.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
         let list = |all: &BTreeSet<u32>| format!("rank{} {}", if all.len() == 1 { "" } else { "s" }, numbers(all));
         let missing: BTreeSet<u32> = (0..log.ranks).filter(|rank| !found.ranks.contains(rank)).collect();
-        let told = found.entry.field("missing").filter(|_| (1..found.ranks.len()).contains(&missing.len()));
+        let told = if (1..found.ranks.len()).contains(&missing.len()) { found.entry.field("missing") } else { None };
         let on = if found.ranks.is_empty() { String::new() } else { format!(", {}", list(&found.ranks)) };
         let lines = found.lines.iter().map(|line| (language.word("line", "报错行"), secrets.hide_in_text(line)));
         let mut rows: Vec<_> = lines.chain([(language.word("where", "位置"), found.place.clone() + &on)]).collect();
@@ -154,7 +154,7 @@ impl Explanation {
             rows.push((language.word("sets", "设置"), Secrets::of(host).setting(name, value)));
         }
         rows.push((language.word("print it", "查看内容"), format!("zlaunch templates {}", template.name)));
-        let chinese = template.about_zh.filter(|_| language == Language::Chinese);
+        let chinese = if language == Language::Chinese { template.about_zh } else { None };
         let text = chinese.or(template.about).unwrap_or_default();
         Some(Explanation { name: template.name, topic: Topic::Template, text, rows })
     }

@@ -104,7 +104,7 @@ impl GlossaryEntry {
 
 /// The keys directly below a section, without its name.
 pub(super) fn keys_below(section: &str) -> Option<String> {
-    let below = |entry: GlossaryEntry| entry.name().strip_prefix(section)?.strip_prefix('.');
-    let keys: Vec<&str> = entries().filter_map(below).filter(|key| !key.contains('.')).collect();
+    let below = entries().filter_map(|entry| entry.name().strip_prefix(section)?.strip_prefix('.'));
+    let keys: Vec<&str> = below.filter(|key| !key.contains('.')).collect();
     (!keys.is_empty()).then(|| keys.join(", "))
 }

@@ -47,10 +47,10 @@ impl Log {
     }
 
     fn search(&mut self, text: &[u8], start: usize, name: &str, number: &mut u64) {
-        // Most rows are not in a text, and that is quickly known.
-        let begins = |find: &str| contains(&text[start..], find.split(" … ").next().unwrap_or(find));
         let rows = of_failures().flat_map(|row| row.fields("find").map(move |find| (row, find)));
-        let rows: Vec<_> = rows.filter(|(_, find)| begins(find)).collect();
+        // Most rows are not in a text, and that is quickly known.
+        let rows: Vec<_> =
+            rows.filter(|(_, it)| contains(&text[start..], it.split(" … ").next().unwrap_or(it))).collect();
         let mut at = start;
         for line in lines(&text[start..]) {
             let (above, below, rank) = (&text[at.saturating_sub(KEPT)..at], &text[at + line.len()..], rank(line));
@@ -59,14 +59,15 @@ impl Log {
             let of_rank = |line: &&[u8]| self::rank(line) == rank;
             let above = || lines(above).rev().skip(1).filter(of_rank);
             // `find: A … B`: these parts of the line, in this order. `traceback: A | B`: the same rank's has one of these.
-            let after = |at: usize, part: &str| Some(at + memmem::find(&line[at..], part.as_bytes())? + part.len());
-            let is_said = |find: &str| find.split(" … ").try_fold(0, after).is_some();
-            let traceback = || above().take_while(|line| !contains(line, "Traceback (most recent")).chain([line]);
-            let names = |places: &str| traceback().any(|line| places.split(" | ").any(|place| contains(line, place)));
-            let fits = |row: &GlossaryEntry, find: &str| is_said(find) && row.field("traceback").is_none_or(names);
             // `unlike: A | B`: the line has none of these.
-            let says = |parts: &str| parts.split(" | ").any(|part| contains(line, part));
-            let row = rows.iter().find(|(row, find)| fits(row, find) && !row.field("unlike").is_some_and(says));
+            let traceback = || above().take_while(|line| !contains(line, "Traceback (most recent")).chain([line]);
+            let row = rows.iter().find(|(row, find)| {
+                let mut parts = find.split(" … ");
+                let end = parts.try_fold(line, |rest, it| rest.get(memmem::find(rest, it.as_bytes())? + it.len()..));
+                end.is_some()
+                    && row.field("traceback").is_none_or(|places| traceback().any(|line| contains(line, places)))
+                    && !row.field("unlike").is_some_and(|parts| contains(line, parts))
+            });
             let Some((entry, _)) = row.copied() else { continue };
             let key = entry.field("above").and_then(|_| above().next());
             let (start, most) = entry.field("below").map_or(("- ", 8), |_| ("", 2));
@@ -84,8 +85,9 @@ impl Log {
     }
 }
 
-fn contains(text: &[u8], part: &str) -> bool {
-    memmem::find(text, part.as_bytes()).is_some()
+/// One of `A | B`.
+fn contains(text: &[u8], parts: &str) -> bool {
+    parts.split(" | ").any(|part| memmem::find(text, part.as_bytes()).is_some())
 }
 
 /// Progress bars end with a carriage return.
@@ -96,8 +98,8 @@ fn lines(text: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
 /// `[rank3]:` of torch, `[Rank 3]` of its watchdog, `[default3]:` of torchrun, `3: ` of `srun --label`.
 fn rank(line: &[u8]) -> Option<u32> {
     let line = line[..line.len().min(SHOWN)].trim_ascii_start();
-    let after = |mark: &&str| Some(memmem::find(line, mark.as_bytes())? + mark.len());
-    let start = ["[rank", "[Rank ", "[default"].iter().filter_map(after).min();
+    let marks = ["[rank", "[Rank ", "[default"].iter();
+    let start = marks.filter_map(|mark| Some(memmem::find(line, mark.as_bytes())? + mark.len())).min();
     let digits = line[start.unwrap_or(0)..].split(|byte| *byte == if start.is_some() { b']' } else { b':' }).next()?;
     std::str::from_utf8(digits).ok()?.parse().ok().filter(|rank| *rank < 1 << 16)
 }

@@ -98,7 +98,7 @@ impl Answer {
     /// The keys of the plan that arrive with other values at `deepspeed.initialize`.
     fn differences(&self, call: &Value) -> Vec<Value> {
         // A model that is not trained, such as a reference model, gets a config of its own.
-        let Some(config) = self.planned.as_ref().filter(|_| call["compared"] != false) else { return Vec::new() };
+        let (Some(config), true) = (&self.planned, call["compared"] != false) else { return Vec::new() };
         let mut found = Vec::new();
         for key in json::leaves(config, |value| value != "auto") {
             let [planned, arrived] =
@@ -184,8 +184,8 @@ impl Answer {
 
     fn rows(&self) -> impl Iterator<Item = (&'static str, String)> {
         let class = |name: &str| self.all(name).next_back().map(|event| text(&event["of"]));
-        let counted = |event: &Value| event["rows"].as_u64().map_or("streamed rows".into(), |n| plural(n, "row", "s"));
-        let sizes: Vec<String> = self.all("dataset").map(counted).collect();
+        let counts = self.all("dataset").map(|event| event["rows"].as_u64());
+        let sizes: Vec<_> = counts.map(|it| it.map_or("streamed rows".into(), |n| plural(n, "row", "s"))).collect();
         let is_planned = self.all("initialize").all(|call| self.differences(call).is_empty());
         let config = match &self.planned {
             None => "arrived",
@@ -235,8 +235,8 @@ impl Answer {
             }
             problems.extend((!problem.places.is_empty()).then_some(problem));
         }
-        let failed = |event: &&Value| event["ended_by"] != "end" && event["ended_by"] != self.ended_by();
-        for event in self.all("values").filter(failed) {
+        let values = self.all("values");
+        for event in values.filter(|it| it["ended_by"] != "end" && it["ended_by"] != self.ended_by()) {
             let why = text(&event["why"]);
             let first = why.lines().next().unwrap_or_default();
             problems.push(noted(format!("only shapes were tried from here on: {first}")));
@@ -265,8 +265,8 @@ impl Answer {
             "refused" => {
                 let problem = Problem::error(Rule::Rehearsal, what);
                 // A key or variable in the message that `explain` knows.
-                let is_word = |c: char| c.is_ascii_alphanumeric() || "_.".contains(c);
-                let mut words = message.split(|c| !is_word(c)).filter(|word| word.contains('_'));
+                let words = message.split(|c: char| !c.is_ascii_alphanumeric() && !"_.".contains(c));
+                let mut words = words.filter(|word| word.contains('_'));
                 let key = words.find(|word| explain::entries().any(|it| it.all_names().any(|name| name == *word)));
                 // Better, what is known about the message.
                 let mut log = explain::Log::default();
