@@ -229,9 +229,8 @@ impl<'a> UnderstoodLaunch<'a> {
     pub(crate) fn own_file(&self, own: Sourced<String>) -> Sourced<String> {
         let (job, search) = (&self.job, &self.launch.search);
         let is_argument = job.args.is_given((job.trainer.config.argument)(&job.args));
-        let is_word = || search.knows(&own.value) || job.ships_config(&own.value);
         if is_argument
-            && is_word()
+            && (search.knows(&own.value) || job.ships_config(&own.value))
             && !matches!(search.origin(&own.value), Some(Origin::File(_)))
             && let Some(path) = job.own_file(&own.value, &self.host)
         {
@@ -249,8 +248,8 @@ impl<'a> UnderstoodLaunch<'a> {
         }
         let (word, name) = (&spec.value, job.trainer.name);
         let what = format!("`{word}` is a config from {name}'s package, which was not found");
-        let problem = || Problem::error(Rule::Template, what).at(spec).fix("give the path of the JSON file");
-        Some(job.blocker.clone().unwrap_or_else(problem))
+        let problem = Problem::error(Rule::Template, what).at(spec).fix("give the path of the JSON file");
+        Some(job.blocker.clone().unwrap_or(problem))
     }
 
     /// True if a command from a shim is a training with a config: its own, or one that the site sets for all trainers.
@@ -386,10 +385,10 @@ impl<'a> UnderstoodLaunch<'a> {
         let command = &launch.command;
         // A word behind an option may be its value.
         let is_option = |word: &OsString| word != "--" && word.as_encoded_bytes().starts_with(b"-");
-        let starts = |at: &usize| trains(&command[*at]) && !is_option(&command[*at - 1]);
         // The words that Python runs are one program.
         let program = if is_python(&command[0]) { of_python(&command[1..]).map_or(0, |(_, used)| used) } else { 0 };
-        if let Some(at) = (program + 1..command.len()).find(starts) {
+        let mut behind = program + 1..command.len();
+        if let Some(at) = behind.find(|at| trains(&command[*at]) && !is_option(&command[*at - 1])) {
             let options = command[1..at].strip_suffix(&["--".into()]).unwrap_or(&command[1..at]);
             let (before, more) = if base_name(&command[0]) == "zlaunch" { (0, options) } else { (at, &[][..]) };
             let words = [&command[..before], &launch.words_with(more, &command[at..])].concat();
@@ -401,9 +400,8 @@ impl<'a> UnderstoodLaunch<'a> {
             console => trainer::commands_of(console).first().copied(),
         };
         let is_left_out = command.get(1).is_none_or(|next| is_option(next) || Path::new(next).extension().is_some());
-        let is_near = |word| command.get(1).is_some_and(|next| nearest(&next.to_string_lossy(), [word]).is_some());
         if let Some(word) = needed
-            && (is_left_out || is_near(word))
+            && (is_left_out || command.get(1).is_some_and(|next| nearest(&next.to_string_lossy(), [word]).is_some()))
             && !command.iter().any(|given| given == word)
         {
             let rest = if is_left_out { 1 } else { 2 };
