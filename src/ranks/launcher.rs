@@ -150,11 +150,11 @@ pub(crate) fn prefix(launcher: Launcher, context: &LaunchContext<'_>) -> Vec<OsS
 pub(crate) fn check_extra(launcher: Launcher, extra: &[OsString]) -> Vec<Problem> {
     let Some(spec) = existing::SPECS.iter().find(|spec| spec.launcher == launcher) else { return Vec::new() };
     let args = spec.parse(extra);
-    let problem = |(ours, theirs): (&str, &str)| {
+    let refused = spec::RANK_OPTIONS.into_iter().zip(spec.rank_options).filter_map(|(ours, theirs)| {
         let theirs = args.text(theirs)?;
         let what = format!("`{}` changes the ranks, so it must be an option of zlaunch", theirs.from);
         let place = Place::option("--launcher-arg", theirs.spelling());
         Some(Problem::error(Rule::Launcher, what).at(place).fix(give(format!("--{ours}"), &theirs.value)))
-    };
-    spec::RANK_OPTIONS.into_iter().zip(spec.rank_options).filter_map(problem).collect()
+    });
+    refused.collect()
 }

@@ -24,8 +24,8 @@ use devices::Devices;
 pub use hostfile::HostFlags;
 use hostfile::ResourcePool;
 pub(crate) use problems::{alone, tasks_are_ranks};
-pub(crate) use variables::Processes;
 pub use variables::RankFlags;
+pub(crate) use variables::{Processes, text};
 
 #[derive(Debug, Default)]
 pub struct Topology {
@@ -112,7 +112,7 @@ impl Topology {
             Role::Task(task) => task.rank.value == 0 && task.world_size.value > 1,
             Role::Rank { .. } | Role::Shell { .. } => false,
         };
-        self.master_port.as_ref().filter(|_| here)
+        if here { self.master_port.as_ref() } else { None }
     }
 
     /// More ranks than any cluster has are a typing error, and some launchers would need a list of them.

@@ -33,10 +33,11 @@ pub(super) const SPEC: LauncherSpec = LauncherSpec {
     counts,
     numbers_machines: |args, host| {
         let (_, settings) = settings(args, host).unwrap_or_default();
-        let has = |name: &str| args.is_given(name) || settings["deepspeed_config"].get(name).is_some();
         let backend = args.text("rdzv_backend").map(|backend| backend.value);
         let backend = backend.or_else(|| Some(settings.get("rdzv_backend")?.as_str()?.to_string()));
-        backend.is_some_and(|backend| backend != "static") || has("deepspeed_hostfile")
+        backend.is_some_and(|backend| backend != "static")
+            || args.is_given("deepspeed_hostfile")
+            || settings["deepspeed_config"].get("deepspeed_hostfile").is_some()
     },
 };
 
@@ -86,24 +87,26 @@ impl ExistingLauncher {
             let config = settings["deepspeed_config"][CONFIG].as_str()?.to_string();
             Some(Sourced::new(config, Source::Argument(format!("{}, {CONFIG}", file.display()))))
         };
-        let named = if run_file_wins(job) { in_file().or_else(flag) } else { flag().or_else(in_file) };
+        let named = if run_file_wins(job) { in_file().or_else(flag) } else { flag().or_else(in_file) }?;
         // A bare word that is a file here is that file, not a template.
-        let is_file = |word: &str| Path::new(word).extension().is_none() && host.cwd.join(word).is_file();
-        Some(named?.map(|word| if is_file(&word) { format!("./{word}") } else { word }))
+        let is_file = Path::new(&named.value).extension().is_none() && host.cwd.join(&named.value).is_file();
+        Some(named.map(|word| if is_file { format!("./{word}") } else { word }))
     }
 
     /// A copy of the launcher's run file that names this config, if the run file decides; after the path of the original.
     /// accelerate reads JSON in a YAML file too.
     pub(crate) fn run_file(&self, job: &Job, config: &Path, host: &Host) -> Option<(PathBuf, String)> {
-        let decides = self.is_given_config(job) && run_file_wins(job);
-        let (file, mut settings) = settings(&self.args, host).filter(|_| decides)?;
+        if !self.is_given_config(job) || !run_file_wins(job) {
+            return None;
+        }
+        let (file, mut settings) = settings(&self.args, host)?;
         *settings.get_mut("deepspeed_config")?.get_mut(CONFIG)? = Value::from(config.to_string_lossy());
         Some((file, json::write(&settings)))
     }
 
     /// accelerate takes a precision as a flag, but not in the run file.
     pub(crate) fn refuses_config(&self, job: &Job, host: &Host) -> Option<Problem> {
-        let (file, settings) = settings(&self.args, host).filter(|_| self.takes_config())?;
+        let (file, settings) = if self.takes_config() { settings(&self.args, host)? } else { return None };
         let mut refused: Vec<&str> = REFUSED_BESIDE_CONFIG.split(' ').collect();
         refused.retain(|name| settings["deepspeed_config"].get(name).is_some());
         if !settings["mixed_precision"].is_null() && !self.args.is_given("mixed_precision") {
@@ -122,11 +125,13 @@ impl ExistingLauncher {
     /// The launcher's settings that a config replaces: accelerate reads only the config then.
     pub(crate) fn replaced_settings(&self, spec: &Sourced<String>) -> Option<Problem> {
         let names = ["zero_stage", "offload_optimizer_device", "offload_param_device", "zero3_save_16bit_model"];
-        let given = names.iter().filter_map(|name| self.args.text(name).filter(|_| self.takes_config()));
-        let words = given.map(|setting| setting.spelling()).collect::<Vec<_>>().join(" ");
+        let given = names.iter().filter_map(|name| Some(self.args.text(name)?.spelling()));
+        let words = given.collect::<Vec<_>>().join(" ");
+        if !self.takes_config() || words.is_empty() {
+            return None;
+        }
         let what = format!("`{}` is used, and accelerate ignores `{words}` beside it", spec.value);
-        let problem = || Problem::warning(Rule::TwoConfigs, what).at(spec).at(&*words).fix(drop_word(&words));
-        (!words.is_empty()).then(problem)
+        Some(Problem::warning(Rule::TwoConfigs, what).at(spec).at(&*words).fix(drop_word(&words)))
     }
 
     /// The config that accelerate's `DeepSpeedPlugin` makes of its own settings where no config is named, and the place of the
@@ -203,7 +208,7 @@ impl ExistingLauncher {
 
     /// A run file that cannot be read, or a setting that is silently ignored. What accelerate refuses, it says at once.
     pub(crate) fn run_file_problem(&self, host: &Host) -> Option<Problem> {
-        let file = settings_file(&self.args, host).filter(|_| self.takes_config())?;
+        let file = if self.takes_config() { settings_file(&self.args, host)? } else { return None };
         let refused = |what: &str, help: &str| Some(Problem::error(Rule::RunFile, what).at(&*file).fix(help));
         if !file.exists() {
             return refused(
@@ -216,8 +221,8 @@ impl ExistingLauncher {
             Ok(_) => return refused("accelerate's config file is empty", "make one: accelerate config"),
             Err(fault) => return Some(fault.problem_in_run_file("YAML", &file.display().to_string())),
         };
-        let is_option = |key: &str| SPEC.options.lines().any(|line| option_name(line) == key);
-        let key = settings["deepspeed_config"].as_object()?.keys().find(|key| !is_option(key))?;
+        let mut keys = settings["deepspeed_config"].as_object()?.keys();
+        let key = keys.find(|key| SPEC.options.lines().all(|line| option_name(line) != *key))?;
         let what = format!("accelerate does not read `{key}` in deepspeed_config");
         refused(&what, "remove it").map(Problem::into_warning)
     }
@@ -229,16 +234,16 @@ impl ExistingLauncher {
             return None;
         }
         let config = config?;
-        let is_known = |word: &str| {
-            let name = word.trim_start_matches('-').split('=').next().unwrap_or_default().replace('-', "_");
+        let mut flags = self.args.words().iter().filter_map(|word| word.to_str()).filter(|word| word.starts_with('-'));
+        let are_known = flags.all(|flag| {
+            let name = flag.trim_start_matches('-').split('=').next().unwrap_or_default().replace('-', "_");
             let variables = VARIABLES.iter().map(|(flag, _)| *flag);
             SPEC.rank_options.into_iter().chain(TRANSLATED.split(' ')).chain(variables).any(|known| known == name)
-        };
-        let mut flags = self.args.words().iter().filter_map(|word| word.to_str()).filter(|word| word.starts_with('-'));
+        });
         let precision = self.args.text("mixed_precision").map_or_else(|| "no".to_string(), |precision| precision.value);
         let standard =
             self.args.text("deepspeed_multinode_launcher").is_some_and(|launcher| launcher.value == "standard");
-        let exact = flags.all(is_known)
+        let exact = are_known
             && ["no", "fp16", "bf16"].contains(&precision.as_str())
             && (!topology.has_several_nodes() || standard)
             && settings_file(&self.args, host).is_none();

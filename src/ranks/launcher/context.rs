@@ -71,7 +71,7 @@ impl OutputFlags {
     }
 
     pub(super) fn check(&self, launcher: Launcher) -> Result<(), Problem> {
-        let Some(from) = self.flags().next().filter(|_| launcher == Launcher::Local) else { return Ok(()) };
+        let (Launcher::Local, Some(from)) = (launcher, self.flags().next()) else { return Ok(()) };
         let what = "`local` does not log the ranks' output: log folders and prefixes need torchrun";
         let torchrun = give("--launcher", "torchrun").remark("where torch is installed");
         Err(Problem::error(Rule::Launcher, what).at(from).fix(torchrun.or(drop_word(from))))
@@ -83,12 +83,12 @@ impl OutputFlags {
         if launcher == Launcher::Torchrun && !in_command || launcher.runs_zlaunch() {
             return Vec::new();
         }
-        let problem = |from: &Source| {
+        let problems = self.flags().map(|from| {
             let what = format!("{from} has no effect: `{launcher}` starts the ranks, not zlaunch");
             let help = "let zlaunch start the ranks, or use the launcher's own option";
             Problem::warning(Rule::OutputWithoutEffect, what).at(from).fix(help)
-        };
-        self.flags().map(problem).collect()
+        });
+        problems.collect()
     }
 }
 

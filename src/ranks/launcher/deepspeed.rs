@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::Path;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::context::{LaunchContext, Launcher};
 use super::spec::{CountMeaning, LauncherSpec, count, default, option_words};
@@ -100,17 +100,18 @@ fn launch_words(context: &LaunchContext<'_>) -> Vec<OsString> {
     let topology = context.topology;
     let nproc = topology.nproc_per_node.as_ref().map_or(1, |nproc| nproc.value) as usize;
     let nnodes = topology.nnodes.as_ref().map_or(1, |nnodes| nnodes.value);
-    let gpus = |machine: u32| match &topology.devices.names {
-        Some(names) if machine == topology.node_rank.value => {
-            names.iter().take(nproc).map(|name| name.parse::<u32>().map_or(name.as_str().into(), Value::from)).collect()
-        }
-        _ => (0..nproc).map(Value::from).collect(),
-    };
-    let world_info: Map<String, Value> =
-        (0..nnodes).map(|machine| (format!("machine{machine}"), Value::Array(gpus(machine)))).collect();
+    let world_info = (0..nnodes).map(|machine| {
+        let gpus: Value = match &topology.devices.names {
+            Some(names) if machine == topology.node_rank.value => {
+                names.iter().take(nproc).map(|it| it.parse::<u32>().map_or(it.as_str().into(), Value::from)).collect()
+            }
+            _ => (0..nproc).collect(),
+        };
+        (format!("machine{machine}"), gpus)
+    });
     let mut words = context.launcher_words(None, LAUNCH_MODULE);
     words.insert(1, "-u".into());
-    let world_info = base64(Value::Object(world_info).to_string().as_bytes());
+    let world_info = base64(world_info.collect::<Value>().to_string().as_bytes());
     words.push(format!("--world_info={world_info}").into());
     if nnodes > 1 {
         words.push(format!("--node_rank={}", topology.node_rank.value).into());
@@ -158,14 +159,14 @@ pub(super) fn slots_problems(spec: &LauncherSpec, args: &Args, host: &Host) -> V
     let here = if spec.launcher == SPEC.launcher { counts(open, args, host) } else { open };
     let nodes = count::<u32>(args, "num_nodes").filter(|nodes| nodes.value > 1).map(|nodes| nodes.spelling());
     let file = args.text("hostfile").filter(|file| !file.value.is_empty()).map(|file| file.spelling());
-    if let Some(given) = file.or(nodes.clone()).filter(|_| here.nnodes.is_some()) {
+    if let (Some(_), Some(given)) = (here.nnodes, file.or(nodes.clone())) {
         let what = "there is no hostfile, and `deepspeed` knows no other machine without one";
         let problem = Problem::error(Rule::Launcher, what).at(given).fix(give("--hostfile", "FILE"));
         return if nodes.is_some() { problem } else { problem.into_warning() }.into();
     }
-    let listed = || host.var(vars::CUDA_VISIBLE_DEVICES).map(|list| list.split(',').count());
-    let gpus = host.nvidia_gpus.or_else(listed).filter(|_| here.nproc_per_node.is_some());
-    let Some((gpus, filter)) = gpus.zip(args.text("include")) else { return Vec::new() };
+    let gpus = host.nvidia_gpus.or_else(|| Some(host.var(vars::CUDA_VISIBLE_DEVICES)?.split(',').count()));
+    let filter = if here.nproc_per_node.is_some() { args.text("include") } else { None };
+    let (Some(gpus), Some(filter)) = (gpus, filter) else { return Vec::new() };
     let pool = ResourcePool(vec![("localhost".into(), (0..gpus).map(|slot| slot.to_string()).collect())]);
     let problems = pool.filtered(&filter, true).err().into_iter().flatten();
     problems.map(|it| if host.nvidia_gpus.is_some() { it } else { it.into_warning() }).collect()

@@ -15,7 +15,7 @@ use crate::command::job::Job;
 use crate::command::target::{ParsedCommand, Target, is_python, of_python};
 use crate::command::trainer;
 use crate::host::Host;
-use crate::ranks::topology::{Processes, RankFlags, Topology, alone};
+use crate::ranks::topology::{RankFlags, Topology, alone};
 use crate::report::fix::{drop_word, give, rename_option, run};
 use crate::report::{Place, Problem, Rule, nearest, reading};
 
@@ -145,13 +145,14 @@ impl ExistingLauncher {
     /// Our flags that the command contradicts. A variable may be set for a whole site, and gives way.
     pub(crate) fn contradictions(&self, flags: &RankFlags, host: &Host) -> Vec<Problem> {
         let stated = self.spec.rank_flags(&self.args, host).nproc_per_node;
-        let count = flags.nproc_per_node.as_ref().filter(|_| self.states_count());
-        let count = count.filter(|asked| stated.as_ref().is_none_or(|stated| stated.value != asked.value));
+        let count =
+            flags.nproc_per_node.as_ref().filter(|asked| stated.as_ref().is_none_or(|it| it.value != asked.value));
         let theirs = self.spec.count_options.iter().find_map(|name| self.args.text(name));
         let count = count.map(|asked| asked.clone().map(|asked| asked.to_string())).zip(theirs);
-        let is_same = |one: &str, two: &str| one == two || int(one).is_some() && int(one) == int(two);
         let others = self.other_flags(flags).filter_map(|(name, asked)| Some((asked, self.args.text(name)?)));
-        let others = others.filter(|(asked, theirs)| !is_same(&theirs.value, &asked.value));
+        let others = others.filter(|(asked, theirs)| {
+            asked.value != theirs.value && int(&asked.value).is_none_or(|asked| int(&theirs.value) != Some(asked))
+        });
         let ours = count.into_iter().chain(others).filter(|(asked, _)| asked.from.is_flag());
         ours.map(|(asked, theirs)| {
             let what = "zlaunch and the command give different numbers";
@@ -183,9 +184,11 @@ impl ExistingLauncher {
                 continue;
             }
             let near = nearest(&name, self.spec.options.lines().map(option_name));
-            let renamed = |near| rename_option(&word, word.replacen(given, &format!("--{near}"), 1));
             let what = format!("`{}` has no option `{given}`", self.name);
-            let fix = near.map_or_else(|| drop_word(shell::text(flag)), renamed);
+            let fix = match near {
+                Some(near) => rename_option(&word, word.replacen(given, &format!("--{near}"), 1)),
+                None => drop_word(shell::text(flag)),
+            };
             let problem = Problem::error(Rule::Launcher, what).at(&*word).fix(fix);
             problems.push(if near.is_some() || source.is_some() { problem } else { problem.into_warning() });
         }
@@ -211,7 +214,7 @@ impl ExistingLauncher {
             let first = path.map_or_else(|| self.program[0].clone(), PathBuf::into_os_string);
             [&[first], &self.program[1..]].concat()
         };
-        let to_launcher = config.filter(|_| self.is_given_config(job));
+        let (to_launcher, to_script) = if self.is_given_config(job) { (config, None) } else { (None, config) };
         let mut flags = self.flags.clone();
         if let Some(config) = to_launcher {
             let in_file = self.run_file(job, Path::new(config), context.host).is_some();
@@ -233,7 +236,7 @@ impl ExistingLauncher {
             words.push("--module".into());
         }
         words.push(job.target.word().to_os_string());
-        words.extend(job.rank_args(config.filter(|_| to_launcher.is_none())));
+        words.extend(job.rank_args(to_script));
         words
     }
 
@@ -241,14 +244,14 @@ impl ExistingLauncher {
         let LaunchContext { flags, topology, .. } = context;
         let nproc = topology.nproc_per_node.as_ref().map(|nproc| nproc.value);
         let nnodes = topology.nnodes.as_ref().map_or(1, |nnodes| nnodes.value);
-        let count = |asked: &Sourced<Processes>| match (self.spec.count_meaning, nproc) {
+        let asked = if self.states_count() { None } else { flags.nproc_per_node.as_ref() };
+        let count = asked.map(|asked| match (self.spec.count_meaning, nproc) {
             (CountMeaning::PerNodeOrWord, _) | (_, None) => asked.value.to_string(),
             (CountMeaning::PerNode, Some(nproc)) => nproc.to_string(),
             (CountMeaning::Total, Some(nproc)) => (u64::from(nproc) * u64::from(nnodes)).to_string(),
-        };
-        let asked = if self.states_count() { None } else { flags.nproc_per_node.as_ref().map(count) };
+        });
         let others = self.other_flags(flags).map(|(theirs, flag)| (theirs, Some(flag.value)));
-        let all = [(self.spec.rank_options[0], asked)].into_iter().chain(others);
+        let all = [(self.spec.rank_options[0], count)].into_iter().chain(others);
         option_words(all.filter(|(theirs, _)| !self.args.is_given(theirs))).collect()
     }
 }

@@ -83,18 +83,17 @@ impl ExistingLauncher {
 
 /// The words of a script and its arguments that the shells or pdsh would change.
 fn changed_words(words: &[OsString]) -> impl Iterator<Item = &OsString> {
-    let is_changed = |(at, word): &(usize, &OsString)| {
+    let changed = words.iter().enumerate().filter(|(at, word)| {
         let word = word.as_bytes();
         // The runner itself quotes an argument with a blank.
         let is_quoted = *at > 0 && word.contains(&b' ');
         let special: &[u8] = if is_quoted { b"$`\\%" } else { b" \t\n\"'\\$`;&|<>()*?{~#%" };
         word.is_empty() || !is_quoted && word[0] == b'=' || word.iter().any(|byte| special.contains(byte))
-    };
-    words.iter().enumerate().filter(is_changed).map(|(_, word)| word)
+    });
+    changed.map(|(_, word)| word)
 }
 
 /// Neither pdsh nor any shell reads more into these bytes.
 pub(crate) fn is_shell_safe(bytes: &[u8]) -> bool {
-    let is_safe = |b: &u8| b.is_ascii_alphanumeric() || b"_-./=:,@+".contains(b);
-    !bytes.is_empty() && !bytes.starts_with(b"=") && bytes.iter().all(is_safe)
+    !matches!(bytes, [] | [b'=', ..]) && bytes.iter().all(|b| b.is_ascii_alphanumeric() || b"_-./=:,@+".contains(b))
 }

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use super::context::{LaunchContext, Launcher};
 use crate::base::recorded::Table;
 use crate::base::source::{Source, Sourced};
-use crate::command::argv::{Args, Field, Nargs, OptionList, is_value, option_name};
+use crate::command::argv::{Args, Nargs, OptionList, is_value, option_name};
 use crate::command::target::{base_name, is_python, is_script, of_python};
 use crate::host::Host;
 use crate::ranks::topology::RankFlags;
@@ -95,9 +95,9 @@ impl LauncherSpec {
                 None => vec![flag.clone()],
             }
         });
-        let field = |line| (option_name(line), if is_switch(line) { Nargs::Nothing } else { Nargs::One });
-        let fields: Vec<Field> = self.options.lines().map(field).collect();
-        Args::read(long.collect(), &fields, OptionList::Known(&[Table(self.options)]))
+        let lines = self.options.lines();
+        let fields = lines.map(|line| (option_name(line), if is_switch(line) { Nargs::Nothing } else { Nargs::One }));
+        Args::read(long.collect(), &fields.collect::<Vec<_>>(), OptionList::Known(&[Table(self.options)]))
     }
 
     pub(super) fn rank_flags(&self, args: &Args, host: &Host) -> RankFlags {
@@ -128,18 +128,17 @@ impl LauncherSpec {
 
     /// The flags that it does not have, each with its value.
     pub(super) fn unknown_flags<'w>(&self, words: &'w [OsString]) -> impl Iterator<Item = &'w [OsString]> {
-        // DeepSpeed's runner takes no dashes inside a name.
-        let dash = if self.launcher == Launcher::Deepspeed { "-" } else { "_" };
-        let is_whole = self.launcher == Launcher::Existing("accelerate");
-        let is_known = move |word: &str| match word.split('=').next().unwrap_or_default().strip_prefix("--") {
-            Some(name) => {
-                let name = name.replace('-', dash);
-                // accelerate takes no abbreviations.
-                self.options.lines().any(|line| line.starts_with(&name) && !(is_whole && option_name(line) != name))
-            }
-            None => word.starts_with('$') || self.short_options.iter().any(|(short, _)| word.starts_with(short)),
+        self.split_flags(words).into_iter().filter(|flag| !flag[0].to_str().is_some_and(|word| self.has_flag(word)))
+    }
+
+    fn has_flag(&self, word: &str) -> bool {
+        let Some(name) = word.split('=').next().unwrap_or_default().strip_prefix("--") else {
+            return word.starts_with('$') || self.short_options.iter().any(|(short, _)| word.starts_with(short));
         };
-        self.split_flags(words).into_iter().filter(move |flag| !flag[0].to_str().is_some_and(is_known))
+        // DeepSpeed's runner takes no dashes inside a name, and accelerate no abbreviations.
+        let name = name.replace('-', if self.launcher == Launcher::Deepspeed { "-" } else { "_" });
+        let is_whole = self.launcher == Launcher::Existing("accelerate");
+        self.options.lines().any(|line| if is_whole { option_name(line) == name } else { line.starts_with(&name) })
     }
 
     fn takes_value(&self, word: &str, next: Option<&OsString>) -> bool {

@@ -104,9 +104,9 @@ fn flags(topology: &Topology, host: &Host) -> Vec<OsString> {
 pub fn gpus_of_all_tasks(host: &Host) -> Option<String> {
     let tasks = several_tasks(host)?;
     // `2`, `a100:2`, or, in newer versions, `cpu=4,gres/gpu:a100=2`.
-    let in_list = |part: &str| part.strip_prefix("gres/gpu")?.rsplit(['=', ':']).next()?.parse().ok();
-    let plain = host.nonempty_var(vars::SLURM_GPUS_PER_TASK).and_then(requested_gpus);
-    let each = plain.or_else(|| host.nonempty_var(vars::SLURM_TRES_PER_TASK)?.split(',').find_map(in_list))?;
+    let mut parts = host.nonempty_var(vars::SLURM_TRES_PER_TASK).unwrap_or_default().split(',');
+    let in_list = parts.find_map(|part| part.strip_prefix("gres/gpu")?.rsplit(['=', ':']).next()?.parse().ok());
+    let each = host.nonempty_var(vars::SLURM_GPUS_PER_TASK).and_then(requested_gpus).or(in_list)?;
     if let [(tasks, _)] = tasks[..] {
         return Some(format!("--gres=gpu:{}", tasks.checked_mul(each)?));
     }

@@ -5,12 +5,12 @@ use std::ffi::OsString;
 
 use super::context::{LaunchContext, Launcher, OutputFlags};
 use super::spec::{CountMeaning, LauncherSpec, default, option_words};
-use crate::base::source::{Source, Sourced};
+use crate::base::source::Sourced;
 use crate::base::vars;
 use crate::command::argv::Args;
 use crate::host::Host;
 use crate::ranks::topology::rendezvous::is_loopback;
-use crate::ranks::topology::{Processes, RankFlags};
+use crate::ranks::topology::{Processes, RankFlags, text};
 
 pub(super) const SPEC: LauncherSpec = LauncherSpec {
     launcher: Launcher::Torchrun,
@@ -62,8 +62,7 @@ fn output(context: &LaunchContext<'_>) -> Vec<OsString> {
 
 /// An option, or the variable that torchrun reads without it.
 fn stated(name: &str, variable: &str, args: &Args, host: &Host) -> Option<Sourced<String>> {
-    let from = || Source::Variable(variable.to_string());
-    args.text(name).or_else(|| host.nonempty_var(variable).map(|value| Sourced::new(value.to_string(), from())))
+    args.text(name).or_else(|| text(variable, host))
 }
 
 /// By default torchrun starts one process on one machine. A range of machines leaves their number open. Alone on this

@@ -78,9 +78,9 @@ impl Topology {
     /// leaves the number of those open that torchrun counts as they come, and of those of a hostfile.
     pub(crate) fn weigh(stated: &RankFlags, typed: bool, host: &Host) -> Result<Vec<Problem>, Vec<Problem>> {
         let evidence = Evidence::collect(host);
-        let is_later = || evidence.against_hostfile().filter(|_| !typed);
         match &stated.nnodes {
-            None => Ok(evidence.started_twice().or_else(is_later).into_iter().collect()),
+            None if typed => Ok(evidence.started_twice().into_iter().collect()),
+            None => Ok(evidence.started_twice().or_else(|| evidence.against_hostfile()).into_iter().collect()),
             Some(_) if typed => evidence.weigh(stated, true),
             Some(_) => evidence.and(stated).weigh(&RankFlags::default(), true),
         }
@@ -108,10 +108,8 @@ impl Topology {
 
     /// If machines differ in GPUs, the world size is not this machine's count times the number of machines.
     fn note_unequal_machines(&mut self, allocation: &Allocation) {
-        let is_counted = |nproc: &&Sourced<u32>| {
-            self.devices.counted(nproc) || allocation.gpus.as_ref().is_some_and(|gpus| gpus.from == nproc.from)
-        };
-        if let Some(nproc) = self.nproc_per_node.as_ref().filter(is_counted)
+        if let Some(nproc) = &self.nproc_per_node
+            && (self.devices.counted(nproc) || allocation.gpus.as_ref().is_some_and(|gpus| gpus.from == nproc.from))
             && self.has_several_nodes()
             && allocation.peers_differ
         {
@@ -154,8 +152,8 @@ impl Inputs<'_> {
         if self.flags.nnodes.is_some() || any_is_set(&NNODES, host) {
             return self.ranks_to_start(None);
         }
-        let is_error = |problem: &Problem| problem.severity == Severity::Error;
-        let (refused, noted): (Vec<_>, Vec<_>) = uncounted_machines(host).partition(is_error);
+        let (refused, noted): (Vec<_>, Vec<_>) =
+            uncounted_machines(host).partition(|it| it.severity == Severity::Error);
         check(refused)?;
         let mut topology = self.ranks_to_start(None)?;
         topology.notes.extend(noted);
@@ -188,7 +186,7 @@ impl Inputs<'_> {
         }
         let (several, by_engine) = (nnodes.value > 1, stated.master_addr.is_none());
         if several {
-            let astray = allocation.filter(|_| by_engine).and_then(|it| it.address_problem.clone());
+            let astray = if by_engine { allocation.and_then(|it| it.address_problem.clone()) } else { None };
             problems.extend(rendezvous::problem(address.as_ref(), port.is_some(), &nnodes).or(astray));
         }
         if node_rank.value >= nnodes.value {
@@ -208,7 +206,7 @@ impl Inputs<'_> {
         check(problems)?;
         // On one machine a MASTER_ADDR that is set means nothing, and the port of an engine is not needed.
         let master_addr = address.filter(|address| several || address.from.is_flag() || by_engine);
-        let master_port = port.filter(|_| several || stated.master_port.is_some());
+        let master_port = if several || stated.master_port.is_some() { port } else { None };
         let mut topology =
             Topology { node_rank, master_addr, master_port, ..Topology::new(Some(nnodes), nproc, devices) };
         topology.notes = unused_variables(&topology, allocation, host);
@@ -242,12 +240,12 @@ impl Inputs<'_> {
             ..self.flags.clone()
         };
         let topology = Inputs { flags: &flags, ..self }.ranks_to_start(Some(allocation))?;
-        let is_stated = |address: &Sourced<String>| allocation.nnodes.value > 1 || address.from.is_flag();
+        let several = allocation.nnodes.value > 1;
         let here = Sourced::new("127.0.0.1".to_string(), Source::Default);
         let port = topology.master_port.or_else(|| allocation.master_port.clone());
         Ok(Topology {
             world_size: Some(task.world_size.clone().map(u64::from)),
-            master_addr: topology.master_addr.filter(is_stated).or(Some(here)),
+            master_addr: topology.master_addr.filter(|address| several || address.from.is_flag()).or(Some(here)),
             // torch's own default.
             master_port: port.or(Some(Sourced::new(29500, Source::Default))),
             role: Role::Task(task),
@@ -340,9 +338,8 @@ fn incomplete_rank_env(topology: &Topology, host: &Host) -> Option<Problem> {
     }
     let meets_others = foreign_address(host).is_some();
     let ranks = topology.world_size.as_ref().map(|world| world.value.to_string());
-    let is_other_size = |size: &str| size != "1" && (meets_others || ranks.as_deref() != Some(size));
     let set = text(vars::WORLD_SIZE, host)
-        .filter(|size| is_other_size(&size.value))
+        .filter(|size| size.value != "1" && (meets_others || ranks.as_ref() != Some(&size.value)))
         .or_else(|| text(vars::RANK, host).filter(|rank| rank.value != "0" || meets_others))
         .or_else(|| text(vars::LOCAL_RANK, host).filter(|rank| rank.value != "0"))?;
     let what = format!("`{}` is set, but not {}: a rank needs all three", set.from, missing.join(" and "));

@@ -108,6 +108,7 @@ fn number(word: &str) -> Option<u32> {
 
 /// The names up to the first that is not a device.
 fn plain(list: &str) -> Vec<String> {
-    let is_device = |entry: &&str| !entry.is_empty() && !entry.starts_with('-') && *entry != "NoDevFiles";
-    list.split(',').map(str::trim).take_while(is_device).map(str::to_string).collect()
+    let entries = list.split(',').map(str::trim);
+    let devices = entries.take_while(|entry| !entry.is_empty() && !entry.starts_with('-') && *entry != "NoDevFiles");
+    devices.map(str::to_string).collect()
 }

@@ -53,7 +53,7 @@ impl Devices {
     }
 
     pub(super) fn listed(&self) -> Option<Sourced<u32>> {
-        self.seen().filter(|_| matches!(self.from, Source::Variable(_)))
+        if matches!(self.from, Source::Variable(_)) { self.seen() } else { None }
     }
 
     /// This number of processes is the number of these devices.

@@ -41,8 +41,7 @@ impl Evidence {
     pub(super) fn collect(host: &Host) -> Self {
         let engines = answers(host).filter_map(|(block, answer)| Piece::of_engine(block, answer, host));
         let mut pieces: Vec<Piece> = engines.collect();
-        let sets_ranks = |piece: &Piece| piece.allocation().is_some_and(|allocation| allocation.sets_rank_variables);
-        if !pieces.iter().any(sets_ranks) {
+        if !pieces.iter().any(|piece| piece.allocation().is_some_and(|allocation| allocation.sets_rank_variables)) {
             pieces.extend(Piece::of_ranks(host));
         }
         pieces.extend((0..NNODES.len()).filter_map(|at| Piece::of_variables(NNODES[at], NODE_RANK[at], host)));
@@ -67,8 +66,9 @@ impl Evidence {
         let started_twice = if starts { self.started_twice() } else { None };
         if let Some(words) = Piece::of_words(stated) {
             // Variables that zlaunch ignores are named elsewhere. Tasks that start the launcher do so in any place.
-            let is_other = |it: &&&Piece| if starts { !it.is_one_of_several() } else { it.allocation().is_some() };
-            let overruled = pieces.iter().filter(is_other).filter_map(|piece| words.overrules(piece));
+            let others =
+                pieces.iter().filter(|it| if starts { !it.is_one_of_several() } else { it.allocation().is_some() });
+            let overruled = others.filter_map(|piece| words.overrules(piece));
             return Ok(started_twice.into_iter().chain(overruled).collect());
         }
         if let Some(warning) = started_twice {
@@ -221,11 +221,11 @@ impl Piece {
 
     /// The number of this machine, if there are so many.
     fn index_among(&self, machines: u32) -> Option<u32> {
-        let by_rank = || {
-            let (rank, world) = self.rank.as_ref().zip(self.world.as_ref()).filter(|_| !self.by_torchrun)?;
-            u32::try_from(rank.value.checked_div(world.value / u64::from(machines))?).ok()
-        };
-        self.index.as_ref().map(|index| index.value).or_else(by_rank)
+        if let Some(index) = &self.index {
+            return Some(index.value);
+        }
+        let (Some(rank), Some(world), false) = (&self.rank, &self.world, self.by_torchrun) else { return None };
+        u32::try_from(rank.value.checked_div(world.value / u64::from(machines))?).ok()
     }
 
     fn places(&self, is_numbered: bool) -> bool {
@@ -247,8 +247,7 @@ impl Piece {
         let by_torchrun = self.by_torchrun || other.by_torchrun;
         let is_other_rank = !by_torchrun && (differ(|piece| &piece.rank) || differ(|piece| &piece.world));
         let does_not_divide = |piece: &Piece| {
-            let world = piece.world.as_ref().filter(|_| piece.count.is_none());
-            world.is_some_and(|world| world.value % u64::from(machines) != 0)
+            piece.count.is_none() && piece.world.as_ref().is_some_and(|world| world.value % u64::from(machines) != 0)
         };
         let is_other = self.index_among(machines).zip(other.index_among(machines)).is_some_and(|(one, two)| one != two);
         is_other_rank || does_not_divide(self) || does_not_divide(other) || machines > 1 && is_other && !is_numbered
@@ -286,7 +285,7 @@ impl Piece {
     fn knows_better_than(&self, other: &Piece) -> bool {
         let (Some((block, allocation)), Some((of_other, _))) = (&self.engine, &other.engine) else { return false };
         let lists = |list: Option<&str>, name: &str| list.is_some_and(|list| list.split(", ").any(|it| it == name));
-        let inside = block.field("inside").filter(|_| allocation.is_some() && block.name() != of_other.name());
+        let inside = if allocation.is_some() && block.name() != of_other.name() { block.field("inside") } else { None };
         let is_inside = inside == Some("any") || lists(inside, of_other.name());
         let tasks = self.world.as_ref().map(|world| world.value).or_else(|| Some(self.count.as_ref()?.value.into()));
         let is_same = other.world.as_ref().is_none_or(|world| Some(world.value) == tasks)
@@ -296,8 +295,10 @@ impl Piece {
     }
 
     fn locate(&self, mut problem: Problem) -> Problem {
-        let ranks = self.rank.iter().chain(&self.world).filter(|_| self.missing.is_empty()).map(Place::from);
-        problem.places.extend(ranks.chain(self.count.iter().chain(&self.index).map(Place::from)));
+        if self.missing.is_empty() {
+            problem.places.extend(self.rank.iter().chain(&self.world).map(Place::from));
+        }
+        problem.places.extend(self.count.iter().chain(&self.index).map(Place::from));
         problem.places.extend(self.missing.iter().flat_map(|problem| problem.places.clone()));
         problem.places.dedup();
         problem

@@ -1,7 +1,5 @@
 //! The net under the table of engines: a tool that is not in it is seen by how it calls its numbers.
 
-use std::ffi::OsString;
-
 use super::engines::table;
 use super::problems::place_unknown;
 use super::rendezvous::is_loopback;
@@ -15,9 +13,8 @@ pub(super) fn counted_by_another(host: &Host) -> Option<Problem> {
     let [counts, places, bare_counts, bare_places, other_places, of_torch] = lists.try_into().ok()?;
     let number = |name: &str| host.nonempty_var(name).and_then(|value| value.trim().parse::<u64>().ok());
     let several = |name: &str| number(name).filter(|machines| *machines > 1);
-    let is_number = |value: &OsString| value.as_encoded_bytes().first().is_some_and(u8::is_ascii_digit);
-    let names = || host.env.iter().filter(|(_, value)| is_number(value)).filter_map(|(name, _)| name.to_str());
-    let is_known = |name: &str| table::all().any(|block| block.env_prefixes().any(|prefix| name.starts_with(prefix)));
+    let numbers = host.env.iter().filter(|(_, value)| value.as_encoded_bytes().first().is_some_and(u8::is_ascii_digit));
+    let names = numbers.filter_map(|(name, _)| name.to_str());
     let bare = bare_counts.split(' ').find_map(|count| {
         let machines = several(count)?;
         let mut here = bare_places.split(' ').filter(|name| number(name).is_some_and(|place| place <= machines));
@@ -25,19 +22,22 @@ pub(super) fn counted_by_another(host: &Host) -> Option<Problem> {
         Some(("another tool", text(count, host)?, place))
     });
     let (tool, count, place) = bare.or_else(|| {
-        names().filter(|name| ends_so(name, counts)).find_map(|count| {
+        names.clone().filter(|name| ends_so(name, counts)).find_map(|count| {
             let (tool, _) = count.split_once('_')?;
             let machines = several(count)?;
-            if tool.is_empty() || of_torch.split(' ').any(|known| known == tool) || is_known(count) {
+            if tool.is_empty()
+                || of_torch.split(' ').any(|known| known == tool)
+                || table::all().any(|block| block.env_prefixes().any(|prefix| count.starts_with(prefix)))
+            {
                 return None;
             }
-            let is_place = |name: &&str| {
+            let place = names.clone().find(|name| {
                 name.strip_prefix(tool).is_some_and(|rest| rest.starts_with('_'))
                     && ends_so(name, places)
                     && !other_places.split(' ').any(|part| name.contains(part))
                     && number(name).is_some_and(|place| place <= machines)
-            };
-            Some((tool, text(count, host)?, text(names().find(is_place)?, host)?))
+            })?;
+            Some((tool, text(count, host)?, text(place, host)?))
         })
     })?;
     Some(place_unknown(tool, [&count, &place], "where its machines meet"))

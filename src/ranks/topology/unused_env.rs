@@ -58,7 +58,7 @@ fn decided_values(topology: &Topology) -> impl Iterator<Item = ([&'static str; 2
     fn text<T: ToString>(value: Option<&Sourced<T>>) -> Option<Sourced<String>> {
         Some(Sourced::new(value?.value.to_string(), value?.from.clone()))
     }
-    let several = |value: Option<Sourced<String>>| value.filter(|_| topology.has_several_nodes());
+    let several = |value: Option<Sourced<String>>| if topology.has_several_nodes() { value } else { None };
     let values = [
         (NNODES, text(topology.nnodes.as_ref())),
         (NODE_RANK, several(text(Some(&topology.node_rank)))),

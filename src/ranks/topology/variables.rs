@@ -93,7 +93,7 @@ pub(super) fn any_is_set(names: &[&str], host: &Host) -> bool {
     names.iter().any(|name| host.nonempty_var(name).is_some())
 }
 
-pub(super) fn text(name: &str, host: &Host) -> Option<Sourced<String>> {
+pub(crate) fn text(name: &str, host: &Host) -> Option<Sourced<String>> {
     host.nonempty_var(name).map(|value| Sourced::new(value.to_string(), Source::Variable(name.to_string())))
 }
 

@@ -70,13 +70,12 @@ pub(super) fn detect_vertex(block: &Block, host: &Host) -> Result<Option<Allocat
     let cluster = json["cluster"].as_object().ok_or_else(not_understood)?;
     let hosts = |role: &str| cluster.get(role).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let all: Vec<&str> = TRAINS.iter().flat_map(|role| hosts(role)).filter_map(Value::as_str).collect();
-    let index_among_all = |task: &Value| {
-        let (role, index) = (task["type"].as_str()?, usize::try_from(task["index"].as_u64()?).ok()?);
+    let index = json["task"]["type"].as_str().and_then(|role| {
+        let index = usize::try_from(json["task"]["index"].as_u64()?).ok()?;
         let at = TRAINS.iter().position(|trains| *trains == role && index < hosts(role).len())?;
         let before: usize = TRAINS[..at].iter().map(|role| hosts(role).len()).sum();
         u32::try_from(before + index).ok()
-    };
-    let index = index_among_all(&json["task"]);
+    });
     if index.is_none() && cluster.keys().map(|role| hosts(role).len()).sum::<usize>() > 1 {
         return Err(not_understood().into());
     }
@@ -100,9 +99,8 @@ pub(super) fn detect_oci(block: &Block, host: &Host) -> Result<Option<Allocation
 
 fn first_oci_machine(file: &Sourced<String>) -> Option<Sourced<String>> {
     let machines: Value = serde_json::from_str(&reading::text_if_any(Path::new(&file.value))?).ok()?;
-    let is_first = |machine: &&Value| machine["Rank"] == 0 || machine["Rank"] == "0";
-    let address = machines.as_array()?.iter().find(is_first)?["IPAddress"].as_str()?;
-    Some(Sourced::new(address.to_string(), file.from.clone()))
+    let first = machines.as_array()?.iter().find(|machine| machine["Rank"] == 0 || machine["Rank"] == "0")?;
+    Some(Sourced::new(first["IPAddress"].as_str()?.to_string(), file.from.clone()))
 }
 
 /// Determined. Every container of a task runs its entry point. Where they are is in a file
@@ -118,11 +116,8 @@ pub(super) fn detect_determined(block: &Block, host: &Host) -> Result<Option<All
         return determined_container(block, &file).map(Some);
     }
     let here = slots.as_ref().and_then(|slots| serde_json::from_str::<Vec<Value>>(&slots.value).ok());
-    let slots_per_trial = |config: &Sourced<String>| {
-        let config = serde_json::from_str::<Value>(&config.value)?;
-        Ok(config.pointer("/resources/slots_per_trial").and_then(Value::as_u64))
-    };
-    let all: serde_json::Result<_> = config.as_ref().map_or(Ok(None), slots_per_trial);
+    let trial = config.as_ref().map(|config| serde_json::from_str::<Value>(&config.value)).transpose();
+    let all = trial.map(|trial| trial?.pointer("/resources/slots_per_trial")?.as_u64());
     match (here, all) {
         (Some(here), Ok(Some(all))) if all <= here.len() as u64 => Ok(None),
         (Some(_), Ok(None)) | (None, Ok(Some(0 | 1))) => Ok(None),

@@ -44,11 +44,11 @@ impl<'a> HostList<'a> {
 /// The items between commas or spaces. Commas inside brackets do not separate.
 fn items(text: &str) -> impl Iterator<Item = &str> {
     let mut in_bracket = false;
-    let separates = move |c: char| {
+    let items = text.split(move |c: char| {
         in_bracket = c == '[' || in_bracket && c != ']';
         !in_bracket && (c == ',' || c.is_ascii_whitespace())
-    };
-    text.split(separates).filter(|item| !item.is_empty())
+    });
+    items.filter(|item| !item.is_empty())
 }
 
 impl<'a> HostPattern<'a> {

@@ -14,22 +14,19 @@ use crate::report::reading;
 
 /// The first host of the job, as the scheduler around an MPI lists them.
 pub(super) fn first_host(host: &Host) -> Option<Sourced<String>> {
-    let slurm = || {
-        let list = text(vars::SLURM_JOB_NODELIST, host)?;
-        Some(Sourced::new(HostList::parse(&list.value)?.get(0)?, list.from))
-    };
     let in_file = |name: &str, index: usize| {
         let file = text(name, host)?;
         Some(Sourced::new(hosts_in_file(&file)?.into_iter().nth(index)?, file.from))
     };
     let mut files = table::all().filter(|block| block.field("manual").is_some()).map(|block| block.name_of("first"));
-    let azure = || first_text(&["AZ_BATCHAI_MPI_MASTER_NODE", "AZ_BATCH_MASTER_NODE"], host);
-    slurm()
+    let azure = ["AZ_BATCHAI_MPI_MASTER_NODE", "AZ_BATCH_MASTER_NODE"];
+    text(vars::SLURM_JOB_NODELIST, host)
+        .and_then(|list| Some(Sourced::new(HostList::parse(&list.value)?.get(0)?, list.from)))
         .or_else(|| files.find_map(|name| in_file(name, 0)))
         .or_else(|| shell_of_grid_engine(host))
         // The first line of LSF's file is the machine that launches, which runs no rank.
         .or_else(|| in_file(vars::LSB_DJOB_RANKFILE, 1))
-        .or_else(|| Some(azure()?.map(|address| without_port(&address))))
+        .or_else(|| Some(first_text(&azure, host)?.map(|address| without_port(&address))))
 }
 
 /// The shell of a Grid Engine job runs on the first machine. Tasks on the others see its variables, but not the file that

@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 
 use super::job::{hosts, port_of_job, without_port};
-use super::table::{Block, Variable};
+use super::table::Block;
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::host::Host;
@@ -29,8 +29,9 @@ pub(super) fn detect(block: &Block, host: &Host) -> Result<Option<Allocation>, V
     let is_told = |role: &str| told(block, role, host).map_or(true, |told| told.is_some());
     let number = told(block, "instance", host)?.or(told(block, "index", host)?);
     // One that is to meet others at an address is not alone.
-    let is_shown = |it: Variable| it.shows_a_job() && host.nonempty_var(it.name()).is_some();
-    let meets = is_told("hosts") || block.variables().any(is_shown) || foreign_address(host).is_some();
+    let meets = is_told("hosts")
+        || block.variables().any(|it| it.shows_a_job() && host.nonempty_var(it.name()).is_some())
+        || foreign_address(host).is_some();
     let is_instance = !block.name_of("instance").is_empty() && !meets;
     // Processes that are all started here have this machine as the first one.
     let is_here = text(block.name_of("first"), host).is_some_and(|first| is_loopback(&without_port(&first.value)));
@@ -51,8 +52,8 @@ fn detect_pods(pattern: &str, host: &Host) -> Result<Option<Allocation>, Problem
         return Ok(None);
     }
     let (pods, pod) = (number(vars::WORLD_SIZE, 1, host)?, number(vars::RANK, 0, host)?);
-    let allocation = |(pods, pod)| Allocation::task_per_machine(pods, pod, first);
-    Ok(pods.zip(pod).map(allocation).map(|it| Allocation { sets_rank_variables: true, ..it }))
+    let allocation = pods.zip(pod).map(|(pods, pod)| Allocation::task_per_machine(pods, pod, first));
+    Ok(allocation.map(|it| Allocation { sets_rank_variables: true, ..it }))
 }
 
 /// The variable of a role that is set. A name with a `*` stands for the only one of its kind.
@@ -60,8 +61,8 @@ fn told(block: &Block, role: &str, host: &Host) -> Result<Option<Sourced<String>
     let Some((start, end)) = block.name_of(role).split_once('*') else {
         return Ok(block.names(role).find_map(|name| text(name, host)));
     };
-    let is_one = |name: &&str| name.starts_with(start) && name.ends_with(end);
-    let mut set = host.env.keys().filter_map(|name| name.to_str()).filter(is_one).filter_map(|name| text(name, host));
+    let names = host.env.keys().filter_map(|name| name.to_str());
+    let mut set = names.filter(|it| it.starts_with(start) && it.ends_with(end)).filter_map(|name| text(name, host));
     match (set.next(), set.next()) {
         (_, Some(_)) => Err(not_understood(block.name(), block.name_of(role))),
         (only, None) => Ok(only),
@@ -74,8 +75,8 @@ fn read(block: &Block, host: &Host) -> Result<Allocation, Vec<Problem>> {
     let (count, gpus) = (number("count", 1)?, number("gpus", 0)?.filter(|gpus| gpus.value > 0));
     let count = count.or(number("others", 0)?.map(|others| others.map(|others| others.saturating_add(1))));
     let (index, main) = (number("index", 0)?.or(number("instance", 0)?), number("main", 0)?);
-    let first_port = |ports: String| ports.split(',').next().unwrap_or_default().to_string();
-    let port = told("port")?.map(|ports| parsed(ports.map(first_port), 1)).transpose()?;
+    let port = told("port")?.map(|ports| ports.map(|it| it.split(',').next().unwrap_or_default().to_string()));
+    let port = port.map(|port| parsed(port, 1)).transpose()?;
     let listed = told("hosts")?.map(|list| list.map(|list| hosts(&list)));
     let first = told("first")?.map(|first| first.map(|first| without_port(&first)));
     let mut first = first.or_else(|| first_of(listed.as_ref()?)).or_else(|| named_after_job(block, host));

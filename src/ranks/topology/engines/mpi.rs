@@ -15,8 +15,8 @@ pub(super) fn detect(block: &Block, host: &Host) -> Result<Option<Allocation>, V
         return Ok(None);
     }
     let names = ["rank", "size", "local_rank", "local_size", "nodes"].map(|role| block.name_of(role));
-    let is_missing = |name: &&str| !name.is_empty() && host.nonempty_var(name).is_none();
-    let missing: Vec<&str> = names.into_iter().filter(is_missing).chain(block.field("untold")).collect();
+    let unset = names.into_iter().filter(|name| !name.is_empty() && host.nonempty_var(name).is_none());
+    let missing: Vec<&str> = unset.chain(block.field("untold")).collect();
     if missing.is_empty() {
         return read(block, host);
     }

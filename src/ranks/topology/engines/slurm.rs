@@ -115,8 +115,8 @@ fn detect_step(host: &Host) -> Result<Allocation, Vec<Problem>> {
     let zero = Sourced::new(0, Source::Default);
     let node_rank = first_number(&[vars::SLURM_NODEID, vars::SLURM_PROCID], 0, host)?;
     let local_rank = number(vars::SLURM_LOCALID, 0, host)?.unwrap_or(zero.clone());
-    let of_groups = |(_, machines)| Sourced::new(machines, Source::Variable(vars::SLURM_HET_SIZE.to_string()));
-    let whole = groups(host)?.map(of_groups).or(number(vars::SLURM_JOB_NUM_NODES, 1, host)?);
+    let groups = groups(host)?.map(|(_, all)| Sourced::new(all, Source::Variable(vars::SLURM_HET_SIZE.to_string())));
+    let whole = groups.or(number(vars::SLURM_JOB_NUM_NODES, 1, host)?);
     if node_rank.is_none() && nnodes.value > 1 {
         return Err(place_unknown(SLURM, [&nnodes], "which of its machines this is").into());
     }
@@ -140,14 +140,14 @@ fn detect_step(host: &Host) -> Result<Allocation, Vec<Problem>> {
     let whole = whole.filter(|whole| whole.value > 1 && nnodes.value == 1);
     let alone =
         whole.as_ref().map(|whole| one_shell_of(SLURM, whole, line("srun --ntasks-per-node=1 zlaunch …", &[], host)));
-    let whole = whole.filter(|_| matches!(placement, Placement::Machine));
+    let whole = if matches!(placement, Placement::Machine) { whole } else { None };
     let master_addr = hosts.as_ref().zip(list.as_ref()).and_then(|(hosts, list)| {
         let first = Sourced::new(hosts.get(0)?, list.from.clone());
         // Only the machine itself can tell that its name is a loopback address.
         let is_here = node_rank.value == 0 && is_this_host(&first.value, host);
         Some(if is_here { reachable_address(first, || hosts.get(1)) } else { first })
     });
-    let number = Some(node_rank).filter(|_| whole.is_none());
+    let number = whole.is_none().then_some(node_rank);
     Ok(Allocation {
         sets_rank_variables: has_enroot_rank(host, &nnodes, per_node),
         peers_differ: peers_differ(host, &nnodes, list.as_ref().map_or("", |list| &list.value)),
@@ -188,11 +188,11 @@ fn task(nnodes: &Sourced<u32>, node_rank: &Sourced<u32>, local_rank: Sourced<u32
 /// `4(x2),1`: four tasks, or CPUs, on each of two machines, then one on another. As pairs of a count and a number of machines.
 pub(crate) fn node_counts(text: &str) -> Option<Vec<(u32, u32)>> {
     let number = |text: &str| text.trim().parse::<u32>().ok().filter(|count| *count > 0);
-    let count = |item: &str| match item.split_once("(x") {
+    let counts = text.split(',').map(|item| match item.split_once("(x") {
         Some((count, machines)) => Some((number(count)?, number(machines.strip_suffix(')')?)?)),
         None => Some((number(item)?, 1)),
-    };
-    text.split(',').map(count).collect()
+    });
+    counts.collect()
 }
 
 fn equal_count(counts: &[(u32, u32)]) -> Option<u32> {
@@ -225,9 +225,9 @@ fn peers_differ(host: &Host, nnodes: &Sourced<u32>, step_hosts: &str) -> bool {
     if nnodes.value == 1 {
         return false;
     }
-    let group_list = |group: u8| host.nonempty_var(&format!("{}_HET_GROUP_{group}", vars::SLURM_JOB_NODELIST));
-    let groups = host.nonempty_var(vars::SLURM_HET_SIZE).and_then(|size| size.parse().ok()).unwrap_or(1);
-    if groups > 1 && !(0..groups).any(|group| group_list(group) == Some(step_hosts)) {
+    let groups = host.nonempty_var(vars::SLURM_HET_SIZE).and_then(|size| size.parse::<u8>().ok()).unwrap_or(1);
+    let mut lists = (0..groups).map(|group| format!("{}_HET_GROUP_{group}", vars::SLURM_JOB_NODELIST));
+    if groups > 1 && !lists.any(|name| host.nonempty_var(&name) == Some(step_hosts)) {
         return true;
     }
     if host.nonempty_var(vars::SLURM_GPUS_PER_NODE).is_some() {
