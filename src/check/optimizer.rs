@@ -203,16 +203,22 @@ fn set_meant(key: &str, near: &str) -> Fix {
     set(key, near).meaning(near).safe()
 }
 
-/// Reports unknown parameters of a section, and a number in place of a list.
+/// Reports unknown parameters of a section, a number in place of a list, and text that an optimizer would
+/// calculate with. transformers compares the latter before.
 fn parameters(subject: &Subject, section: &str, whose: &str, known: &[KeySpec], found: &mut Findings) {
     let Some(params) = subject.get(&format!("{section}.params")).and_then(Value::as_object) else { return };
     for (given, value) in params {
         let key = format!("{section}.params.{given}");
         let is_no_list = |entry: &&KeySpec| entry.default.starts_with('[') && value != "auto" && entry.is_odd(value);
         let own = known.iter().find(|entry| entry.name() == given);
-        if let Some(own) = own.filter(is_no_list) {
+        let text = value.as_str().filter(|text| *text != "auto" && section == "optimizer" && !subject.is_hf());
+        if let Some(own) = own.filter(|own| is_no_list(own) || text.is_some() && own.default.parse::<f64>().is_ok()) {
             let what = format!("`{key}` is {value}, but {whose} expects {}", own.wanted());
-            found.key(&[&key], what, set(&key, own.default));
+            let fix = match text.filter(|text| text.parse::<f64>().is_ok()) {
+                Some(number) => set(&key, number).safe(),
+                None => set(&key, own.default),
+            };
+            found.key(&[&key], what, fix);
         }
         // `max_grad_norm` has a problem of its own.
         if own.is_some() || key == "optimizer.params.max_grad_norm" {
