@@ -131,6 +131,9 @@ fn a_refusal_is_shown_with_its_place() {
     ] {
         assert!(run.stdout.contains(said), "{said}: {}", run.stdout);
     }
+    let silent = r#"{"event": "refused", "type": "AssertionError", "message": "", "where": []}"#;
+    let run = rehearsed(&telling(silent), &[]);
+    assert!(run.stdout.contains("error[rehearsal]: ms-swift rejected this launch: AssertionError\n"), "{}", run.stdout);
 }
 
 #[test]

@@ -251,7 +251,9 @@ impl Answer {
         let mut lines = message.lines().map(str::trim).filter(|line| !line.is_empty());
         let first = lines.next().unwrap_or_default();
         let kind = event["type"].as_str().filter(|kind| *kind != "SystemExit");
-        let said = kind.map_or(first.to_string(), |kind| format!("{kind}: {first}"));
+        // An `assert` may have nothing to say.
+        let said = if first.is_empty() { String::new() } else { format!(": {first}") };
+        let said = kind.map_or(first.to_string(), |kind| format!("{kind}{said}"));
         let up_to = format!("rehearsed up to {}", self.stage().map_or("the start", |[_, name, _]| name));
         let what = self.row()[3].replace("{trainer}", self.trainer).replace("{up_to}", &up_to);
         let what = what.replace("{seconds}", &format!("{:.0}", self.seconds));

@@ -1406,13 +1406,13 @@ def judge_values(error, said, last, is_raised):
     """In the miniature. Before `initialize` the true model has had its say."""
     if "initialize" not in REPORT.passed:
         return "shapes"
-    is_meant = isinstance(error, (ImportError, ZeroDivisionError, ValueError, *OF_FILES)) or is_raised and isinstance(error, TypeError) or re.search("unexpected keyword argument|TypeError: .*'str'", said)
+    is_meant = isinstance(error, (ImportError, KeyError, ZeroDivisionError, ValueError, *OF_FILES)) or is_raised and isinstance(error, TypeError) or re.search("unexpected keyword argument|TypeError: .*'str'", said)
     if is_raised and str(error) and last.filename.endswith("/deepspeed/runtime/engine.py") and "not supported" not in said:
         return "refused"  # It has looked at the config, the optimizer or the loss.
     if OF_THE_PROCESSOR.search(said) or re.search("/deepspeed/(?!runtime/state_dict_factory)|/torch/distributed/", last.filename) and not is_meant:
         return "limit"  # The engine is not on a GPU, has no other ranks and no operators. The files of a checkpoint are real.
-    if isinstance(error, NotImplementedError) or isinstance(error, AttributeError) and "/site-packages/" in last.filename or re.search(r"dtype|scalar type(?!s: Long)", said):
-        return "unsure"  # On a GPU, autocast may make the types of numbers the same.
+    if isinstance(error, NotImplementedError) or isinstance(error, AttributeError) and "/site-packages/" in last.filename or "Double" not in said and re.search(r"dtype|scalar type(?!s: Long)", said):
+        return "unsure"  # On a GPU, autocast may make the types of numbers the same, but for doubles.
     if is_raised or isinstance(error, RAISED_BY_PYTHON):
         return "refused"
     # Torch's own words about shapes and values, unless it may be the smaller shapes.
