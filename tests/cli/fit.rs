@@ -261,6 +261,39 @@ fn the_picture_has_a_bar_for_each_template() {
 }
 
 #[test]
+fn options_say_what_is_trained() {
+    let sandbox = Sandbox::new();
+    sandbox.file("m/config.json", QWEN3_8B);
+    let options = "--model m --gpus 4 --gpu-memory 80GiB --micro-batch 3 --grad-accum 5 --tuner lora --lora-rank 4 --lora-targets q_proj \
+         --dtype fp16 --optimizer adafactor --seq-len 512 --gradient-checkpointing false";
+    let report = json(&sandbox, &options.split_whitespace().collect::<Vec<_>>());
+    let expected = serde_json::json!({"tuner": "lora", "dtype": "fp16", "optimizer": "adafactor", "micro_batch": 3, "seq_len": 512,
+        "gradient_accumulation_steps": 5, "gradient_checkpointing": false, "eval_batch": null});
+    assert_eq!(report["training"], expected);
+    assert_eq!(report["trainable"], 36 * 4 * (4096 + 4096));
+}
+
+/// The gradients of an expert's weights need its inputs.
+#[test]
+fn frozen_experts_keep_less() {
+    let sandbox = Sandbox::new();
+    sandbox.file(
+        "m/config.json",
+        r#"{"model_type": "qwen3_moe", "architectures": ["Qwen3MoeForCausalLM"], "hidden_size": 2048, "num_hidden_layers": 8,
+        "intermediate_size": 6144, "moe_intermediate_size": 768, "num_experts": 128, "num_experts_per_tok": 8,
+        "num_attention_heads": 32, "num_key_value_heads": 4, "head_dim": 128, "vocab_size": 151936}"#,
+    );
+    let [trained, frozen] = ["--tuner full", "--tuner lora --lora-rank 1 --lora-targets q_proj"].map(|tuner| {
+        // So many sequences that the step is not the fullest.
+        let words =
+            format!("--model m --gpus 64 --gpu-memory 80GiB --micro-batch 32 --gradient-checkpointing false {tuner}");
+        let report = json(&sandbox, &words.split(' ').collect::<Vec<_>>());
+        row(&report, "zero2")["parts"]["activations"].as_u64().unwrap()
+    });
+    assert!(0 < frozen && frozen < trained, "{frozen}, {trained}");
+}
+
+#[test]
 fn a_command_says_what_it_trains() {
     let sandbox = Sandbox::new();
     sandbox.file("m/config.json", QWEN3_8B);

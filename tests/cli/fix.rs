@@ -153,7 +153,7 @@ fn the_line_is_shown_with_a_mark() {
     // Letters that take no or two columns.
     for (letter, width) in [("\u{e47}", 0), ("置", 2)] {
         let before = letter.repeat(80) + "\", \"zero_optimization\": {\"stage\": 2, ";
-        sandbox.file("ds.json", &format!("{{\"x\": \"{before}\"overlapp_comm\": true}}}}\n"));
+        sandbox.file("ds.json", format!("{{\"x\": \"{before}\"overlapp_comm\": true}}}}\n"));
         let run = sandbox.run(["check", "ds.json"]);
         let (text, mark) =
             run.stdout.lines().zip(run.stdout.lines().skip(1)).find(|(_, mark)| mark.contains('^')).unwrap();

@@ -120,4 +120,6 @@ fn every_kind_of_token_is_hidden_where_it_stands_alone() {
         let token = format!("{prefix}A1b2C3d4E5f6G7h8");
         assert_eq!(secrets().hide_in_words([OsStr::new(&token)]), [HIDDEN], "{token}");
     }
+    // Those of the longer prefixes have `_` and `-` inside.
+    assert_eq!(secrets().hide_in_words([OsStr::new("github_pat_A1b2C3_E5f6-G7h8J9")]), [HIDDEN]);
 }
