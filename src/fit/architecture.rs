@@ -240,12 +240,9 @@ impl ModelConfig<'_> {
     }
 
     fn bias(&self, presence: &str, size: u64) -> u64 {
-        let has_bias = match presence.strip_prefix("if ") {
-            // The remote code of older GLM models has only `add_qkv_bias`.
-            Some(key) if self.flag(key).is_none() => self.flag("add_qkv_bias") == Some(true),
-            _ => self.holds(presence),
-        };
-        if has_bias { size } else { 0 }
+        // The remote code of older GLM models has another name for it.
+        let of_glm = presence == "if attention_bias" && self.flag("add_qkv_bias") == Some(true);
+        if of_glm || self.holds(presence) { size } else { 0 }
     }
 
     fn norm(&self, size: u64) -> u64 {

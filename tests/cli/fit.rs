@@ -273,6 +273,21 @@ fn options_say_what_is_trained() {
     assert_eq!(report["trainable"], 36 * 4 * (4096 + 4096));
 }
 
+/// As in the config of glm-4-9b-chat, whose weights have 9,399,951,360 numbers.
+#[test]
+fn older_glm_models_have_one_switch_for_a_bias() {
+    let sandbox = Sandbox::new();
+    let [with, without] = ["true", "false"].map(|bias| {
+        let config = r#"{"model_type": "chatglm", "architectures": ["ChatGLMModel"], "hidden_size": 4096, "num_layers": 40, "ffn_hidden_size": 13696,
+            "num_attention_heads": 32, "multi_query_attention": true, "multi_query_group_num": 2, "kv_channels": 128, "padded_vocab_size": 151552,
+            "add_bias_linear": false, "tie_word_embeddings": false, "add_qkv_bias": BIAS}"#;
+        sandbox.file("m/config.json", config.replace("BIAS", bias));
+        json(&sandbox, &["--model", "m", "--gpus", "1", "--gpu-memory", "80GiB"])["params"].as_u64().unwrap()
+    });
+    // A query of 32 heads, and two groups of keys and values, of 128 each.
+    assert_eq!((with, with - without), (9_399_951_360, 40 * (32 + 2 + 2) * 128));
+}
+
 /// The gradients of an expert's weights need its inputs.
 #[test]
 fn frozen_experts_keep_less() {
