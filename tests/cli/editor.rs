@@ -19,6 +19,9 @@ fn the_schema_is_that_of_the_installed_deepspeed() {
     assert_eq!(installed["title"], "config of DeepSpeed 0.16.3");
     assert!(installed["properties"].get("tensor_parallel").is_none());
     let asked = schema(&sandbox, &["--deepspeed-version", "0.16.4"]);
+    // Without its last number, the first release of it is meant.
+    let [short, long] = ["v0.16", "0.16.0"].map(|version| schema(&sandbox, &["--deepspeed-version", version]));
+    assert_eq!(short, long);
     assert_eq!(asked["properties"]["tensor_parallel"]["type"], "object");
 }
 
