@@ -1406,7 +1406,8 @@ def judge_values(error, said, last, is_raised):
     """In the miniature. Before `initialize` the true model has had its say."""
     if "initialize" not in REPORT.passed:
         return "shapes"
-    is_meant = isinstance(error, (ImportError, KeyError, ZeroDivisionError, ValueError, *OF_FILES)) or is_raised and isinstance(error, TypeError) or re.search("unexpected keyword argument|TypeError: .*'str'", said)
+    is_meant = isinstance(error, (ImportError, KeyError, ZeroDivisionError, ValueError, *OF_FILES)) or re.search("unexpected keyword argument|TypeError: .*'str'", said)
+    is_meant = is_meant or is_raised and (isinstance(error, TypeError) or "/deepspeed/runtime/zero/stage" in last.filename)
     if is_raised and str(error) and last.filename.endswith("/deepspeed/runtime/engine.py") and "not supported" not in said:
         return "refused"  # It has looked at the config, the optimizer or the loss.
     if OF_THE_PROCESSOR.search(said) or re.search("/deepspeed/(?!runtime/state_dict_factory)|/torch/distributed/", last.filename) and not is_meant:
@@ -1455,8 +1456,7 @@ def finish(status=0):
     with contextlib.suppress(Exception):
         sys.stdout.flush()
         sys.stderr.flush()
-    # Threads of trackers and loaders would keep the process alive.
-    os._exit(status)
+    os._exit(status)  # Threads of trackers and loaders would keep the process alive.
 
 
 def main():
