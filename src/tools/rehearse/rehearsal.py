@@ -648,12 +648,12 @@ def hook_modeling(module):
 SIZES = {
     64: "hidden_size n_embd d_model embed_dim dim out_hidden_size word_embed_proj_dim text_embed_dim projection_dim lru_width",
     2: "num_hidden_layers n_layer n_layers num_layers encoder_layers decoder_layers num_decoder_layers depth num_experts_per_tok moe_topk moe_k",
-    4: "num_attention_heads n_head n_heads num_heads encoder_attention_heads decoder_attention_heads num_experts num_local_experts n_routed_experts moe_num_experts",
+    4: "num_attention_heads n_head n_heads num_heads encoder_attention_heads decoder_attention_heads num_experts num_local_experts n_routed_experts moe_num_experts mamba_n_heads",
     16: "head_dim d_kv qk_head_dim v_head_dim q_lora_rank kv_lora_rank kv_channels global_head_dim linear_key_head_dim linear_value_head_dim rotary_dim",
     8: "qk_rope_head_dim qk_nope_head_dim index_head_dim index_topk",
-    32: "moe_intermediate_size shared_expert_intermediate_size expert_ffn_hidden_size hidden_size_per_layer_input",
+    32: "moe_intermediate_size shared_expert_intermediate_size expert_ffn_hidden_size hidden_size_per_layer_input mamba_d_head",
     128: "intermediate_size ffn_dim n_inner d_ff ffn_hidden_size encoder_ffn_dim decoder_ffn_dim mlp_hidden_size dense_intermediate_size intermediate_size_mlp shared_intermediate_size",
-    1: "n_group topk_group first_k_dense_replace n_shared_experts",
+    1: "n_group n_groups mamba_n_groups topk_group first_k_dense_replace n_shared_experts",
 }
 SIZE_OF = {name: size for size, names in SIZES.items() for name in names.split()}
 LISTS = "layer_types mlp_layer_types layers_block_type attention_layers no_rope_layers mlp_only_layers fullatt_block_indexes deepstack_visual_indexes moe_layers cross_attention_layers".split()
@@ -675,8 +675,8 @@ def shrink(config):
     for name in ("num_key_value_heads", "num_kv_heads", "n_head_kv", "num_global_key_value_heads"):
         if sizes.get(name):
             changes[name] = max(1, 4 * min(sizes[name], heads) // heads)
-    if "head_dim" in sizes and sizes["head_dim"] == sizes.get("qk_rope_head_dim"):
-        changes["head_dim"] = SIZE_OF["qk_rope_head_dim"]
+    if "head_dim" in sizes:  # The four heads of Mamba 2 are as wide as its expanded states.
+        changes["head_dim"] = 8 if sizes["head_dim"] == sizes.get("qk_rope_head_dim") else min(sizes["head_dim"], 16 * sizes.get("expand", 1))
     for name in LISTS:
         given = getattr(config, name, None)
         if isinstance(given, (list, tuple)) and given:
