@@ -4,9 +4,10 @@ use serde_json::Value;
 
 use super::findings::{Check, Findings};
 use super::subject::{OFFLOAD, Subject};
+use super::values::number_in;
 use crate::base::recorded::Version;
 use crate::config::schema::{self, KeySpec};
-use crate::report::fix::{Fix, drop_word, give_as, rename, say, set, unset};
+use crate::report::fix::{Fix, drop_word, give_as, rename, say, set, set_json, unset};
 use crate::report::{Place, Rule, Severity, When, nearest, reading};
 
 pub(super) const RULES: &[Check] = &[
@@ -214,8 +215,8 @@ fn parameters(subject: &Subject, section: &str, whose: &str, known: &[KeySpec], 
         let text = value.as_str().filter(|text| *text != "auto" && section == "optimizer" && !subject.is_hf());
         if let Some(own) = own.filter(|own| is_no_list(own) || text.is_some() && own.default.parse::<f64>().is_ok()) {
             let what = format!("`{key}` is {value}, but {whose} expects {}", own.wanted());
-            let fix = match text.filter(|text| text.parse::<f64>().is_ok()) {
-                Some(number) => set(&key, number).safe(),
+            let fix = match number_in(value, own) {
+                Some(number) => set_json(&key, &number).safe(),
                 None => set(&key, own.default),
             };
             found.key(&[&key], what, fix);
