@@ -116,11 +116,10 @@ pub(super) struct PendingFile<'a> {
 
 impl<'a> PendingFile<'a> {
     pub(super) fn write(path: &'a Path, content: &[u8], mode: u32) -> io::Result<Self> {
-        // The name of a file may have 255 bytes.
-        let name: String = path.file_name().unwrap_or_default().to_string_lossy().chars().take(60).collect();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
         let mut attempt = 0;
         let (mut file, temporary) = loop {
-            let temporary = folder_of(path).join(format!(".{name}.{}.{attempt}", process::id()));
+            let temporary = folder_of(path).join(temporary_name(&name, attempt));
             match OpenOptions::new().write(true).create_new(true).mode(mode).open(&temporary) {
                 Ok(file) => break (file, temporary),
                 // Left behind by a process with the same pid, on this machine or another.
@@ -207,17 +206,35 @@ fn has_content(path: &Path, content: &[u8]) -> bool {
     })
 }
 
-/// Removes what launches that were killed left of files with these names. Another launch may be writing younger ones.
+/// Removes temporary files that killed launches left beside these files. Another launch may be writing younger ones, and
+/// every other name belongs to the user.
 pub(super) fn remove_stale(folder: &Path, names: &[&str]) {
     const AGE: Duration = Duration::from_secs(3600);
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        let is_ours =
-            |known: &&str| name.to_str().and_then(|it| it.strip_prefix('.')?.strip_prefix(*known)) > Some(".");
-        let is_old =
-            || entry.metadata().is_ok_and(|it| it.modified().is_ok_and(|at| at.elapsed().is_ok_and(|it| it > AGE)));
-        if names.iter().any(is_ours) && is_old() {
+        let is_ours = name.to_str().is_some_and(|name| names.iter().any(|known| is_temporary_name(name, known)));
+        let is_old = |file: fs::Metadata| {
+            file.is_file() && file.modified().is_ok_and(|time| time.elapsed().is_ok_and(|age| age > AGE))
+        };
+        if is_ours && entry.metadata().is_ok_and(is_old) {
             let _ = fs::remove_file(entry.path());
         }
     }
+}
+
+/// The name under which `target` is written before it is put in place.
+fn temporary_name(target: &str, attempt: u32) -> String {
+    // The name of a file may have 255 bytes.
+    let target: String = target.chars().take(60).collect();
+    format!(".{target}.{}.{attempt}", process::id())
+}
+
+/// `.TARGET.PID.ATTEMPT`, as `temporary_name` makes it.
+fn is_temporary_name(name: &str, target: &str) -> bool {
+    let numbers = name.strip_prefix('.').and_then(|name| name.strip_prefix(target)?.strip_prefix('.'));
+    numbers.and_then(|numbers| numbers.split_once('.')).is_some_and(|(pid, attempt)| is_number(pid) && is_number(attempt))
+}
+
+pub(super) fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }

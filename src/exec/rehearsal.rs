@@ -98,7 +98,12 @@ fn private_folder(host: &Host) -> Result<(PathBuf, File), Problem> {
     let temporary = host.absolute(host.nonempty_var(vars::TMPDIR).unwrap_or("/tmp").as_ref());
     // The locks of another machine may not be seen here.
     let prefix = format!("zlaunch-rehearsal-{}-", host.hostname);
-    for name in names_in(&temporary).filter(|name| name.starts_with(&prefix)) {
+    // `PREFIX<pid>-<time>`: whatever else has such a name is the user's, or belongs to a machine with a longer name.
+    let is_folder_of_ours = |name: &String| {
+        let numbers = name.strip_prefix(&prefix).and_then(|numbers| numbers.split_once('-'));
+        numbers.is_some_and(|(pid, time)| files::is_number(pid) && files::is_number(time))
+    };
+    for name in names_in(&temporary).filter(is_folder_of_ours) {
         // The folder of a rehearsal that was killed together with its keeper.
         let left = temporary.join(name);
         let is_ours = fs::symlink_metadata(&left).is_ok_and(|it| it.is_dir() && it.uid() == geteuid().as_raw());

@@ -59,16 +59,29 @@ fn record_auto_is_in_the_trainers_output_folder() {
 fn what_a_killed_launch_left_in_the_record_is_removed_after_an_hour() {
     let sandbox = Sandbox::new();
     let old = SystemTime::now() - Duration::from_secs(2 * 3600);
-    let left = [".launch.json.4711.0", ".config.json.4711.0", ".launch.json.4712.0", ".notes.4711.0"];
-    for name in left {
+    let (removed, young) = ([".launch.json.4711.0", ".config.json.4711.12", ".launch.sh.1.0"], ".launch.json.4712.0");
+    let of_the_user = [
+        ".notes.4711.0",
+        ".config.json.swp",
+        ".launch.sh.bak",
+        ".launch.json.4711",
+        ".launch.json.4711.",
+        ".launch.json..0",
+        ".launch.json.4711.0.bak",
+        ".launch.json.old.4711.0",
+        ".launch.json4711.0",
+        "launch.json.4711.0",
+    ];
+    for name in removed.iter().chain(&of_the_user).chain([&young]) {
         let path = sandbox.file(&format!("rec/{name}"), "");
-        if name.contains("4711") {
+        if *name != young {
             fs::File::options().write(true).open(path).unwrap().set_modified(old).unwrap();
         }
     }
     sandbox.launch(OPTIONS, SWIFT).succeeded();
-    let is_there = left.map(|name| sandbox.cwd().join("rec").join(name).exists());
-    assert_eq!(is_there, [false, false, true, true]);
+    let is_there = |name: &&str| sandbox.cwd().join("rec").join(name).exists();
+    assert_eq!(removed.iter().find(|name| is_there(name)), None);
+    assert_eq!(of_the_user.iter().chain([&young]).find(|name| !is_there(name)), None);
 }
 
 /// A model has a config.json and an editor a launch.json: neither is ours.

@@ -55,6 +55,23 @@ fn rehearsed(sandbox: &Sandbox, options: &[&str]) -> Run {
 }
 
 #[test]
+fn only_folders_of_killed_rehearsals_on_this_machine_are_removed() {
+    let sandbox = telling(&initialized("$config"));
+    let hostname = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+    let prefix = format!("tmp/zlaunch-rehearsal-{}", hostname.trim());
+    for name in ["-4711-12", "-mine", "-4711-12-backup", "-2-4711-12"] {
+        sandbox.file(&format!("../{prefix}{name}/output.log"), "");
+    }
+    sandbox.run([&["rehearse"], OPTIONS, &["--"], SWIFT].concat());
+    let is_there = |name: &str| sandbox.path(&format!("{prefix}{name}/output.log")).exists();
+    assert!(!is_there("-4711-12"));
+    // The last one may belong to a machine with a longer name that sees the same folder.
+    for kept in ["-mine", "-4711-12-backup", "-2-4711-12"] {
+        assert!(is_there(kept), "{kept}");
+    }
+}
+
+#[test]
 fn it_arrives_with_the_planned_config() {
     let sandbox = telling(&format!(
         "{}\n{{\"event\": \"step\"}}\n{}\n{{\"event\": \"end\", \"why\": \"the first step\"}}",
